@@ -1,0 +1,353 @@
+"""The words of the house, as frozen data. No module below this one, no behaviour in it beyond naming.
+
+Times are Unix seconds in UTC (``float``); money is in micro-dollars (``int``, 1 USD = 1,000,000) so that sums are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+MICRO = 1_000_000
+"""Micro-dollars in a dollar."""
+
+
+class Role(StrEnum):
+    """What a person may do: the operator everything, a member only what is their own."""
+
+    OPERATOR = "operator"
+    MEMBER = "member"
+
+
+class ApprovalPolicy(StrEnum):
+    """Which of an agent's commands ask a person first."""
+
+    OFF = "off"
+    DANGEROUS = "dangerous"
+    ALL = "all"
+
+
+class TurnStatus(StrEnum):
+    """Where a turn stands. The last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting_approval"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+    @property
+    def is_final(self) -> bool:
+        """No later transition exists."""
+        return self in (TurnStatus.DONE, TurnStatus.FAILED, TurnStatus.STOPPED)
+
+
+class ApprovalStatus(StrEnum):
+    """How a question to a person ended; only ``PENDING`` can change, and it changes once."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class Ruling(StrEnum):
+    """What policy says of a command."""
+
+    RUN = "run"
+    ASK = "ask"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Policy's answer about one command."""
+
+    ruling: Ruling
+    reason: str = ""
+    """One plain sentence for the person who is asked, e.g. ``It deletes files (rm).``; empty when it just runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person who may talk to agents."""
+
+    id: int
+    name: str
+    role: Role
+    telegram_id: int | None
+    time_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one cubicle may use of the host."""
+
+    cpus: float = 1.0
+    memory_mb: int = 1024
+    """Memory with swap included, MiB."""
+    pids: int = 256
+    disk_mb: int = 2048
+    """What the workspace may hold, MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A persona with its settings; ``name`` is its key and never changes."""
+
+    name: str
+    role: str
+    personality: str
+    provider: str
+    """An upstream's name, or empty for the install's default."""
+    model: str
+    """A model of that upstream, or empty for its default."""
+    fallback_model: str
+    image: str
+    approval: ApprovalPolicy
+    approval_timeout_s: int
+    step_limit: int
+    command_timeout_s: int
+    daily_budget_micro: int
+    limits: Limits
+    toolsets: tuple[str, ...]
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class CubicleKey:
+    """Which cubicle: one agent for one user."""
+
+    agent: str
+    user: int
+
+    def __str__(self) -> str:
+        return f"{self.agent}/{self.user}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command within a turn."""
+
+    turn: int
+    n: int
+    """1 for the first command of the turn."""
+    thought: str
+    command: str
+    sha256: str
+    ruling: Ruling
+    reason: str
+    approval: str | None
+    status: str
+    """``asked``, ``running``, ``done``, ``refused``."""
+    exit_code: int | None
+    output: str
+    started_at: float
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One prompt, and the place where its answer belongs."""
+
+    id: int
+    cubicle: CubicleKey
+    source: str
+    """The surface it came from: ``dashboard``, ``api``, ``terminal``, ``telegram``, ``calendar``."""
+    prompt: str
+    status: TurnStatus
+    reply: str | None
+    error: str | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    tokens: int
+    cost_micro: int
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One question to a person about one exact text."""
+
+    id: str
+    cubicle: CubicleKey
+    turn: int
+    step: int
+    kind: str
+    text: str
+    sha256: str
+    reason: str
+    status: ApprovalStatus
+    asked_at: float
+    expires_at: float
+    decided_at: float | None
+    decided_by: str | None
+    used_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened and that a surface may show at once. ``body`` is JSON-able."""
+
+    kind: str
+    """``turn``, ``step``, ``delta``, ``approval``, ``cubicle``, ``agent``."""
+    cubicle: CubicleKey | None
+    body: dict[str, Any] = field(default_factory=dict)
+
+
+# --- containers ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Mounts:
+    """Where the host keeps what a cubicle sees; all absolute, none of them passing a link."""
+
+    work: Path
+    inbox: Path
+    """``in``, read-only inside."""
+    out: Path
+    www: Path
+    data: Path
+    """Read-only inside."""
+    run: Path
+    """The door and the lock files, read-only inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class CubicleSpec:
+    """All that an engine needs to start one cubicle."""
+
+    name: str
+    """``hermit-INSTALL-AGENT-USER``."""
+    install: str
+    home: str
+    key: CubicleKey
+    image: str
+    uid: int
+    gid: int
+    mounts: Mounts
+    limits: Limits
+    runtime: str = ""
+    """An OCI runtime's name, or empty for the engine's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of ours, as the engine sees it."""
+
+    id: str
+    name: str
+    key: CubicleKey
+    image: str
+    spec: str
+    """The fingerprint of the :class:`CubicleSpec` that it was started from."""
+    running: bool
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a container ended."""
+
+    code: int
+    reason: str
+    """``exited``, ``out of memory``, ``gone`` or ``engine restarted``: one phrase for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a container uses now."""
+
+    cpu_percent: float
+    memory_bytes: int
+    pids: int
+
+
+class Engine(Protocol):
+    """Whoever runs containers. Every method may be called from any thread, before the first start and after our restart.
+
+    Raises :class:`orchestrator.errors.Unavailable` when the engine does not answer.
+    """
+
+    def start(self, spec: CubicleSpec) -> Container:
+        """The cubicle runs when this returns: a running one with the same spec is adopted, any other of that name is
+        replaced. Two calls at once start one container."""
+
+    def poll(self, name: str) -> Exit | None:
+        """None while the container runs; how it ended otherwise, also when there never was one (``gone``)."""
+
+    def stop(self, name: str, *, grace_s: float = 2.0) -> None:
+        """The container no longer runs. Already stopped or gone is success."""
+
+    def remove(self, name: str) -> None:
+        """Nothing of the container is left. Already gone is success."""
+
+    def ours(self) -> list[Container]:
+        """Every container that carries this install's label, running or not, and no other's."""
+
+    def stats(self, name: str) -> Usage:
+        """What the container uses now. Raises NotFound when it does not run."""
+
+
+# --- models ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A call that the host made up itself from allow-listed parts."""
+
+    model: str
+    messages: tuple[dict[str, Any], ...]
+    """Chat messages ``{"role", "content"}``; roles system, user, assistant; content text or inline parts."""
+    max_tokens: int
+    temperature: float | None = None
+    stop: tuple[str, ...] = ()
+    json_object: bool = True
+    """Ask for a JSON object where the upstream knows how."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """What a call used, as far as the upstream said. None where it said nothing usable."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    cost_micro: int | None = None
+    """The provider's own figure, when it gives one; it wins over the price table."""
+
+
+class Completion(Protocol):
+    """One answer as it arrives: iterate it once for the text deltas; afterwards ``use`` and ``finish_reason`` hold.
+
+    Iterating raises :class:`orchestrator.errors.UpstreamFailed` when the stream breaks, and
+    :class:`orchestrator.errors.Stopped` after ``close`` was called from another thread.
+    """
+
+    use: TokenUse
+    finish_reason: str
+    """``stop``, ``length`` or what the upstream says; empty until the end was seen."""
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def close(self) -> None:
+        """Abort: the connection is gone when this returns. May be called from any thread, any number of times."""
+
+
+class Upstream(Protocol):
+    """A model provider. Thread-safe; keeps connections."""
+
+    name: str
+
+    def complete(self, request: ModelRequest) -> Completion:
+        """Send one call, once (no retry here); returns when the answer's head is there.
+
+        Raises :class:`orchestrator.errors.UpstreamFailed`, which says whether trying again makes sense.
+        """
+
+    def models(self) -> list[str]:
+        """The model names on offer, sorted; raises ``UpstreamFailed``."""
