@@ -319,6 +319,10 @@ class TokenUse:
     completion: int | None = None
     cost_micro: int | None = None
     """The provider's own figure, when it gives one; it wins over the price table."""
+    cached: int = 0
+    """Of the prompt, what the provider read from its cache (mostly cheaper)."""
+    cache_written: int = 0
+    """Of the prompt, what it wrote into its cache (with some a little dearer)."""
 
 
 class Completion(Protocol):
