@@ -1,0 +1,8 @@
+"""What has to stand on the host before a cubicle can run; each part does nothing when its thing is there.
+
+image.py          the cubicle's image, rebuilt when what it is made of changed
+base_image.py     the Debian that the image starts from
+engine_setup.py   a container engine that answers
+machine.py        the host's commands and facts, behind a seam that tests replace
+progress.py       what a person sees meanwhile
+"""
