@@ -1,0 +1,225 @@
+"""One command: ``bash -c`` in a session of its own, its output within bounds, its end noticed at once.
+
+Owns the process from spawn to reaping, and the pipe it prints into. Whatever a command does (prints without end, leaves
+a server behind, ignores signals, runs away into other sessions), :meth:`Shell.run` returns by the deadline, and of a
+command that was timed out or stopped nothing stays. Judges no command; keeps nothing of an output beyond its limit.
+"""
+
+from __future__ import annotations
+
+import _thread  # threading costs 2 ms of start and is not needed for one loop that never ends
+import errno
+import os
+import select
+import time
+from collections.abc import Callable
+from signal import SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ
+
+from crab.output import Output
+from crab.reaper import end_step
+
+BASH = "/bin/bash"
+CHUNK = 64 * 1024
+LOOK_FOR_STOP_S = 0.1
+PLENTY_BYTES = 64 * 1024 * 1024
+"""A command that printed this much is read slowly from then on, so that an endless one costs next to no CPU."""
+SPAWN_FAILURES = {
+    errno.E2BIG: "The command is too long (the limit is 128 KiB). Write it into a file in parts and run that.",
+    errno.EAGAIN: "No process could be started: too many are running. End some background processes first.",
+    errno.ENOMEM: "No process could be started: memory is full. End some background processes first.",
+}
+
+
+class Result:
+    """How a command ended."""
+
+    __slots__ = ("duration_s", "ended", "exit_code", "omitted_bytes", "output")
+
+    def __init__(self, *, exit_code: int, output: str, omitted_bytes: int, duration_s: float, ended: str) -> None:
+        self.exit_code = exit_code
+        """128 and the signal's number for a command that died of one; 124 for one that ran out of time."""
+        self.output = output
+        self.omitted_bytes = omitted_bytes
+        self.duration_s = duration_s
+        self.ended = ended
+        """``exited``, ``timeout`` or ``stopped``."""
+
+
+class Shell:
+    """Runs commands one after the other, in the working folder of the crab itself."""
+
+    __slots__ = ("_drain", "home", "output_bytes")
+
+    def __init__(self, *, home: str, output_bytes: int = 16000) -> None:
+        self.home = home
+        self.output_bytes = output_bytes
+        self._drain = _Drain()
+
+    def run(
+        self, command: str, *, step: str, timeout_s: float, time_zone: str, is_stopped: Callable[[], bool]
+    ) -> Result:
+        """Runs ``command`` to its end, its deadline or a stop. ``step`` marks its processes and must be unique."""
+        started = time.monotonic()
+        marker = f"HERMIT_STEP={step}"
+        try:
+            process = _Process(command, environment(self.home, step=step, time_zone=time_zone))
+        except OSError as error:
+            text = SPAWN_FAILURES.get(error.errno or 0, f"The command could not be started: {error.strerror}.")
+            return Result(exit_code=126, output=text, omitted_bytes=0, duration_s=0.0, ended="exited")
+        output = Output(self.output_bytes)
+        try:
+            ended = process.follow(output, deadline=started + timeout_s, is_stopped=is_stopped)
+        finally:
+            code = process.finish(marker, output, self._drain)
+        text, omitted = output.text()
+        exit_code = {"timeout": 124, "stopped": 128 + SIGTERM}.get(ended, code)
+        duration_s = round(time.monotonic() - started, 3)
+        return Result(exit_code=exit_code, output=text, omitted_bytes=omitted, duration_s=duration_s, ended=ended)
+
+
+def environment(home: str, *, step: str, time_zone: str) -> dict[str, str]:
+    """All that a command finds in its environment; nothing of the crab's own is passed on."""
+    return {
+        "PATH": f"/usr/local/bin:/usr/bin:/bin:{home}/.local/bin",
+        "HOME": home,
+        "USER": "hermit",
+        "SHELL": BASH,
+        "LANG": "C.UTF-8",
+        "TZ": time_zone,
+        "TERM": "dumb",
+        "PAGER": "cat",
+        "GIT_PAGER": "cat",
+        "DEBIAN_FRONTEND": "noninteractive",
+        "PYTHONUNBUFFERED": "1",  # what a program printed before it was timed out is seen
+        "UV_USE_IO_URING": "0",  # libuv would probe a system call that the cubicle forbids
+        "HERMIT_STEP": step,
+    }
+
+
+class _Process:
+    """A bash that runs: its pid, a descriptor that tells its end, and the pipe into which it prints."""
+
+    __slots__ = ("code", "pid", "pidfd", "pipe")
+
+    def __init__(self, command: str, env: dict[str, str]) -> None:
+        self.pipe, theirs = os.pipe()
+        self.code: int | None = None
+        files = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, theirs, 1),
+            (os.POSIX_SPAWN_DUP2, theirs, 2),
+        ]
+        argv = ["bash", "-c", "--", command]  # "--": a command may begin with a dash
+        # Python ignores SIGPIPE and SIGXFSZ; a command must not inherit that, or `yes | head` would never end.
+        signals = [SIGPIPE, SIGXFSZ]
+        try:
+            self.pid = os.posix_spawn(BASH, argv, env, file_actions=files, setsid=True, setsigdef=signals)
+        except BaseException:
+            os.close(self.pipe)
+            raise
+        finally:
+            os.close(theirs)
+        os.set_blocking(self.pipe, False)
+        self.pidfd = _pidfd(self.pid)
+        _prefer_as_victim(self.pid)
+
+    def follow(self, output: Output, *, deadline: float, is_stopped: Callable[[], bool]) -> str:
+        """Reads until the command ends (``exited``), the deadline passes (``timeout``) or a person stops it."""
+        poll = select.poll()
+        poll.register(self.pipe, select.POLLIN)
+        if self.pidfd >= 0:
+            poll.register(self.pidfd, select.POLLIN)
+        longest_s = LOOK_FOR_STOP_S if self.pidfd >= 0 else 0.005
+        look_at = 0.0
+        while True:
+            now = time.monotonic()
+            if now >= look_at:
+                if is_stopped():
+                    return "stopped"
+                look_at = now + LOOK_FOR_STOP_S
+            if now >= deadline:
+                return "timeout"
+            ready = dict(poll.poll(max(0.0, min(longest_s, deadline - now)) * 1000))
+            if self.pipe in ready and not self._read(output):
+                poll.unregister(self.pipe)
+            if (self.pidfd in ready or self.pidfd < 0) and self.has_ended():
+                return "exited"
+            if output.total > PLENTY_BYTES:
+                time.sleep(0.01)
+
+    def has_ended(self) -> bool:
+        """The command ended and was reaped; ``code`` is set."""
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                self.code = code if code >= 0 else 128 - code
+        return self.code is not None
+
+    def finish(self, marker: str, output: Output, drain: _Drain) -> int:
+        """Ends the command if it still runs, takes the rest of its output, gives all descriptors back."""
+        if not self.has_ended():
+            end_step(self.pid, marker, has_ended=self.has_ended)
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+        # A pipe holds 64 KiB. What is there now was printed before the end; a server left behind may print for ever.
+        is_open = all(self._read(output) for _ in range(2))
+        if is_open:
+            drain.take(self.pipe)
+        else:
+            os.close(self.pipe)
+        return 128 + SIGKILL if self.code is None else self.code
+
+    def _read(self, output: Output) -> bool:
+        """Takes what is there; False when nobody holds the other end any more."""
+        try:
+            chunk = os.read(self.pipe, CHUNK)
+        except BlockingIOError:
+            return True
+        output.add(chunk)
+        return bool(chunk)
+
+
+class _Drain:
+    """Reads away what processes left behind still print, so that they neither block nor die of a closed pipe."""
+
+    __slots__ = ("_poll",)
+
+    def __init__(self) -> None:
+        self._poll: select.epoll | None = None
+
+    def take(self, pipe: int) -> None:
+        """The pipe is read until its last writer is gone, then closed. The thread starts with the first one."""
+        if self._poll is None:
+            self._poll = select.epoll()
+            _thread.start_new_thread(self._loop, (self._poll,))
+        self._poll.register(pipe, select.EPOLLIN)
+
+    def _loop(self, poll: select.epoll) -> None:
+        while True:
+            for pipe, _ in poll.poll():
+                try:
+                    is_open = bool(os.read(pipe, CHUNK))
+                except BlockingIOError:
+                    is_open = True
+                if not is_open:
+                    poll.unregister(pipe)
+                    os.close(pipe)
+            time.sleep(0.005)  # bounds what an endless printer in the background costs
+
+
+def _pidfd(pid: int) -> int:
+    """A descriptor that becomes readable at the end of ``pid``, or -1 where the kernel has none (gVisor)."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
+
+
+def _prefer_as_victim(pid: int) -> None:
+    """When memory runs out the kernel takes the command, not the crab."""
+    try:
+        with open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
+            file.write(b"500")
+    except OSError:
+        pass  # ended already, or not allowed here: then the kernel chooses as it likes
