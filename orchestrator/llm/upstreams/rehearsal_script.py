@@ -1,0 +1,260 @@
+"""The script of the rehearsal: what it answers to a conversation. No model, no network, no clock, no dice.
+
+Pure: ``reply_to(messages)`` is a function of the messages alone, so the same talk always goes the same way. A scene is
+a function of what the person wrote and of the results seen so far in this turn; it says the next thing to do. It reads
+nothing else and runs nothing: commands and panel actions go the way that any model's go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from orchestrator.llm.upstreams.reading import json_object, text_of
+from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU, NOTICE, REMINDER, SLOW
+
+SHOWN_CHARS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a scene wants next; nothing but a message ends the turn."""
+
+    message: str
+    terminal: str = ""
+    action: str = ""
+    panel_actions: tuple[str, ...] = ()
+    is_slow: bool = False
+    """Speak slowly, so that streaming and stopping can be seen."""
+
+    @property
+    def is_last(self) -> bool:
+        """The turn ends with it."""
+        return not self.terminal and not self.panel_actions
+
+    def as_json(self) -> str:
+        """The object that every model answers with."""
+        return json.dumps(
+            {
+                "userId": "",
+                "message": self.message,
+                "action": self.action,
+                "terminal": self.terminal,
+                "panelActions": list(self.panel_actions),
+            },
+            ensure_ascii=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Where the conversation stands."""
+
+    text: str
+    """What the person wrote, without the line that says what time it is."""
+    what: str
+    """The part of it that the scene is about, e.g. the command behind ``run``."""
+    now: datetime
+    results: tuple[str, ...]
+    """What came of the commands and actions of this turn, in order."""
+    is_first: bool
+    """Nothing was answered before this turn."""
+
+
+Scene = Callable[[Talk], Reply]
+
+
+def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
+    """The next answer. The last one of a conversation's first turn says that all this is a rehearsal."""
+    start, results = _turn(messages)
+    said = text_of(messages[start].get("content")) if messages else ""
+    stamp = _STAMP.match(said)
+    text = (said[stamp.end() :] if stamp else said).strip()
+    is_first = not any(message.get("role") == "assistant" for message in messages[:start])
+    scene, what = _scene_for(text)
+    reply = scene(Talk(text, what, _now(stamp), results, is_first))
+    if is_first and reply.is_last:
+        return Reply(f"{NOTICE}\n\n{reply.message}", action=reply.action, is_slow=reply.is_slow)
+    return reply
+
+
+# --- the scenes ------------------------------------------------------------------------------------------------
+
+
+def _greet(talk: Talk) -> Reply:
+    return Reply(f"{GREETING}\n\n{MENU}" if talk.is_first else f"I know only a few words.\n\n{MENU}")
+
+
+def _run(talk: Talk) -> Reply:
+    if not talk.results:
+        return Reply("I run your command.", terminal=talk.what)
+    return Reply(_report(talk.results[-1]))
+
+
+def _danger(talk: Talk) -> Reply:
+    if not talk.results:
+        command = "mkdir -p rehearsal-scratch && echo 'Nothing of value.' > rehearsal-scratch/note.txt"
+        return Reply("I make a folder that nobody will miss.", terminal=command)
+    if _was_refused(talk.results[-1]):
+        return Reply(f"I leave it at that, nothing was deleted. This is what I was told:\n\n{_quote(talk.results[-1])}")
+    if len(talk.results) == 1:
+        return Reply("Now I want to delete it. Whether I may is for you to say.", terminal="rm -r rehearsal-scratch")
+    if not _went_well(talk.results[-1]):
+        return Reply(_report(talk.results[-1]))
+    return Reply("Deleted: `rehearsal-scratch` is gone. Ask me again and say no, to see the other end of it.")
+
+
+def _file(talk: Talk) -> Reply:
+    if not talk.results:
+        command = "echo 'Hello from the cubicle!' > hello.txt && mv hello.txt ../out/hello.txt"
+        return Reply("I write a file and put it where deliveries go.", terminal=command)
+    if not _went_well(talk.results[-1]):
+        return Reply(_report(talk.results[-1]))
+    return Reply("Here is your file, `hello.txt`. Whatever lands in `out/` is sent to you.", action="FILE:hello.txt")
+
+
+def _app(talk: Talk) -> Reply:
+    if not talk.results:
+        command = f"mkdir -p ../www/hello && cat > ../www/hello/index.html <<'PAGE'\n{APP}PAGE"
+        return Reply("I build a small web app.", terminal=command)
+    if not _went_well(talk.results[-1]):
+        return Reply(_report(talk.results[-1]))
+    return Reply("Your web app `hello` is ready: open it under Apps in the dashboard.")
+
+
+def _remind(talk: Talk) -> Reply:
+    if talk.results:
+        return Reply(_told("The reminder is in your calendar.", talk.results[-1]))
+    delay = _DELAY.search(talk.what)
+    what = _DELAY.sub("", talk.what).strip().removeprefix("to ").strip(" .") or "stand up and stretch"
+    # The time in a conversation has no seconds, so a minute more makes sure that it is never too early.
+    start = talk.now + _delay_of(delay) + timedelta(minutes=1)
+    fields = (what[:60], f"{REMINDER} {what}", start.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
+    return Reply("I put it into your calendar.", panel_actions=(_panel("CALENDAR_CREATE", *fields),))
+
+
+def _reminded(talk: Talk) -> Reply:
+    return Reply(f"Your reminder: {talk.what or 'it is time'}")
+
+
+def _remember(talk: Talk) -> Reply:
+    if talk.results:
+        return Reply(_told("I will remember it.", talk.results[-1]))
+    return Reply("I keep that in mind.", panel_actions=(_panel("MEMORY_ADD", talk.what),))
+
+
+def _fetch(talk: Talk) -> Reply:
+    if talk.results:
+        return Reply(_told("The download is asked for; you find the question in the dashboard.", talk.results[-1]))
+    kind = talk.what.rpartition("/")[2].rpartition(".")[2] if "." in talk.what.rpartition("/")[2] else "html"
+    fields = ("A file for the rehearsal", talk.what, kind[:10])
+    return Reply("I ask for a file from the internet.", panel_actions=(_panel("ASSET_REQUEST", *fields),))
+
+
+def _long(_talk: Talk) -> Reply:
+    return Reply(LONG)
+
+
+def _slow(_talk: Talk) -> Reply:
+    return Reply(SLOW, is_slow=True)
+
+
+_SCENES: tuple[tuple[re.Pattern[str], Scene], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), scene)
+    for pattern, scene in (
+        (rf"^{re.escape(REMINDER)}\s*(?P<what>.*)", _reminded),
+        (r"^(?:please\s+)?run[:\s]\s*(?P<what>\S.*)", _run),
+        (r"\bremind me\b[:,\s]*(?P<what>.*)", _remind),
+        (r"\bremember\b(?:\s+that\b)?[:,\s]*(?P<what>\S.*)", _remember),
+        (r"\b(?:fetch|download)\s+(?P<what>https?://\S+)", _fetch),
+        (r"\b(?:danger|dangerous|delete)\b(?P<what>)", _danger),
+        (r"\bfile\b(?P<what>)", _file),
+        (r"\bapp\b(?P<what>)", _app),
+        (r"\blong\b(?P<what>)", _long),
+        (r"\bslow(?:ly)?\b(?P<what>)", _slow),
+    )
+)
+"""In order: the first that fits plays."""
+
+
+# --- reading the conversation -----------------------------------------------------------------------------------
+
+_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d) (\d\d:\d\d) ([A-Za-z0-9_+/-]{1,64})(?:,[^\]\n]*)?\]\s*")
+_DELAY = re.compile(r"\bin\s+(?:(\d{1,4})|an?|one)\s*(second|minute|hour|day)s?\b", re.IGNORECASE)
+_UNITS = {
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+}
+_NO_TIME = datetime(2030, 1, 1, 9, tzinfo=UTC)
+"""For a conversation that does not say what time it is."""
+
+
+def _turn(messages: Sequence[dict[str, Any]]) -> tuple[int, tuple[str, ...]]:
+    """Where the present turn starts, and the results since. A message that follows an answer with a command or a panel
+    action in it is a result; every other is a person's."""
+    at, results = len(messages) - 1, list[str]()
+    while at >= 2 and messages[at - 1].get("role") == "assistant" and _asks(messages[at - 1]):
+        results.append(text_of(messages[at].get("content")))
+        at -= 2
+    return max(at, 0), tuple(reversed(results))
+
+
+def _asks(message: dict[str, Any]) -> bool:
+    answer = json_object(text_of(message.get("content")).encode("utf-8", "replace"))
+    return answer is not None and bool(answer.get("terminal") or answer.get("panelActions"))
+
+
+def _scene_for(text: str) -> tuple[Scene, str]:
+    for pattern, scene in _SCENES:
+        if match := pattern.search(text):
+            return scene, match["what"].strip()
+    return _greet, ""
+
+
+def _now(stamp: re.Match[str] | None) -> datetime:
+    if stamp is None:
+        return _NO_TIME
+    try:
+        local = datetime.fromisoformat(f"{stamp[1]}T{stamp[2]}").replace(tzinfo=ZoneInfo(stamp[3]))
+        return local.astimezone(UTC)
+    except (ValueError, OverflowError, OSError, ZoneInfoNotFoundError):
+        return _NO_TIME
+
+
+def _delay_of(found: re.Match[str] | None) -> timedelta:
+    return int(found[1] or 1) * _UNITS[found[2].lower()] if found else timedelta()
+
+
+def _was_refused(result: str) -> bool:
+    return not result.startswith("Exit code") and re.search(r"not run|denied|refused|said no", result[:300]) is not None
+
+
+def _went_well(result: str) -> bool:
+    return not _was_refused(result) and re.match(r"Exit code (?!0\b)|Panel actions:\s+\d+\. error", result) is None
+
+
+def _report(result: str) -> str:
+    if _was_refused(result):
+        return f"The command did not run. This is what I was told:\n\n{_quote(result)}"
+    return f"This came of it:\n\n{_quote(result)}"
+
+
+def _told(what: str, result: str) -> str:
+    return f"{what if _went_well(result) else 'That did not work.'} This is what I was told:\n\n{_quote(result)}"
+
+
+def _quote(text: str) -> str:
+    shown = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}\n[… and more]"
+    return f"```\n{shown.strip().replace('```', '` ` `')}\n```"
+
+
+def _panel(name: str, *fields: str) -> str:
+    escaped = (re.sub(r"\s+", " ", field).replace("\\", "\\\\").replace("|", "\\|") for field in fields)
+    return f"{name}:{'|'.join(escaped)}"
