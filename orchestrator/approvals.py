@@ -1,0 +1,190 @@
+"""Approvals: one question to a person about one exact text, decided once, used once.
+
+The row is the truth; the lock file only tells the crab. A question that nobody answers in time expires, one whose turn ends
+is cancelled, and both say so. Nothing that an agent writes, anywhere, is a decision.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+
+from orchestrator.errors import Conflict, NotFound, TooMany
+from orchestrator.events import Broker
+from orchestrator.locks import Locks
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
+from orchestrator.store import approvals as rows
+from orchestrator.store import audit as audit_rows
+from orchestrator.store.database import Store
+from orchestrator.text import visible
+
+MAX_PENDING = 5
+"""Open questions of one cubicle at a time; a person who is asked too much stops reading."""
+
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+"""Ids are typed by people: nothing in here looks like anything else."""
+
+
+class Approvals:
+    """The inbox of questions."""
+
+    def __init__(self, store: Store, locks: Locks, broker: Broker) -> None:
+        self._store = store
+        self._locks = locks
+        self._broker = broker
+
+    def every(
+        self, *, status: ApprovalStatus | None = None, user: int | None = None, limit: int = 200
+    ) -> list[Approval]:
+        """The newest questions, of one status and one person where given."""
+        self.expire_due()
+        with self._store.reading() as db:
+            return rows.every(db, status=status, user=user, limit=limit)
+
+    def get(self, approval: str) -> Approval:
+        """The approval with this id; raises NotFound."""
+        with self._store.reading() as db:
+            found = rows.one(db, approval)
+        if found is None:
+            raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
+        return found
+
+    def ask(self, key: CubicleKey, step: Step, *, timeout_s: int) -> Approval:
+        """Ask a person about a step's command; asking again about the same step gives the same open question.
+
+        Raises TooMany when this cubicle has too many open questions.
+        """
+        now = time.time()
+        with self._store.writing() as db:
+            pending = rows.pending_of_step(db, step.turn, step.n, now)
+            if pending is not None:
+                return pending
+            if rows.pending_count(db, key) >= MAX_PENDING:
+                raise TooMany(f"{MAX_PENDING} questions of this agent are waiting for an answer already.")
+            approval = Approval(
+                id="".join(secrets.choice(_ALPHABET) for _ in range(8)),
+                cubicle=key,
+                turn=step.turn,
+                step=step.n,
+                kind="command",
+                text=step.command,
+                sha256=step.sha256,
+                reason=step.reason,
+                status=ApprovalStatus.PENDING,
+                asked_at=now,
+                expires_at=now + timeout_s,
+                decided_at=None,
+                decided_by=None,
+                used_at=None,
+            )
+            rows.add(db, approval)
+            self._audit(db, approval, "approval.asked", f"Asked: {visible(step.command)}")
+        self.announce(approval)
+        return approval
+
+    def decide(self, approval: str, *, approve: bool, by: User, surface: str) -> Approval:
+        """Approve or deny; raises NotFound when it is not theirs, Conflict when it is decided or too late."""
+        found = self.get(approval)
+        if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
+            raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
+        status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
+        decided = self._end(found, status, f"{by.name} ({surface})")
+        if decided is None:
+            self.expire_due()
+            raise Conflict(_too_late(self.get(approval)))
+        return decided
+
+    def use(self, approval: str, step: Step) -> bool:
+        """Take an approval for exactly this step; False when it does not fit, was used or is too old."""
+        with self._store.writing() as db:
+            used = rows.use(db, approval, step.turn, step.n, step.sha256, time.time())
+            if used:
+                found = rows.one(db, approval)
+                assert found is not None  # noqa: S101 - it was updated just now, in this transaction
+                self._audit(db, found, "approval.used", "The approved command runs.")
+        return used
+
+    def cancel_turn(self, turn: int) -> None:
+        """The turn has ended: its open questions are cancelled and its lock files go."""
+        with self._store.reading() as db:
+            asked = rows.every(db, turn=turn)
+        for approval in asked:
+            self._end(approval, ApprovalStatus.CANCELLED, "the turn ended")
+            self._locks.clear_approval(approval.cubicle, approval.id)
+
+    def expire_due(self) -> None:
+        """Questions whose time is up are expired."""
+        with self._store.reading() as db:
+            overdue = rows.overdue(db, time.time())
+        for approval in overdue:
+            self._end(self.get(approval), ApprovalStatus.EXPIRED, "nobody answered in time")
+
+    def reconcile(self) -> None:
+        """After a start: locks that a crash kept from being written are written, open questions are asked anew."""
+        self.expire_due()
+        with self._store.reading() as db:
+            open_ones = rows.every(db, status=ApprovalStatus.PENDING)
+            unread = [a for a in rows.every(db) if a.decided_at is not None and a.used_at is None]
+        for approval in unread:
+            if approval.status is not ApprovalStatus.CANCELLED:
+                self._locks.decided(approval)
+        for approval in open_ones:
+            self.announce(approval)
+
+    def announce(self, approval: Approval) -> None:
+        """Show the question, or how it ended, on every surface."""
+        self._broker.publish(Event("approval", approval.cubicle, as_json(approval)))
+
+    def _end(self, approval: Approval, status: ApprovalStatus, by: str) -> Approval | None:
+        """Decide once; None when somebody or something was faster."""
+        now = time.time()
+        with self._store.writing() as db:
+            if not rows.decide(db, approval.id, status, by, now):
+                return None
+            self._audit(db, approval, f"approval.{status}", f"{str(status).capitalize()} by {by}.")
+        decided = self.get(approval.id)
+        self._locks.decided(decided)
+        self.announce(decided)
+        return decided
+
+    def _audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
+        audit_rows.add(
+            db,
+            kind,
+            text,
+            now=time.time(),
+            agent=approval.cubicle.agent,
+            user=approval.cubicle.user,
+            turn=approval.turn,
+            detail={"approval": approval.id, "step": approval.step, "sha256": approval.sha256},
+        )
+
+
+def as_json(approval: Approval) -> dict[str, object]:
+    """The approval as surfaces show it: ``text`` exact, ``shown`` with everything invisible written out."""
+    return {
+        "id": approval.id,
+        "agent": approval.cubicle.agent,
+        "user": approval.cubicle.user,
+        "turn": approval.turn,
+        "step": approval.step,
+        "kind": approval.kind,
+        "text": approval.text,
+        "shown": visible(approval.text),
+        "sha256": approval.sha256,
+        "reason": approval.reason,
+        "status": str(approval.status),
+        "asked_at": approval.asked_at,
+        "expires_at": approval.expires_at,
+        "decided_at": approval.decided_at,
+        "decided_by": approval.decided_by,
+    }
+
+
+def _too_late(approval: Approval) -> str:
+    if approval.status is ApprovalStatus.EXPIRED:
+        return "Too late: nobody answered in time, so it was not run. Ask the agent to try again."
+    if approval.status is ApprovalStatus.CANCELLED:
+        return "Too late: the turn has ended, so there is nothing left to decide."
+    return f"It was {approval.status} already, by {approval.decided_by}."

@@ -1,0 +1,162 @@
+"""Settings: read once from the environment and ``HERMIT_HOME/hermit.env``, frozen, passed down. Nobody else reads them.
+
+A name set in the environment wins over the file. ``SETTINGS`` lists every name with its help, for ``--help`` and the docs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from orchestrator.errors import ConfigError
+
+SETTINGS = {
+    "HERMIT_HOME": "everything persistent (default: data/ beside the program)",
+    "HERMIT_HOST": "address of the dashboard and API (default 127.0.0.1)",
+    "HERMIT_PORT": "port of the dashboard and API (default 3000)",
+    "HERMIT_PREVIEW_PORT": "port of the web-app previews, a separate origin (default 3001)",
+    "HERMIT_ADMIN_USER": "the operator's name",
+    "HERMIT_ADMIN_PASSWORD": "the operator's password (without it `up` prints a one-time login link)",
+    "HERMIT_API_TOKEN": "a fixed operator API token, for automation",
+    "HERMIT_LLM_BASE_URL": "any OpenAI-compatible model server",
+    "HERMIT_LLM_API_KEY": "its key",
+    "HERMIT_LLM_MODEL": "the model to ask it for",
+    "OPENROUTER_API_KEY": "key for OpenRouter",
+    "OPENAI_API_KEY": "key for OpenAI",
+    "ANTHROPIC_API_KEY": "key for Anthropic",
+    "GEMINI_API_KEY": "key for Google Gemini",
+    "GROQ_API_KEY": "key for Groq",
+    "MISTRAL_API_KEY": "key for Mistral",
+    "DEEPSEEK_API_KEY": "key for DeepSeek",
+    "XAI_API_KEY": "key for xAI",
+    "TELEGRAM_BOT_TOKEN": "a bot for the first agent",
+    "HERMIT_TELEGRAM_OPERATOR_ID": "the operator's numeric Telegram id",
+    "HERMIT_TELEGRAM_API_URL": "Bot API server (default https://api.telegram.org)",
+    "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
+    "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
+}
+
+PROVIDER_KEYS = tuple(name for name in SETTINGS if name.endswith("_API_KEY") and not name.startswith("HERMIT_"))
+
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What this install was told. ``repr`` shows no secret."""
+
+    home: Path
+    host: str
+    port: int
+    preview_port: int
+    admin_user: str
+    allowed_hosts: frozenset[str]
+    runtime: str
+    llm_base_url: str
+    llm_model: str
+    telegram_operator_id: int | None
+    telegram_api_url: str
+    secrets: Secrets
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds the dashboard."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+class Secrets:
+    """Values that must reach no log, page or error text."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
+
+    def __repr__(self) -> str:
+        return f"<{len(self._values)} secrets>"
+
+    def get(self, name: str) -> str:
+        """The secret, or an empty string when it is not set."""
+        return self._values.get(name, "")
+
+    def provider_keys(self) -> dict[str, str]:
+        """The provider keys that are set, by their setting's name, in order of preference."""
+        return {name: self._values[name] for name in PROVIDER_KEYS if self._values.get(name)}
+
+
+def load(environment: Mapping[str, str], root: Path) -> Settings:
+    """Read the settings; ``root`` is the program's folder, to which a relative HERMIT_HOME belongs.
+
+    Raises ConfigError that names the setting and what it must be.
+    """
+    home = (root / Path(environment.get("HERMIT_HOME") or "data").expanduser()).resolve()
+    values = {**_read_file(home / "hermit.env"), **{k: v for k, v in environment.items() if k in SETTINGS and v}}
+    secret_names = ("HERMIT_ADMIN_PASSWORD", "HERMIT_API_TOKEN", "HERMIT_LLM_API_KEY", "TELEGRAM_BOT_TOKEN")
+    operator_id = values.get("HERMIT_TELEGRAM_OPERATOR_ID", "").strip()
+    if operator_id and not operator_id.isdecimal():
+        raise ConfigError(
+            "HERMIT_TELEGRAM_OPERATOR_ID must be a number. Write to @userinfobot in Telegram to see yours."
+        )
+    return Settings(
+        home=home,
+        host=values.get("HERMIT_HOST", "127.0.0.1"),
+        port=_port(values, "HERMIT_PORT", 3000),
+        preview_port=_port(values, "HERMIT_PREVIEW_PORT", 3001),
+        admin_user=values.get("HERMIT_ADMIN_USER", ""),
+        allowed_hosts=_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", "")),
+        runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
+        llm_base_url=_url(values, "HERMIT_LLM_BASE_URL"),
+        llm_model=values.get("HERMIT_LLM_MODEL", ""),
+        telegram_operator_id=int(operator_id) if operator_id else None,
+        telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
+        secrets=Secrets({name: values.get(name, "").strip() for name in (*secret_names, *PROVIDER_KEYS)}),
+    )
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    values = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise ConfigError(f"{path}, line {number}: write NAME=value.")
+        if match[1] not in SETTINGS:
+            raise ConfigError(f"{path}, line {number}: there is no setting called {match[1]}.")
+        values[match[1]] = _unquoted(match[2])
+    return values
+
+
+def _unquoted(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+def _port(values: Mapping[str, str], name: str, default: int) -> int:
+    text = values.get(name, "").strip() or str(default)
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise ConfigError(f"{name} is {text!r}; it must be a port number from 1 to 65535.")
+    return int(text)
+
+
+def _url(values: Mapping[str, str], name: str) -> str:
+    text = values.get(name, "").strip().rstrip("/")
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ConfigError(f"{name} is {text!r}; it must be a URL such as https://example.org/v1.")
+    return text
+
+
+def _hosts(text: str, host: str) -> frozenset[str]:
+    named = {name.strip().lower() for name in text.split(",") if name.strip()}
+    bound = {host.lower()} - {"", "0.0.0.0", "::"}  # noqa: S104 - a wildcard is no name
+    return frozenset({"localhost", "127.0.0.1", "::1"} | named | bound)

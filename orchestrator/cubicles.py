@@ -1,0 +1,201 @@
+"""Cubicles: each agent's container for each person, with its door. Wanted here, made by the engine.
+
+What runs is always asked of the engine, never remembered; a container of an older image or with older settings is replaced
+the next time it is needed, never under a turn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.agents import Agents
+from orchestrator.errors import NotFound
+from orchestrator.events import Broker
+from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Engine, Event, Exit, Usage
+from orchestrator.store import agents as rows
+from orchestrator.store import audit as audit_rows
+from orchestrator.store.database import Store
+from orchestrator.workspace import Workspaces
+
+_FIRST_UID = 20_000
+_UIDS = 1_000
+"""The image knows a user ``hermit`` for each of these uids; later cubicles share them again from the first."""
+
+
+class Doors(Protocol):
+    """Opens and closes the sockets."""
+
+    def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """The cubicle's door answers; open already is fine."""
+
+    def close(self, key: CubicleKey) -> None:
+        """Nobody answers there any more; closed already is fine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """Whose containers these are."""
+
+    id: str
+    home: str
+    runtime: str
+    is_root: bool
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A cubicle as a person sees it."""
+
+    running: bool
+    started_at: float | None
+    usage: Usage | None
+
+
+class Cubicles:
+    """All cubicles of this install."""
+
+    def __init__(
+        self,
+        *,
+        install: Install,
+        store: Store,
+        engine: Engine,
+        workspaces: Workspaces,
+        doors: Doors,
+        agents: Agents,
+        broker: Broker,
+        image_tag: Callable[[str], str],
+    ) -> None:
+        """``image_tag`` gives the image for ``base`` or ``studio``, building it first where it is missing."""
+        self._install = install
+        self._store = store
+        self._engine = engine
+        self._workspaces = workspaces
+        self._doors = doors
+        self._agents = agents
+        self._broker = broker
+        self._image_tag = image_tag
+        self._locks: defaultdict[CubicleKey, threading.Lock] = defaultdict(threading.Lock)  # one change at a time each
+
+    def ensure(self, key: CubicleKey) -> Container:
+        """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
+        with self._locks[key]:
+            spec = self._spec(key)
+            self._doors.open(key, uid=spec.uid, gid=spec.gid)
+            before = self._engine.poll(spec.name)
+            container = self._engine.start(spec)
+            if before is not None:
+                self._tell(key, "started")
+            return container
+
+    def stop(self, key: CubicleKey) -> None:
+        """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
+        with self._locks[key]:
+            if self._engine.poll(self.name(key)) is None:
+                self._engine.stop(self.name(key))
+                self._tell(key, "stopped")
+
+    def reset(self, key: CubicleKey) -> Container:
+        """A fresh container over the same workspace: whatever ran inside, and /tmp, is gone."""
+        with self._locks[key]:
+            self._engine.remove(self.name(key))
+        return self.ensure(key)
+
+    def remove(self, key: CubicleKey) -> None:
+        """Container, door and workspace are gone."""
+        with self._locks[key]:
+            self._engine.remove(self.name(key))
+            self._doors.close(key)
+            self._workspaces.remove(key)
+            self._tell(key, "removed")
+
+    def remove_agent(self, agent: str) -> None:
+        """Every cubicle of an agent is gone, with all its folders."""
+        for key in self.known(agent):
+            self.remove(key)
+        self._workspaces.remove_agent(agent)
+
+    def poll(self, key: CubicleKey) -> Exit | None:
+        """None while the cubicle runs, else how it ended."""
+        return self._engine.poll(self.name(key))
+
+    def state(self, key: CubicleKey) -> State:
+        """Whether it runs, since when, and what it uses."""
+        name = self.name(key)
+        running = next((c for c in self._engine.ours() if c.name == name and c.running), None)
+        if running is None:
+            return State(running=False, started_at=None, usage=None)
+        try:
+            usage = self._engine.stats(name)
+        except NotFound:  # it ended just now
+            return State(running=False, started_at=None, usage=None)
+        return State(running=True, started_at=running.started_at, usage=usage)
+
+    def running(self) -> set[CubicleKey]:
+        """Which cubicles run now."""
+        return {container.key for container in self._engine.ours() if container.running}
+
+    def known(self, agent: str | None = None) -> list[CubicleKey]:
+        """The cubicles that were ever started, of one agent or of all."""
+        with self._store.reading() as db:
+            return rows.cubicles(db, agent)
+
+    def reconcile(self) -> None:
+        """After a start: running cubicles get their doors back, containers of deleted agents go."""
+        known = set(self.known())
+        for container in self._engine.ours():
+            if container.key not in known:
+                self._engine.remove(container.name)
+            elif container.running:
+                with self._locks[container.key]:
+                    uid, gid = self._ids(container.key)
+                    self._doors.open(container.key, uid=uid, gid=gid)
+
+    def stop_all(self) -> None:
+        """No cubicle of this install runs."""
+        for key in self.running():
+            self.stop(key)
+
+    def name(self, key: CubicleKey) -> str:
+        """The container's name."""
+        return f"hermit-{self._install.id}-{key.agent}-{key.user}"
+
+    def _spec(self, key: CubicleKey) -> CubicleSpec:
+        agent = self._agents.get(key.agent)
+        uid, gid = self._ids(key)
+        mounts = self._workspaces.prepare(key, uid=uid, gid=gid)
+        return CubicleSpec(
+            name=self.name(key),
+            install=self._install.id,
+            home=self._install.home,
+            key=key,
+            image=self._image_tag(agent.image),
+            uid=uid,
+            gid=gid,
+            mounts=mounts,
+            limits=agent.limits,
+            runtime=self._install.runtime,
+        )
+
+    def _ids(self, key: CubicleKey) -> tuple[int, int]:
+        """The user that the cubicle runs as: one of its own where we may choose, else ours."""
+        with self._store.writing() as db:
+            number = rows.cubicle_number(db, key, time.time())
+        if not self._install.is_root:
+            return self._install.uid, self._install.gid
+        uid = _FIRST_UID + (number - 1) % _UIDS
+        return uid, uid
+
+    def _tell(self, key: CubicleKey, what: str) -> None:
+        with self._store.writing() as db:
+            audit_rows.add(
+                db, f"cubicle.{what}", f"Cubicle {key} {what}.", now=time.time(), agent=key.agent, user=key.user
+            )
+        self._broker.publish(Event("cubicle", key, {"state": what}))

@@ -1,0 +1,70 @@
+"""News for whoever is watching: each subscriber has a bounded queue, and a slow one loses the oldest, never the sender's time.
+
+Events are hints to look again; the rows in the database are the truth.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+from orchestrator.nouns import Event
+
+_BACKLOG = 1000
+
+
+class Subscription:
+    """One watcher's queue."""
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[Event] = queue.Queue(_BACKLOG)
+
+    def put(self, event: Event) -> None:
+        """Add an event; when the watcher is too slow its oldest one goes."""
+        while True:
+            try:
+                self._queue.put_nowait(event)
+            except queue.Full:
+                self._drop_oldest()
+            else:
+                return
+
+    def get(self, timeout_s: float) -> Event | None:
+        """The next event, or None when there was none in time."""
+        try:
+            return self._queue.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def _drop_oldest(self) -> None:
+        try:
+            self._queue.get_nowait()
+        except queue.Empty:
+            return
+
+
+class Broker:
+    """Hands each event to every subscriber."""
+
+    def __init__(self) -> None:
+        self._subscribers: set[Subscription] = set()
+        self._lock = threading.Lock()  # protects _subscribers
+
+    def publish(self, event: Event) -> None:
+        """Tell everybody; returns at once."""
+        with self._lock:
+            subscribers = tuple(self._subscribers)
+        for subscriber in subscribers:
+            subscriber.put(event)
+
+    def subscribe(self) -> Subscription:
+        """Begin to listen. Whoever subscribes must unsubscribe."""
+        subscription = Subscription()
+        with self._lock:
+            self._subscribers.add(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Stop listening; again is fine."""
+        with self._lock:
+            self._subscribers.discard(subscription)

@@ -1,0 +1,290 @@
+"""HTTP for the doors and the dashboard: cheroot parses and answers, this module accepts, counts and ends connections.
+
+One thread accepts for all listeners; each connection has a thread while it lives, so a kept connection costs no hand-over
+between threads and a long poll holds nothing that others need. A listener at its cap stops accepting until a place is free;
+what a flooder can fill is its own queue. Requests with doubtful framing are refused before anything looks at them.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import select
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from cheroot import wsgi
+from cheroot.makefile import MakeFile
+from cheroot.server import HTTPConnection, HTTPRequest
+
+logger = logging.getLogger(__name__)
+
+type_app = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
+_TICK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """What one listener's clients may use."""
+
+    connections: int = 16
+    header_bytes: int = 16 * 1024
+    body_bytes: int = 16 * 1024 * 1024
+    read_s: float = 15.0
+    """From a request's first byte until its body is read."""
+    idle_s: float = 300.0
+    """How long a connection may be kept without a request."""
+    write_s: float = 30.0
+
+
+class HttpServer:
+    """Accepts for any number of listeners, which come and go while it runs."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._listeners: set[Listener] = set()
+        self._lock = threading.Lock()  # protects _listeners and the selector's table
+        self._bell, self._bell_end = socket.socketpair()
+        self._bell.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        self._selector.register(self._bell_end, selectors.EVENT_READ, None)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._accept_forever, name="http-accept", daemon=True)
+        self._thread.start()
+
+    def add(self, listening: socket.socket, app: type_app, *, limits: ServerLimits, environ: dict[str, Any]) -> Listener:
+        """Serve ``app`` on a bound and listening socket; ``environ`` joins every request's WSGI environment."""
+        listener = Listener(listening, app, limits=limits, environ=environ, on_free=self._resume)
+        with self._lock:
+            self._listeners.add(listener)
+            self._selector.register(listening, selectors.EVENT_READ, listener)
+        return listener
+
+    def remove(self, listener: Listener) -> None:
+        """Stop serving a listener: its socket and all its connections are closed. Again is fine."""
+        with self._lock:
+            if listener not in self._listeners:
+                return
+            self._listeners.discard(listener)
+            if listener.socket in self._selector.get_map():
+                self._selector.unregister(listener.socket)
+        listener.close()
+
+    def close(self) -> None:
+        """Remove all listeners and end the accepting thread."""
+        for listener in tuple(self._listeners):
+            self.remove(listener)
+        self._stopping.set()
+        self._ring()
+        self._thread.join(timeout=5)
+        self._selector.close()
+        self._bell.close()
+        self._bell_end.close()
+
+    def _accept_forever(self) -> None:
+        next_tick = time.monotonic() + _TICK_S
+        while not self._stopping.is_set():
+            for key, _ in self._selector.select(timeout=_TICK_S):
+                if key.data is None:
+                    self._bell_end.recv(4096)
+                else:
+                    self._accept(key.data)
+            if time.monotonic() >= next_tick:
+                next_tick = time.monotonic() + _TICK_S
+                with self._lock:
+                    listeners = tuple(self._listeners)
+                for listener in listeners:
+                    listener.end_overdue()
+
+    def _accept(self, listener: Listener) -> None:
+        if listener.is_full:
+            with self._lock:
+                if listener.socket in self._selector.get_map():
+                    self._selector.unregister(listener.socket)
+            if not listener.is_full:  # one ended while we took the listener out
+                self._resume(listener)
+            return
+        try:
+            connection, _ = listener.socket.accept()
+        except OSError:
+            return  # the client has gone, or the listener was closed just now
+        listener.serve(connection)
+
+    def _resume(self, listener: Listener) -> None:
+        with self._lock:
+            if listener in self._listeners and listener.socket not in self._selector.get_map():
+                self._selector.register(listener.socket, selectors.EVENT_READ, listener)
+                self._ring()
+
+    def _ring(self) -> None:
+        try:
+            self._bell.send(b"!")
+        except BlockingIOError:
+            return  # enough rings are waiting
+
+
+class Listener:
+    """One listening socket, its application and its connections."""
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        app: type_app,
+        *,
+        limits: ServerLimits,
+        environ: dict[str, Any],
+        on_free: Callable[[Listener], None],
+    ) -> None:
+        self.socket = listening
+        self._limits = limits
+        self._on_free = on_free
+        self._connections: set[_Connection] = set()
+        self._lock = threading.Lock()  # protects _connections
+        self._http = _Http(app, limits=limits, environ=environ)
+
+    @property
+    def is_full(self) -> bool:
+        """No further connection fits."""
+        with self._lock:
+            return len(self._connections) >= self._limits.connections
+
+    def serve(self, accepted: socket.socket) -> None:
+        """Serve a fresh connection in a thread of its own."""
+        accepted.settimeout(self._limits.write_s)
+        if accepted.family != socket.AF_UNIX:
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = _Connection(self._http, accepted, MakeFile)
+        with self._lock:
+            self._connections.add(connection)
+        threading.Thread(target=self._converse, args=(connection,), name="http", daemon=True).start()
+
+    def end_overdue(self) -> None:
+        """Cut the connections whose request takes too long to arrive."""
+        now = time.monotonic()
+        with self._lock:
+            overdue = [c for c in self._connections if c.deadline is not None and c.deadline < now]
+        for connection in overdue:
+            connection.cut()
+
+    def close(self) -> None:
+        """Close the listening socket and cut every connection."""
+        self.socket.close()
+        with self._lock:
+            connections = tuple(self._connections)
+        for connection in connections:
+            connection.cut()
+
+    def _converse(self, connection: _Connection) -> None:
+        try:
+            while connection.await_request(self._limits.idle_s):
+                connection.deadline = time.monotonic() + self._limits.read_s
+                if not connection.communicate():
+                    return
+                connection.deadline = None
+        except Exception:  # noqa: BLE001 - the top of a thread; the connection is lost, the server is not
+            logger.exception("a connection broke")
+        finally:
+            with self._lock:
+                was_full = len(self._connections) >= self._limits.connections
+                self._connections.discard(connection)
+            connection.close()
+            if was_full:
+                self._on_free(self)
+
+
+class _Connection(HTTPConnection):  # type: ignore[misc]  # cheroot has no type hints
+    deadline: float | None = None
+
+    def await_request(self, idle_s: float) -> bool:
+        """True when bytes are there to read; False when the client is gone or has been silent for too long."""
+        if self.rfile.has_data():
+            return True
+        poller = select.poll()
+        try:
+            poller.register(self.socket, select.POLLIN)
+            return bool(poller.poll(idle_s * 1000)) and bool(self.socket.recv(1, socket.MSG_PEEK))
+        except (OSError, ValueError):
+            return False
+
+    def cut(self) -> None:
+        """End the connection under whatever reads or writes it."""
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return  # gone already
+
+
+class _StrictHeaders:
+    """Reads headers and refuses what two parsers might read differently. Raises ValueError with the reason."""
+
+    def __call__(self, rfile: Any, headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
+        while (line := rfile.readline()) != b"\r\n":
+            if not line.endswith(b"\r\n") or b"\r" in line[:-2] or b"\0" in line:
+                raise ValueError("Header lines end with CRLF and hold no control characters.")
+            name, colon, value = line[:-2].partition(b":")
+            if not colon or not _TOKEN.fullmatch(name):
+                raise ValueError("A header line is NAME: VALUE; folded lines are not accepted.")
+            name = name.title()
+            if name in headers and name in _SINGLE:
+                raise ValueError(f"{name.decode()} was sent twice.")
+            value = value.strip(b" \t")
+            headers[name] = headers[name] + b", " + value if name in headers else value
+        if b"Transfer-Encoding" in headers:
+            raise ValueError("Send the body with Content-Length; Transfer-Encoding is not accepted.")
+        length = headers.get(b"Content-Length", b"0")
+        if not re.fullmatch(rb"\d{1,12}", length):
+            raise ValueError("Content-Length must be a plain number.")
+        return headers
+
+
+class _Request(HTTPRequest):  # type: ignore[misc]  # cheroot has no type hints
+    header_reader = _StrictHeaders()
+
+    def simple_response(self, status: Any, msg: str = "") -> None:
+        """Errors below the application close the connection: what follows on it can't be told apart."""
+        self.close_connection = True
+        super().simple_response(status, msg)
+
+
+_Connection.RequestHandlerClass = _Request
+
+
+class _Gateway(wsgi.Gateway_10):  # type: ignore[misc]  # cheroot has no type hints
+    def get_environ(self) -> dict[str, Any]:
+        """The request as WSGI, the body already read whole, so that no handler waits for a slow client."""
+        environ: dict[str, Any] = super().get_environ()
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        body = self.req.rfile.read(length) if length else b""
+        if len(body) < length:
+            raise OSError("the client went away within its request")
+        self.req.conn.deadline = None
+        environ["wsgi.input"] = io.BytesIO(body)
+        environ.update(self.req.server.environ)
+        return environ
+
+
+class _Http(wsgi.Server):  # type: ignore[misc]  # cheroot has no type hints
+    """cheroot's server object without its own accepting and threads: the settings that its requests look up."""
+
+    wsgi_version = (1, 0)
+    can_add_keepalive_connection = True
+
+    def __init__(self, app: type_app, *, limits: ServerLimits, environ: dict[str, Any]) -> None:
+        super().__init__("unused", app, numthreads=1, server_name="hermit")
+        self.gateway = _Gateway
+        self.max_request_header_size = limits.header_bytes
+        self.max_request_body_size = limits.body_bytes
+        self.environ = environ
+        self.ready = True
+
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:  # noqa: FBT001, FBT002
+        """cheroot's own reports go to our log; a client that breaks off is no news."""
+        logger.log(level, "%s", msg, exc_info=traceback and level >= logging.ERROR)

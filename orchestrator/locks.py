@@ -1,0 +1,62 @@
+"""Lock files: how the host speaks to a waiting crab. They lie where only the host can write, and appear whole, by rename.
+
+A lock is a message, never a source of truth: the host decides from its own rows and reads no lock back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
+from orchestrator.workspace import Workspaces
+
+
+class Locks:
+    """Writes and removes the lock files of all cubicles."""
+
+    def __init__(self, workspaces: Workspaces) -> None:
+        self._workspaces = workspaces
+
+    def decided(self, approval: Approval) -> None:
+        """Tell the crab how its question ended. Writing it again changes nothing."""
+        kind = "approval" if approval.status is ApprovalStatus.APPROVED else "deny"
+        content = {
+            "id": approval.id,
+            "status": str(approval.status),
+            "turn": approval.turn,
+            "n": approval.step,
+            "sha256": approval.sha256,
+            "expires_at": approval.expires_at,
+        }
+        self._write(approval.cubicle, f"hermit_{kind}.{approval.id}.lock", content)
+
+    def stop(self, key: CubicleKey, turn: int) -> None:
+        """Tell the crab to end a turn now."""
+        self._write(key, f"hermit_stop.{turn}.lock", {"turn": turn})
+
+    def clear_approval(self, key: CubicleKey, approval: str) -> None:
+        """Take an approval's lock files away; missing ones are fine."""
+        self._remove(key, f"hermit_approval.{approval}.lock", f"hermit_deny.{approval}.lock")
+
+    def clear_stop(self, key: CubicleKey, turn: int) -> None:
+        """Take a turn's stop file away; a missing one is fine."""
+        self._remove(key, f"hermit_stop.{turn}.lock")
+
+    def _write(self, key: CubicleKey, name: str, content: dict[str, Any]) -> None:
+        with self._workspaces.run_folder(key) as folder:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(f".{name}.new", flags, 0o644, dir_fd=folder)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                os.fchmod(descriptor, 0o644)
+                json.dump(content, file)
+            os.rename(f".{name}.new", name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def _remove(self, key: CubicleKey, *names: str) -> None:
+        with self._workspaces.run_folder(key) as folder:
+            for name in names:
+                try:
+                    os.unlink(name, dir_fd=folder)
+                except FileNotFoundError:
+                    continue

@@ -1,0 +1,231 @@
+"""The database's shape, as an append-only list: a migration that has landed is never edited, a change is a new one."""
+
+from __future__ import annotations
+
+from sqlite_utils import Database
+from sqlite_utils.migrations import Migrations
+
+migrations = Migrations("hermitshell")
+
+
+@migrations()
+def m001_people(db: Database) -> None:
+    """People and the ways they prove who they are."""
+    _run(
+        db,
+        """
+        CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+        CREATE TABLE users (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL UNIQUE,
+            role TEXT NOT NULL CHECK (role IN ('operator', 'member')),
+            telegram_id INTEGER UNIQUE,
+            time_zone TEXT NOT NULL,
+            created_at REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE passwords (
+            user INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+            hash TEXT NOT NULL,
+            changed_at REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE sessions (
+            sha256 TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            created_at REAL NOT NULL,
+            expires_at REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE api_tokens (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            sha256 TEXT NOT NULL UNIQUE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            created_at REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE login_links (
+            sha256 TEXT PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            expires_at REAL NOT NULL,
+            used_at REAL
+        ) STRICT;
+        """,
+    )
+
+
+@migrations()
+def m002_agents(db: Database) -> None:
+    """Agents, and the cubicle that each has for each person."""
+    _run(
+        db,
+        """
+        CREATE TABLE agents (
+            name TEXT PRIMARY KEY,
+            role TEXT NOT NULL,
+            personality TEXT NOT NULL,
+            provider TEXT NOT NULL,
+            model TEXT NOT NULL,
+            fallback_model TEXT NOT NULL,
+            image TEXT NOT NULL CHECK (image IN ('base', 'studio')),
+            approval TEXT NOT NULL CHECK (approval IN ('off', 'dangerous', 'all')),
+            approval_timeout_s INTEGER NOT NULL,
+            step_limit INTEGER NOT NULL,
+            command_timeout_s INTEGER NOT NULL,
+            daily_budget_micro INTEGER NOT NULL,
+            limits TEXT NOT NULL,
+            toolsets TEXT NOT NULL,
+            telegram_token TEXT,
+            created_at REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE cubicles (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            created_at REAL NOT NULL,
+            UNIQUE (agent, user)
+        ) STRICT;
+        """,
+    )
+
+
+@migrations()
+def m003_turns(db: Database) -> None:
+    """Turns, their steps and the questions they asked."""
+    _run(
+        db,
+        """
+        CREATE TABLE turns (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL,
+            user INTEGER NOT NULL,
+            source TEXT NOT NULL,
+            origin TEXT UNIQUE,
+            prompt TEXT NOT NULL,
+            status TEXT NOT NULL,
+            boot TEXT,
+            claims INTEGER NOT NULL DEFAULT 0,
+            reply TEXT,
+            error TEXT,
+            action TEXT,
+            forgotten INTEGER NOT NULL DEFAULT 0,
+            stop_asked_at REAL,
+            created_at REAL NOT NULL,
+            started_at REAL,
+            ended_at REAL
+        ) STRICT;
+        CREATE INDEX turns_of_cubicle ON turns (agent, user, id);
+        CREATE INDEX turns_open ON turns (status) WHERE status IN ('queued', 'running', 'waiting_approval');
+        CREATE TABLE steps (
+            turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+            n INTEGER NOT NULL,
+            thought TEXT NOT NULL,
+            command TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            ruling TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            approval TEXT,
+            status TEXT NOT NULL,
+            exit_code INTEGER,
+            output TEXT NOT NULL DEFAULT '',
+            started_at REAL NOT NULL,
+            ended_at REAL,
+            PRIMARY KEY (turn, n)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE approvals (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL,
+            user INTEGER NOT NULL,
+            turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+            step INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            text TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            status TEXT NOT NULL,
+            asked_at REAL NOT NULL,
+            expires_at REAL NOT NULL,
+            decided_at REAL,
+            decided_by TEXT,
+            used_at REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX approvals_pending ON approvals (asked_at) WHERE status = 'pending';
+        CREATE INDEX approvals_by_time ON approvals (asked_at);
+        CREATE INDEX approvals_of_turn ON approvals (turn);
+        """,
+    )
+
+
+@migrations()
+def m004_ledger(db: Database) -> None:
+    """Spending: one row a model call, and the running sum of each agent's day."""
+    _run(
+        db,
+        """
+        CREATE TABLE spending (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            day TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            user INTEGER NOT NULL,
+            turn INTEGER,
+            provider TEXT NOT NULL,
+            model TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('reserved', 'settled', 'kept', 'released')),
+            reserved_micro INTEGER NOT NULL CHECK (reserved_micro >= 0),
+            cost_micro INTEGER NOT NULL CHECK (cost_micro >= 0),
+            prompt_tokens INTEGER,
+            completion_tokens INTEGER,
+            started_at REAL NOT NULL,
+            ended_at REAL
+        ) STRICT;
+        CREATE INDEX spending_of_turn ON spending (turn);
+        CREATE INDEX spending_open ON spending (id) WHERE state = 'reserved';
+        CREATE TABLE spending_days (
+            agent TEXT NOT NULL,
+            day TEXT NOT NULL,
+            reserved_micro INTEGER NOT NULL DEFAULT 0 CHECK (reserved_micro >= 0),
+            cost_micro INTEGER NOT NULL DEFAULT 0 CHECK (cost_micro >= 0),
+            PRIMARY KEY (agent, day)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
+@migrations()
+def m005_audit(db: Database) -> None:
+    """The audit log: rows that can be added and searched, never changed."""
+    _run(
+        db,
+        """
+        CREATE TABLE audit (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            at REAL NOT NULL,
+            kind TEXT NOT NULL,
+            agent TEXT,
+            user INTEGER,
+            turn INTEGER,
+            text TEXT NOT NULL,
+            detail TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX audit_of_agent ON audit (agent, id);
+        CREATE INDEX audit_of_kind ON audit (kind, id);
+        CREATE VIRTUAL TABLE audit_fts USING fts5 (text, detail, content='audit', content_rowid='id');
+        CREATE TRIGGER audit_indexed AFTER INSERT ON audit BEGIN
+            INSERT INTO audit_fts (rowid, text, detail) VALUES (new.id, new.text, new.detail);
+        END;
+        CREATE TRIGGER audit_unchanged BEFORE UPDATE ON audit BEGIN
+            SELECT RAISE (ABORT, 'audit rows are never changed');
+        END;
+        CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN
+            SELECT RAISE (ABORT, 'audit rows are never deleted');
+        END;
+        """,
+    )
+
+
+def _run(db: Database, script: str) -> None:
+    """Each statement by itself: ``executescript`` would commit the migration's transaction."""
+    statement = ""
+    for line in script.splitlines():
+        statement += line + "\n"
+        is_trigger = statement.lstrip().startswith("CREATE TRIGGER")
+        if (is_trigger and line.strip() == "END;") or (not is_trigger and line.rstrip().endswith(";")):
+            db.execute(statement)
+            statement = ""

@@ -1,0 +1,249 @@
+"""People: who may talk to agents, and how they prove who they are.
+
+Passwords are kept as argon2 hashes; session, link and API tokens as SHA-256 of 256 random bits. Guessing is throttled per
+name and in all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import sqlite3
+import threading
+import time
+import zoneinfo
+from collections import deque
+from dataclasses import replace
+from typing import Any
+
+import argon2
+
+from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
+from orchestrator.nouns import Role, User
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import people as rows
+from orchestrator.store.database import Store
+
+SESSION_S = 30 * 24 * 3600
+LINK_S = 15 * 60
+_TRIES = 10
+_TRIES_WINDOW_S = 300.0
+_FIELDS = ("name", "role", "telegram_id", "time_zone")
+
+
+class People:
+    """Everybody who is known to this install."""
+
+    def __init__(self, store: Store, *, fixed_token: str = "") -> None:
+        """``fixed_token`` is the operator's API token from the settings, or empty."""
+        self._store = store
+        self._fixed_token = fixed_token.encode()
+        self._hasher = argon2.PasswordHasher()
+        self._nobody = self._hasher.hash(secrets.token_hex(16))
+        self._throttle = _Throttle()
+
+    def every(self) -> list[User]:
+        """All people, oldest first."""
+        with self._store.reading() as db:
+            return rows.every(db)
+
+    def get(self, user: int) -> User:
+        """The person with this id; raises NotFound."""
+        with self._store.reading() as db:
+            found = rows.one(db, user)
+        if found is None:
+            raise NotFound(f"There is no user {user}.")
+        return found
+
+    def operator(self) -> User:
+        """The person whose install this is; raises NotFound before ``ensure_operator``."""
+        with self._store.reading() as db:
+            found = rows.operator(db)
+        if found is None:
+            raise NotFound("There is no operator yet.")
+        return found
+
+    def ensure_operator(self, name: str, password: str, telegram_id: int | None) -> User:
+        """The operator exists, with what the settings say of name, password and Telegram id (empty: as it was)."""
+        with self._store.reading() as db:
+            found = rows.operator(db)
+        if found is None:
+            found = self.add({"name": name or "operator", "role": Role.OPERATOR, "telegram_id": telegram_id})
+        wanted = replace(found, name=name or found.name, telegram_id=telegram_id or found.telegram_id)
+        with self._store.writing() as db:
+            if wanted != found:
+                rows.change(db, wanted)
+            if password and not self._is_password(rows.password(db, found.id), password):
+                self._store_password(db, found.id, password)
+        return wanted
+
+    def add(self, fields: dict[str, Any]) -> User:
+        """A new person from ``name, role, telegram_id, time_zone``; raises BadInput or Conflict."""
+        checked = _checked({"role": Role.MEMBER, "telegram_id": None, "time_zone": "UTC", **fields})
+        with self._store.writing() as db:
+            try:
+                user = rows.add(db, **checked, now=time.time())
+            except sqlite3.IntegrityError as error:
+                raise _taken(checked) from error
+            audit_rows.add(db, "user.added", f"User {checked['name']} was added.", now=time.time(), user=user)
+        return self.get(user)
+
+    def change(self, user: int, fields: dict[str, Any]) -> User:
+        """Change some fields of a person; raises BadInput, Conflict or NotFound."""
+        old = self.get(user)
+        checked = _checked({**{name: getattr(old, name) for name in _FIELDS}, **fields})
+        new = replace(old, **checked)
+        if old.role is Role.OPERATOR and new.role is not Role.OPERATOR and self.operator().id == user:
+            raise Conflict("The first operator stays operator: somebody must be able to run this install.")
+        with self._store.writing() as db:
+            try:
+                rows.change(db, new)
+            except sqlite3.IntegrityError as error:
+                raise _taken(checked) from error
+            detail = {name: checked[name] for name in fields}
+            audit_rows.add(
+                db, "user.changed", f"User {new.name} was changed.", now=time.time(), user=user, detail=detail
+            )
+        return new
+
+    def remove(self, user: int) -> None:
+        """Delete a person with sessions and tokens; raises NotFound, or Conflict for the operator."""
+        old = self.get(user)
+        if self.operator().id == user:
+            raise Conflict("The operator can't be deleted.")
+        with self._store.writing() as db:
+            rows.remove(db, user)
+            audit_rows.add(db, "user.removed", f"User {old.name} was removed.", now=time.time(), user=user)
+
+    def set_password(self, user: int, password: str) -> None:
+        """Set a new password; all older sessions of this person end."""
+        if len(password) < 10:
+            raise BadInput("password: use at least 10 characters.")
+        with self._store.writing() as db:
+            self._store_password(db, user, password)
+            rows.end_sessions(db, user)
+
+    def has_password(self, user: int) -> bool:
+        """This person can log in by password."""
+        with self._store.reading() as db:
+            return rows.password(db, user) is not None
+
+    def log_in(self, name: str, password: str) -> str:
+        """A new session's token; raises BadInput when name or password is wrong, TooMany after many tries."""
+        self._throttle.check(name)
+        with self._store.reading() as db:
+            user = rows.named(db, name)
+            hashed = rows.password(db, user.id) if user else None
+        if not self._is_password(hashed, password) or user is None:
+            self._throttle.failed(name)
+            raise BadInput("The name or the password is wrong.")
+        return self._new_session(user, "by password")
+
+    def make_link(self, user: int) -> str:
+        """A one-time login code for this person, good for 15 minutes."""
+        code = secrets.token_urlsafe(32)
+        with self._store.writing() as db:
+            rows.add_link(db, _sha256(code), user, time.time() + LINK_S)
+        return code
+
+    def use_link(self, code: str) -> str:
+        """A new session's token for a login code; raises NotFound when it is unknown, used or too old."""
+        with self._store.writing() as db:
+            user = rows.use_link(db, _sha256(code), time.time())
+        if user is None:
+            raise NotFound("This login link was used or is too old. Run './hermit login-link' for a new one.")
+        return self._new_session(user, "by a one-time link")
+
+    def of_session(self, token: str) -> User | None:
+        """Whose live session this token is."""
+        with self._store.reading() as db:
+            return rows.session_user(db, _sha256(token), time.time())
+
+    def log_out(self, token: str) -> None:
+        """End a session; unknown is fine."""
+        with self._store.writing() as db:
+            rows.end_session(db, _sha256(token))
+
+    def of_token(self, token: str) -> User | None:
+        """Whose API token this is."""
+        if self._fixed_token and hmac.compare_digest(token.encode(), self._fixed_token):
+            return self.operator()
+        with self._store.reading() as db:
+            return rows.token_user(db, _sha256(token))
+
+    def make_token(self, name: str, user: int) -> str:
+        """A new API token, shown once; raises BadInput or Conflict about the name."""
+        if not name.strip() or len(name) > 64:
+            raise BadInput("name: a token needs a name of 1 to 64 characters, such as 'phone'.")
+        token = "hs_" + secrets.token_urlsafe(32)
+        with self._store.writing() as db:
+            try:
+                rows.add_token(db, name, _sha256(token), user, time.time())
+            except sqlite3.IntegrityError as error:
+                raise Conflict(f"A token called {name} exists already. Choose another name.") from error
+            audit_rows.add(db, "token.added", f"API token {name} was made.", now=time.time(), user=user)
+        return token
+
+    def _new_session(self, user: User, how: str) -> str:
+        token = secrets.token_urlsafe(32)
+        now = time.time()
+        with self._store.writing() as db:
+            rows.add_session(db, _sha256(token), user.id, now, now + SESSION_S)
+            audit_rows.add(db, "login", f"{user.name} logged in {how}.", now=now, user=user.id)
+        return token
+
+    def _store_password(self, db: sqlite3.Connection, user: int, password: str) -> None:
+        rows.set_password(db, user, self._hasher.hash(password), time.time())
+        audit_rows.add(db, "password.changed", "The password was changed.", now=time.time(), user=user)
+
+    def _is_password(self, hashed: str | None, password: str) -> bool:
+        try:
+            return self._hasher.verify(hashed or self._nobody, password) and hashed is not None
+        except argon2.exceptions.VerifyMismatchError:
+            return False
+
+
+class _Throttle:
+    """At most a few wrong guesses per name and per install within a while."""
+
+    def __init__(self) -> None:
+        self._failures: deque[tuple[float, str]] = deque(maxlen=_TRIES * 10)
+        self._lock = threading.Lock()  # protects _failures
+
+    def check(self, name: str) -> None:
+        """Raises TooMany while this name, or everybody together, guessed too often."""
+        since = time.monotonic() - _TRIES_WINDOW_S
+        with self._lock:
+            recent = [who for when, who in self._failures if when > since]
+        if recent.count(name) >= _TRIES or len(recent) >= _TRIES * 10:
+            raise TooMany("Too many wrong passwords. Wait five minutes, or run './hermit login-link' on the host.")
+
+    def failed(self, name: str) -> None:
+        """Count a wrong guess."""
+        with self._lock:
+            self._failures.append((time.monotonic(), name))
+
+
+def _checked(fields: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(fields) - set(_FIELDS))
+    if unknown:
+        raise BadInput(f"{unknown[0]}: a user has no such field; there are {', '.join(_FIELDS)}.")
+    name, telegram_id = fields.get("name"), fields["telegram_id"]
+    if not isinstance(name, str) or not name.strip() or len(name) > 64 or not name.isprintable():
+        raise BadInput("name: write a name of 1 to 64 visible characters.")
+    if fields["role"] not in list(Role):
+        raise BadInput("role: choose operator or member.")
+    if telegram_id is not None and (type(telegram_id) is not int or not 0 < telegram_id < 2**52):
+        raise BadInput("telegram_id: write the numeric Telegram id, such as 123456789, or null.")
+    if not isinstance(fields["time_zone"], str) or fields["time_zone"] not in zoneinfo.available_timezones():
+        raise BadInput("time_zone: write an IANA name such as Europe/Vienna.")
+    return {**fields, "name": name.strip(), "role": Role(fields["role"])}
+
+
+def _taken(fields: dict[str, Any]) -> Conflict:
+    return Conflict(f"Another user is already called {fields['name']} or has this Telegram id.")
+
+
+def _sha256(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

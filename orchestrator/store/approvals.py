@@ -1,0 +1,109 @@
+"""Rows of approvals. A question is decided by one compare-and-set, and an approval is used by another."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
+
+
+def add(db: sqlite3.Connection, approval: Approval) -> None:
+    """Write a question down before anybody is asked."""
+    db.execute(
+        "INSERT INTO approvals (id, agent, user, turn, step, kind, text, sha256, reason, status, asked_at, expires_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            approval.id,
+            approval.cubicle.agent,
+            approval.cubicle.user,
+            approval.turn,
+            approval.step,
+            approval.kind,
+            approval.text,
+            approval.sha256,
+            approval.reason,
+            approval.status,
+            approval.asked_at,
+            approval.expires_at,
+        ),
+    )
+
+
+def one(db: sqlite3.Connection, approval: str) -> Approval | None:
+    """The approval with this id."""
+    row = db.execute("SELECT * FROM approvals WHERE id = ?", (approval,)).fetchone()
+    return None if row is None else _approval(row)
+
+
+def every(
+    db: sqlite3.Connection,
+    *,
+    status: ApprovalStatus | None = None,
+    key: CubicleKey | None = None,
+    user: int | None = None,
+    turn: int | None = None,
+    limit: int = 200,
+) -> list[Approval]:
+    """The newest approvals that match everything given, newest first."""
+    rows = db.execute(
+        "SELECT * FROM approvals WHERE (:status IS NULL OR status = :status) AND (:agent IS NULL OR agent = :agent) "
+        "AND (:user IS NULL OR user = :user) AND (:turn IS NULL OR turn = :turn) "
+        "ORDER BY asked_at DESC, id LIMIT :limit",
+        {
+            "status": status,
+            "agent": None if key is None else key.agent,
+            "user": user if key is None else key.user,
+            "turn": turn,
+            "limit": limit,
+        },
+    )
+    return [_approval(row) for row in rows]
+
+
+def pending_of_step(db: sqlite3.Connection, turn: int, step: int, now: float) -> Approval | None:
+    """The question that this step is waiting for, if it still may be answered."""
+    row = db.execute(
+        "SELECT * FROM approvals WHERE turn = ? AND step = ? AND status = 'pending' AND expires_at > ?",
+        (turn, step, now),
+    ).fetchone()
+    return None if row is None else _approval(row)
+
+
+def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
+    """How many questions of this cubicle are open."""
+    row = db.execute(
+        "SELECT COUNT(*) FROM approvals WHERE status = 'pending' AND agent = ? AND user = ?", (key.agent, key.user)
+    ).fetchone()
+    return int(row[0])
+
+
+def overdue(db: sqlite3.Connection, now: float) -> list[str]:
+    """The pending ones whose time is up."""
+    rows = db.execute("SELECT id FROM approvals WHERE status = 'pending' AND expires_at <= ?", (now,))
+    return [str(row["id"]) for row in rows]
+
+
+def decide(db: sqlite3.Connection, approval: str, status: ApprovalStatus, by: str, now: float) -> bool:
+    """Decide a pending approval; False when it is not pending. An expired one can't be approved or denied any more."""
+    cursor = db.execute(
+        "UPDATE approvals SET status = :status, decided_at = :now, decided_by = :by WHERE id = :id "
+        "AND status = 'pending' AND (:status NOT IN ('approved', 'denied') OR expires_at > :now)",
+        {"status": status, "now": now, "by": by, "id": approval},
+    )
+    return cursor.rowcount == 1
+
+
+def use(db: sqlite3.Connection, approval: str, turn: int, step: int, sha256: str, now: float) -> bool:
+    """Take an approval for the step, turn and text that it was given for; False when it does not fit or was used."""
+    cursor = db.execute(
+        "UPDATE approvals SET used_at = ? WHERE id = ? AND status = 'approved' AND used_at IS NULL "
+        "AND turn = ? AND step = ? AND sha256 = ? AND expires_at > ?",
+        (now, approval, turn, step, sha256, now),
+    )
+    return cursor.rowcount == 1
+
+
+def _approval(row: sqlite3.Row) -> Approval:
+    fields = dict(row)
+    key = CubicleKey(fields.pop("agent"), fields.pop("user"))
+    return Approval(**{**fields, "cubicle": key, "status": ApprovalStatus(fields["status"])})

@@ -1,0 +1,123 @@
+"""Rows of people and of the ways they prove who they are. Secrets are stored as hashes only."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from orchestrator.nouns import Role, User
+
+_USER = "id, name, role, telegram_id, time_zone"
+
+
+def add(db: sqlite3.Connection, *, name: str, role: Role, telegram_id: int | None, time_zone: str, now: float) -> int:
+    """Insert a person; raises ``sqlite3.IntegrityError`` when the name or the Telegram id is taken."""
+    cursor = db.execute(
+        "INSERT INTO users (name, role, telegram_id, time_zone, created_at) VALUES (?, ?, ?, ?, ?)",
+        (name, role, telegram_id, time_zone, now),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def every(db: sqlite3.Connection) -> list[User]:
+    """All people, oldest first."""
+    return [_user(row) for row in db.execute(f"SELECT {_USER} FROM users ORDER BY id")]  # noqa: S608 - constant columns
+
+
+def one(db: sqlite3.Connection, user: int) -> User | None:
+    """The person with this id."""
+    return _first(db, "id = ?", user)
+
+
+def named(db: sqlite3.Connection, name: str) -> User | None:
+    """The person with exactly this name."""
+    return _first(db, "name = ?", name)
+
+
+def operator(db: sqlite3.Connection) -> User | None:
+    """The first operator."""
+    return _first(db, "role = ? ORDER BY id", Role.OPERATOR)
+
+
+def change(db: sqlite3.Connection, user: User) -> None:
+    """Store every field of an existing person anew."""
+    db.execute(
+        "UPDATE users SET name = ?, role = ?, telegram_id = ?, time_zone = ? WHERE id = ?",
+        (user.name, user.role, user.telegram_id, user.time_zone, user.id),
+    )
+
+
+def remove(db: sqlite3.Connection, user: int) -> None:
+    """Delete a person with all passwords, sessions and tokens."""
+    db.execute("DELETE FROM users WHERE id = ?", (user,))
+
+
+def set_password(db: sqlite3.Connection, user: int, hashed: str, now: float) -> None:
+    """Store an argon2 hash; the older one is gone."""
+    db.execute("INSERT OR REPLACE INTO passwords (user, hash, changed_at) VALUES (?, ?, ?)", (user, hashed, now))
+
+
+def password(db: sqlite3.Connection, user: int) -> str | None:
+    """The argon2 hash, or None when this person has no password."""
+    row = db.execute("SELECT hash FROM passwords WHERE user = ?", (user,)).fetchone()
+    return None if row is None else str(row["hash"])
+
+
+def add_session(db: sqlite3.Connection, sha256: str, user: int, now: float, expires_at: float) -> None:
+    """Store a session by the hash of its token; expired ones are swept on the way."""
+    db.execute("DELETE FROM sessions WHERE expires_at < ?", (now,))
+    db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", (sha256, user, now, expires_at))
+
+
+def session_user(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
+    """Whose live session this is."""
+    return _first(db, "id = (SELECT user FROM sessions WHERE sha256 = ? AND expires_at > ?)", sha256, now)
+
+
+def end_session(db: sqlite3.Connection, sha256: str) -> None:
+    """Forget one session; unknown is fine."""
+    db.execute("DELETE FROM sessions WHERE sha256 = ?", (sha256,))
+
+
+def end_sessions(db: sqlite3.Connection, user: int) -> None:
+    """Forget all sessions of a person."""
+    db.execute("DELETE FROM sessions WHERE user = ?", (user,))
+
+
+def add_token(db: sqlite3.Connection, name: str, sha256: str, user: int, now: float) -> None:
+    """Store an API token by its hash; raises ``sqlite3.IntegrityError`` when the name is taken."""
+    db.execute("INSERT INTO api_tokens (name, sha256, user, created_at) VALUES (?, ?, ?, ?)", (name, sha256, user, now))
+
+
+def token_user(db: sqlite3.Connection, sha256: str) -> User | None:
+    """Whose API token this is."""
+    return _first(db, "id = (SELECT user FROM api_tokens WHERE sha256 = ?)", sha256)
+
+
+def add_link(db: sqlite3.Connection, sha256: str, user: int, expires_at: float) -> None:
+    """Store a one-time login link by its hash."""
+    db.execute("INSERT INTO login_links (sha256, user, expires_at) VALUES (?, ?, ?)", (sha256, user, expires_at))
+
+
+def use_link(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
+    """Take a login link: whose it was, or None when it is unknown, expired or used."""
+    taken = db.execute(
+        "UPDATE login_links SET used_at = ? WHERE sha256 = ? AND used_at IS NULL AND expires_at > ? RETURNING user",
+        (now, sha256, now),
+    ).fetchone()
+    return None if taken is None else one(db, int(taken["user"]))
+
+
+def _first(db: sqlite3.Connection, where: str, *values: Any) -> User | None:
+    row = db.execute(f"SELECT {_USER} FROM users WHERE {where} LIMIT 1", values).fetchone()  # noqa: S608 - see callers
+    return None if row is None else _user(row)
+
+
+def _user(row: sqlite3.Row) -> User:
+    return User(
+        id=int(row["id"]),
+        name=str(row["name"]),
+        role=Role(row["role"]),
+        telegram_id=None if row["telegram_id"] is None else int(row["telegram_id"]),
+        time_zone=str(row["time_zone"]),
+    )

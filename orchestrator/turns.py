@@ -1,0 +1,269 @@
+"""Turns: each message that comes in, one at a time per cubicle, with exactly one visible outcome.
+
+The row comes first: a message is queued in the database before anything is woken, and its outcome is written before anybody
+is told. A crab that asks for work while it is said to hold some has died in it; that, and a cubicle that ended, is how a
+turn gets lost, and a lost turn goes back into the queue if nothing had been done yet, else it fails and says so.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.approvals import Approvals
+from orchestrator.bells import Bells
+from orchestrator.errors import BadInput, Conflict, NotFound, TooLarge, TooMany
+from orchestrator.events import Broker
+from orchestrator.locks import Locks
+from orchestrator.nouns import MICRO, CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import turns as rows
+from orchestrator.store.database import Store
+
+MAX_PROMPT_CHARS = 200_000
+MAX_QUEUED = 10_000
+MAX_REPLY_CHARS = 500_000
+_INTERRUPTED = (
+    "This turn was interrupted: {why}. What the agent did until then is in its workspace. Send the message again to go on."
+)
+
+
+class Turns:
+    """The queue of every cubicle."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        broker: Broker,
+        approvals: Approvals,
+        locks: Locks,
+        wake: Callable[[CubicleKey], None],
+        abort_model: Callable[[int], None],
+    ) -> None:
+        """``wake`` gets a cubicle going without waiting for it; ``abort_model`` cuts a turn's model call."""
+        self._store = store
+        self._broker = broker
+        self._approvals = approvals
+        self._locks = locks
+        self._wake = wake
+        self._abort_model = abort_model
+        self._bells = Bells()
+        self._ended = threading.Condition()  # notified whenever a turn gets its outcome
+
+    def submit(self, key: CubicleKey, text: str, *, source: str, origin: str | None = None) -> Turn:
+        """Queue a message; with an ``origin`` seen before, the older turn comes back and nothing happens.
+
+        Raises BadInput for an empty message, TooLarge, or TooMany when the queue is full.
+        """
+        _check_prompt(text)
+        now = time.time()
+        with self._store.writing() as db:
+            if rows.queued(db, key) >= MAX_QUEUED:
+                raise TooMany(f"{MAX_QUEUED:,} messages are waiting for {key.agent} already. Wait, or stop some.")
+            turn_id = rows.add(db, key, source=source, prompt=text, origin=origin, now=now)
+            audit_rows.add(
+                db, "turn.asked", text, now=now, agent=key.agent, user=key.user, turn=turn_id, detail={"source": source}
+            )
+        turn = self.get(turn_id)
+        self._publish(turn)
+        if turn.status is TurnStatus.QUEUED and not self._bells.of(key).ring():
+            self._wake(key)
+        return turn
+
+    def get(self, turn: int) -> Turn:
+        """The turn with this id; raises NotFound."""
+        with self._store.reading() as db:
+            found = rows.one(db, turn)
+        if found is None:
+            raise NotFound(f"There is no turn {turn}.")
+        return found
+
+    def steps(self, turn: int) -> list[Step]:
+        """The turn's commands in order."""
+        with self._store.reading() as db:
+            return rows.steps(db, turn)
+
+    def history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
+        """The newest turns of the conversation, oldest first; ``before`` is a turn id to page back from."""
+        with self._store.reading() as db:
+            return rows.history(db, key, limit=limit, before=before)
+
+    def clear(self, key: CubicleKey) -> int:
+        """Forget the conversation; returns how many turns that were. The audit log keeps them."""
+        with self._store.writing() as db:
+            forgotten = rows.forget(db, key)
+            audit_rows.add(
+                db, "history.cleared", "The history was cleared.", now=time.time(), agent=key.agent, user=key.user
+            )
+        return forgotten
+
+    def wait(self, turn: int, timeout_s: float) -> Turn:
+        """The turn when it has ended, or as it stands when the time is up."""
+        deadline = time.monotonic() + timeout_s
+        with self._ended:
+            while not (found := self.get(turn)).status.is_final:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return found
+                self._ended.wait(left)
+        return found
+
+    def stop(self, turn: int) -> Turn:
+        """A person wants the turn to end: at once when it only waits, else as soon as the crab hears. Again is fine."""
+        with self._store.writing() as db:
+            is_under_way = rows.ask_stop(db, turn, time.time())
+        found = self.get(turn)
+        if is_under_way:
+            self._locks.stop(found.cubicle, turn)
+            self._abort_model(turn)
+        elif found.status is TurnStatus.QUEUED:
+            self.end(found.cubicle, turn, TurnStatus.STOPPED)
+        return self.get(turn)
+
+    # --- the crab's side ---------------------------------------------------------------------------------------
+
+    def take(self, key: CubicleKey, boot: str, wait_s: float) -> Turn | None:
+        """The next turn for a crab that holds none, waiting for one; None when the time is up."""
+        deadline = time.monotonic() + wait_s
+        with self._bells.of(key).listening() as ear:
+            while True:
+                turn = self._claim(key, boot)
+                if turn is not None:
+                    self._publish(turn)
+                    return turn
+                if not ear.wait(deadline):
+                    return None
+
+    def end(
+        self,
+        key: CubicleKey,
+        turn: int,
+        status: TurnStatus,
+        *,
+        reply: str | None = None,
+        error: str | None = None,
+        action: str | None = None,
+    ) -> bool:
+        """Give a turn its outcome; False when it has one already, and then nothing changes."""
+        now = time.time()
+        reply = None if reply is None else reply[:MAX_REPLY_CHARS]
+        with self._store.writing() as db:
+            was_stop_asked = rows.is_stop_asked(db, turn)
+            if not rows.end(db, turn, status, now=now, reply=reply, error=error, action=action):
+                return False
+            text = reply if error is None else error
+            audit_rows.add(
+                db, f"turn.{status}", text or str(status), now=now, agent=key.agent, user=key.user, turn=turn
+            )
+        self._approvals.cancel_turn(turn)
+        if was_stop_asked:
+            self._locks.clear_stop(key, turn)
+        self._publish(self.get(turn))
+        with self._ended:
+            self._ended.notify_all()
+        return True
+
+    def lost(self, key: CubicleKey, why: str) -> None:
+        """The crab that held this cubicle's turn is no more."""
+        with self._store.reading() as db:
+            held = rows.under_way(db, key)
+        for _, claim in held:
+            self._lose(key, claim, why)
+
+    def fail_queued(self, key: CubicleKey, error: str) -> None:
+        """The cubicle can't be started: everything that waits for it fails with the reason."""
+        with self._store.reading() as db:
+            waiting = rows.queued_ids(db, key)
+        for turn in waiting:
+            self.end(key, turn, TurnStatus.FAILED, error=error)
+
+    def under_way(self) -> list[tuple[CubicleKey, rows.Claim]]:
+        """Every turn that some crab holds."""
+        with self._store.reading() as db:
+            return rows.under_way(db)
+
+    def unserved(self) -> list[CubicleKey]:
+        """Cubicles with a queue that no crab is asking for."""
+        with self._store.reading() as db:
+            busy = {key for key, _ in rows.under_way(db)}
+            waiting = rows.waiting_cubicles(db)
+        return [key for key in waiting if key not in busy and not self._bells.of(key).ring()]
+
+    def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
+        with self._store.reading() as db:
+            held = rows.under_way(db, key)
+            waiting = rows.first_queued(db, key)
+        for _, claim in held:
+            self._lose(key, claim, "the agent's loop was restarted")
+        if held:
+            return self._claim(key, boot)
+        if waiting is None:
+            return None
+        with self._store.writing() as db:
+            claimed = rows.claim(db, waiting, boot, time.time())
+        return self.get(waiting) if claimed else None
+
+    def _lose(self, key: CubicleKey, claim: rows.Claim, why: str) -> None:
+        if claim.stop_asked:
+            self.end(key, claim.turn, TurnStatus.STOPPED)
+            return
+        with self._store.writing() as db:
+            if claim.steps == 0 and rows.requeue(db, claim.turn):
+                return
+        self.end(key, claim.turn, TurnStatus.FAILED, error=_INTERRUPTED.format(why=why))
+
+    def _publish(self, turn: Turn) -> None:
+        self._broker.publish(Event("turn", turn.cubicle, as_json(turn)))
+
+
+def as_json(turn: Turn) -> dict[str, Any]:
+    """The turn as surfaces show it."""
+    return {
+        "turn": turn.id,
+        "agent": turn.cubicle.agent,
+        "user": turn.cubicle.user,
+        "source": turn.source,
+        "prompt": turn.prompt,
+        "status": str(turn.status),
+        "reply": turn.reply,
+        "error": turn.error,
+        "created_at": turn.created_at,
+        "started_at": turn.started_at,
+        "ended_at": turn.ended_at,
+        "tokens": turn.tokens,
+        "cost_usd": turn.cost_micro / MICRO,
+    }
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """A step as surfaces show it."""
+    return {
+        "n": step.n,
+        "thought": step.thought,
+        "command": step.command,
+        "sha256": step.sha256,
+        "verdict": str(step.ruling),
+        "reason": step.reason,
+        "approval": step.approval,
+        "status": step.status,
+        "exit_code": step.exit_code,
+        "output": step.output,
+        "started_at": step.started_at,
+        "ended_at": step.ended_at,
+    }
+
+
+def _check_prompt(text: str) -> None:
+    if not text.strip():
+        raise BadInput("text: the message is empty. Write something.")
+    if len(text) > MAX_PROMPT_CHARS:
+        raise TooLarge(
+            f"text: the message has {len(text):,} characters and at most {MAX_PROMPT_CHARS:,} fit. Send it as a file."
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput("text: the message holds half a character (a lone surrogate). Send plain Unicode.") from error
