@@ -34,7 +34,8 @@ class Conversation:
 
     def answered(self, text: str) -> None:
         """What the model said; an endless answer is kept in part."""
-        self.messages.append({"role": "assistant", "content": shortened(text, MAX_ANSWER_CHARS)})
+        said = shortened(text, MAX_ANSWER_CHARS) if text.strip() else "(nothing)"  # providers refuse an empty message
+        self.messages.append({"role": "assistant", "content": said})
 
     def _fit(self) -> None:
         sizes = [len(str(message.get("content", ""))) for message in self.messages]

@@ -10,8 +10,9 @@ import time
 
 PROMPT_FILE = os.path.join(os.path.dirname(__file__), "prompt.md")
 INSTALLED = {
-    "base": "bash, coreutils, python3 (standard library), git, curl, jq, sqlite3, zip",
-    "studio": "bash, coreutils, python3 with numpy, pandas and matplotlib, git, curl, jq, sqlite3, zip, ffmpeg, node",
+    "base": "bash, coreutils, python3 (standard library only), node, git, rg, jq, sqlite3, bc, file, zip, unzip",
+    "studio": "bash, coreutils, python3 with numpy, pandas, matplotlib, PIL, docx, openpyxl, pypdf and reportlab, "
+    "node, ffmpeg, imagemagick, git, rg, jq, sqlite3, bc, file, zip, unzip",
 }
 
 

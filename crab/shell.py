@@ -48,29 +48,36 @@ class Result:
 class Shell:
     """Runs commands one after the other, in the working folder of the crab itself."""
 
-    __slots__ = ("_drain", "home", "output_bytes")
+    __slots__ = ("_boot", "_drain", "_home")
 
-    def __init__(self, *, home: str, output_bytes: int = 16000) -> None:
-        self.home = home
-        self.output_bytes = output_bytes
+    def __init__(self, *, home: str) -> None:
+        self._home = home
+        self._boot = os.urandom(4).hex()
         self._drain = _Drain()
 
     def run(
-        self, command: str, *, step: str, timeout_s: float, time_zone: str, is_stopped: Callable[[], bool]
+        self,
+        command: str,
+        *,
+        step: str,
+        timeout_s: float,
+        output_bytes: int,
+        time_zone: str,
+        is_stopped: Callable[[], bool],
     ) -> Result:
-        """Runs ``command`` to its end, its deadline or a stop. ``step`` marks its processes and must be unique."""
+        """Runs ``command`` to its end, its deadline or a stop; ``step`` marks its processes."""
         started = time.monotonic()
-        marker = f"HERMIT_STEP={step}"
+        mark = f"{step}.{self._boot}"  # unique: a crab before this one may have left servers behind
         try:
-            process = _Process(command, environment(self.home, step=step, time_zone=time_zone))
+            process = _Process(command, environment(self._home, step=mark, time_zone=time_zone))
         except OSError as error:
             text = SPAWN_FAILURES.get(error.errno or 0, f"The command could not be started: {error.strerror}.")
             return Result(exit_code=126, output=text, omitted_bytes=0, duration_s=0.0, ended="exited")
-        output = Output(self.output_bytes)
+        output = Output(output_bytes)
         try:
             ended = process.follow(output, deadline=started + timeout_s, is_stopped=is_stopped)
         finally:
-            code = process.finish(marker, output, self._drain)
+            code = process.finish(f"HERMIT_STEP={mark}", output, self._drain)
         text, omitted = output.text()
         exit_code = {"timeout": 124, "stopped": 128 + SIGTERM}.get(ended, code)
         duration_s = round(time.monotonic() - started, 3)
@@ -183,27 +190,31 @@ class _Process:
 class _Drain:
     """Reads away what processes left behind still print, so that they neither block nor die of a closed pipe."""
 
-    __slots__ = ("_poll",)
+    __slots__ = ("_poll", "_runs")
 
     def __init__(self) -> None:
-        self._poll: select.epoll | None = None
+        self._poll = select.epoll()
+        self._runs = False
 
     def take(self, pipe: int) -> None:
         """The pipe is read until its last writer is gone, then closed. The thread starts with the first one."""
-        if self._poll is None:
-            self._poll = select.epoll()
-            _thread.start_new_thread(self._loop, (self._poll,))
         self._poll.register(pipe, select.EPOLLIN)
+        if not self._runs:
+            try:
+                _thread.start_new_thread(self._loop, ())
+                self._runs = True
+            except RuntimeError:
+                pass  # the limit of processes is reached: the next pipe tries again
 
-    def _loop(self, poll: select.epoll) -> None:
+    def _loop(self) -> None:
         while True:
-            for pipe, _ in poll.poll():
+            for pipe, _ in self._poll.poll():
                 try:
                     is_open = bool(os.read(pipe, CHUNK))
                 except BlockingIOError:
                     is_open = True
                 if not is_open:
-                    poll.unregister(pipe)
+                    self._poll.unregister(pipe)
                     os.close(pipe)
             time.sleep(0.005)  # bounds what an endless printer in the background costs
 

@@ -1,0 +1,188 @@
+"""Reads an object that a model wrote as JSON, or nearly: comments, trailing commas, single quotes, Python's literals,
+bare keys, raw new lines in text, an end that is missing.
+
+Owns the grammar, not the meaning. Pure; one pass over the text, never deeper than :data:`MAX_DEPTH`, whatever it gets.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_DEPTH = 32
+
+_SPACE = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))*+")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*+")
+_NUMBER = re.compile(r"[-+]?[0-9.][0-9.eE+-]*+")
+_BODY = {
+    '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
+    '"""': re.compile(r'(?:[^"\\]++|\\.|"(?!""))*+', re.DOTALL),
+}
+_PAIR = r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE = re.compile(rf"\\({_PAIR}|u[0-9a-fA-F]{{4}}|.)", re.DOTALL)
+_HALF_ESCAPE = r"u[0-9a-fA-F]{0,3}\Z|u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{0,3})?\Z"
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "'": "'", "\\": "\\"}
+_LITERALS = {"true": True, "True": True, "false": False, "False": False}
+_NOTHING = frozenset({"null", "None", "undefined", "NaN", "Infinity"})
+
+
+class _Broken(Exception):
+    """This is no object, not even leniently."""
+
+
+class ObjectReader:
+    """Reads one object that begins at ``start``. Running into the end of the text is no error but ``is_cut``."""
+
+    __slots__ = ("at", "clashes", "cut_key", "error", "found", "is_cut", "keys", "start", "text")
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.start = self.at = start
+        self.found: dict[str, object] = {}
+        self.keys: set[str] = set()
+        """Every key of the object itself whose name was read, also when its value was not."""
+        self.clashes: list[str] = []
+        """Keys, at any depth, that came again with another value; the first one is kept."""
+        self.is_cut = False
+        self.cut_key = ""
+        """The key of the object itself whose value was not whole when the text ended."""
+        self.error = ""
+
+    def read(self) -> None:
+        """Fills ``found`` with what could be read and ``error`` with why the rest could not."""
+        try:
+            self._object(self.found, depth=0)
+        except _Broken as broken:
+            near = self.text[self.at : self.at + 40]
+            self.error = f'The JSON object is broken ({broken}) at: {near} — quotes inside text are written \\".'
+
+    def _object(self, found: dict[str, object], *, depth: int) -> None:
+        self.at += 1
+        while (char := self._next()) != "}":
+            if not char:
+                return
+            key = self._key(char)
+            if depth == 0:
+                self.keys.add(key)
+            if self._next() != ":":
+                if self.is_cut:
+                    return
+                raise _Broken("a colon is missing")
+            self.at += 1
+            self._store(found, key, self._value(depth))
+            if self.is_cut:
+                self.cut_key = key if depth == 0 else ""
+                return
+            if self._next() not in ",}":
+                raise _Broken("a comma is missing")
+            if self.text.startswith(",", self.at):
+                self.at += 1
+        self.at += 1
+
+    def _store(self, found: dict[str, object], key: str, value: object) -> None:
+        if key not in found:
+            found[key] = value
+        elif found[key] != value:
+            self.clashes.append(key)
+
+    def _list(self, depth: int) -> list[object]:
+        self.at += 1
+        items: list[object] = []
+        while (char := self._next()) != "]":
+            if not char:
+                return items
+            items.append(self._value(depth))
+            if self.is_cut:
+                return items
+            if self._next() not in ",]":
+                raise _Broken("a comma is missing in a list")
+            if self.text.startswith(",", self.at):
+                self.at += 1
+        self.at += 1
+        return items
+
+    def _value(self, depth: int) -> object:
+        char = self._next()
+        if not char:
+            return None
+        if depth >= MAX_DEPTH:
+            raise _Broken("nested too deep")
+        if char in "\"'":
+            return self._string(char)
+        if char == "[":
+            return self._list(depth + 1)
+        if char == "{":
+            inner: dict[str, object] = {}
+            self._object(inner, depth=depth + 1)
+            return inner
+        return self._bare()
+
+    def _bare(self) -> object:
+        if number := _NUMBER.match(self.text, self.at):
+            self.at = number.end()
+            return _number(number[0])
+        word = _WORD.match(self.text, self.at)
+        if word and (word[0] in _LITERALS or word[0] in _NOTHING):
+            self.at = word.end()
+            return _LITERALS.get(word[0])
+        if word and word.end() == len(self.text):
+            self.is_cut = True
+            return None
+        raise _Broken("a value is missing")
+
+    def _key(self, char: str) -> str:
+        if char in "\"'":
+            return self._string(char)
+        if word := _WORD.match(self.text, self.at):
+            self.at = word.end()
+            return word[0]
+        raise _Broken("a key is missing")
+
+    def _string(self, quote: str) -> str:
+        if quote == '"' and self.text.startswith('"""', self.at):
+            quote = '"""'
+        body = _BODY[quote].match(self.text, self.at + len(quote))
+        text = body[0] if body else ""
+        self.at += len(quote) + len(text)
+        if self.text.startswith(quote, self.at):
+            self.at += len(quote)
+            return _ESCAPE.sub(_unescape, text)
+        self.at, self.is_cut = len(self.text), True
+        return re.sub(rf"\\({_PAIR}|{_HALF_ESCAPE}|u[0-9a-fA-F]{{4}}|.)", _unescape_cut, text, flags=re.DOTALL)
+
+    def _next(self) -> str:
+        """The next character after space and comments, still unread; empty at the end of the text."""
+        space = _SPACE.match(self.text, self.at)
+        self.at = space.end() if space else self.at
+        char = self.text[self.at : self.at + 1]
+        if not char:
+            self.is_cut = True
+        return char
+
+
+def _number(text: str) -> object:
+    if len(text) > 100:  # no conversion of huge digits, no infinity
+        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code = found[1]
+    if len(code) == 5:
+        char = chr(int(code[1:], 16))
+        return "\ufffd" if "\ud800" <= char <= "\udfff" else char
+    if len(code) == 11:
+        high, low = int(code[1:5], 16), int(code[7:], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    return _ESCAPES.get(code, "\\" + code)
+
+
+def _unescape_cut(found: re.Match[str]) -> str:
+    """As :func:`_unescape`, but an escape of which only a part has arrived is left out until it is whole."""
+    is_half = found.end() == len(found.string) and re.fullmatch(_HALF_ESCAPE, found[1])
+    return "" if is_half else _unescape(found)

@@ -1,0 +1,217 @@
+"""What a turn does: panel actions and commands, each of them put before the host first.
+
+Decides nothing about danger: the host rules on every command, a person approves what the host says must be asked, and
+what is run is byte for byte what was ruled on. Counts what goes wrong in a row, so that no turn goes on for ever.
+"""
+
+from __future__ import annotations
+
+import time
+
+from crab.answer import Answer
+from crab.door import Door
+from crab.locks import Locks, sha256_of, wait_for_approval
+from crab.log import Log
+from crab.output import shortened
+from crab.shell import Result, Shell
+from crab.turn import Turn, as_number, as_object
+
+MAX_IN_A_ROW = 3
+"""Unreadable answers, or refused commands, after which a turn ends."""
+REPLY_CHARS = 100_000
+THOUGHT_CHARS = 4_000
+ACTIONS_TIMEOUT_S = 600.0
+LAST_STEP = (
+    "That was the last of your {} steps: no more commands and no more panel actions. "
+    'Sum up for the person in "message" what is done and what is not.'
+)
+
+NOT_RUN = {
+    "denied": "The person was asked and said no. The command was not run. Respect that: do not try it in another form.",
+    "expired": "Nobody approved the command in time. It was not run.",
+    "cancelled": "The question to the person was withdrawn. The command was not run.",
+    "mismatch": "The approval was for another text than this command. It was not run.",
+}
+
+
+class Ended(Exception):
+    """The turn ends here."""
+
+    def __init__(self, status: str, *, message: str = "", action: str = "", error: str = "") -> None:
+        super().__init__(status)
+        self.body: dict[str, object] = {"status": status, "message": message, "action": action, "error": error}
+
+
+class Told(Exception):
+    """The model must hear this before it goes on."""
+
+
+def extract_command(answer: Answer) -> str:
+    """The exact command that the model wants run; empty when it is done."""
+    return answer.terminal
+
+
+def extract_panel_actions(answer: Answer) -> list[object]:
+    """The panel actions as the model wrote them, texts or objects; the host reads their fields."""
+    return answer.panel_actions
+
+
+def is_dangerous(
+    door: Door, *, turn: int, n: int, thought: str, command: str, approval: str | None = None
+) -> tuple[str, str]:
+    """The host's ruling on a command before it runs: ``run``, ``ask``, ``refuse`` or ``stop``, and why."""
+    step = {"n": n, "phase": "start", "thought": thought, "command": command, "approval": approval}
+    answer = door.post(f"turns/{turn}/steps", step)
+    return str(answer.get("do")), str(answer.get("reason") or "")
+
+
+class Work:
+    """The steps of one turn, and how often in a row the model went wrong."""
+
+    __slots__ = ("_door", "_locks", "_log", "_n", "_refused", "_shell", "_turn", "_unreadable")
+
+    def __init__(self, turn: Turn, *, door: Door, locks: Locks, shell: Shell, log: Log) -> None:
+        self._turn = turn
+        self._door = door
+        self._locks = locks
+        self._shell = shell
+        self._log = log
+        self._n = 0
+        self._refused = 0
+        self._unreadable = 0
+
+    def check_stopped(self) -> None:
+        """Raises :class:`Ended` when a person stopped the turn."""
+        if self._locks.is_stopped(self._turn.id):
+            raise Ended("stopped")
+
+    def carry_out(self, answer: Answer) -> str:
+        """Does what an answer asks for and says what came of it. Raises :class:`Ended` when it asks for nothing."""
+        self._check_readable(answer)
+        if answer.thought:
+            self._note("thought", answer.thought)
+        command, actions = extract_command(answer), extract_panel_actions(answer)
+        if self._n >= self._turn.step_limit or not (command or actions):
+            raise Ended("done", message=self._reply(answer, wanted_more=bool(command or actions)), action=answer.action)
+        self.check_stopped()
+        if answer.message:
+            self._note("thought", answer.message)
+        told = [self._do_actions(actions)] if actions else []
+        if command and self._n < self._turn.step_limit:
+            told.append(self._do_command(command, shortened(answer.message or answer.thought, THOUGHT_CHARS)))
+        elif command:
+            told.append("The command was not run.")
+        if self._n >= self._turn.step_limit:
+            told.append(LAST_STEP.format(self._turn.step_limit))
+        return "\n\n".join(told)
+
+    def _check_readable(self, answer: Answer) -> None:
+        if not answer.errors and not answer.is_empty:
+            self._unreadable = 0
+            return
+        self._unreadable += 1
+        if answer.is_empty:
+            if self._unreadable >= 2:
+                raise Ended("failed", error="The model gave an empty answer.")
+            raise Told("Your answer was empty. Answer with one JSON object as described.")
+        if self._unreadable >= MAX_IN_A_ROW:
+            raise Ended("failed", error=f"The model did not answer in the agreed form {MAX_IN_A_ROW} times in a row.")
+        raise Told("Nothing of your answer was carried out. " + " ".join(answer.errors))
+
+    def _reply(self, answer: Answer, *, wanted_more: bool) -> str:
+        """The last words of the turn, with a note when the limit of steps had a say in them."""
+        reply, limit = shortened(answer.message, REPLY_CHARS), self._turn.step_limit
+        if self._n < limit:
+            return reply
+        note = f"The limit of {limit} steps for one turn was reached"
+        note += " before I was done. Tell me to go on and I will." if wanted_more else "."
+        return f"{reply}\n\n({note})".strip()
+
+    def _do_actions(self, actions: list[object]) -> str:
+        self._n += 1
+        self._note("actions", str(actions))
+        body = {"n": self._n, "phase": "actions", "actions": actions}
+        answer = self._door.post(f"turns/{self._turn.id}/steps", body, timeout_s=ACTIONS_TIMEOUT_S)
+        results = answer.get("results")
+        given = results if isinstance(results, list) else []
+        told = "Panel actions:\n" + "\n".join(_action_line(number, item) for number, item in enumerate(given, 1))
+        self._note("results", told)
+        if answer.get("do") == "stop":
+            raise Ended("stopped")
+        return told
+
+    def _do_command(self, command: str, thought: str) -> str:
+        self._n += 1
+        self._note("command", command)
+        do, reason = is_dangerous(self._door, turn=self._turn.id, n=self._n, thought=thought, command=command)
+        if do == "ask":
+            do, reason = self._ask(command, thought)
+        if do == "stop":
+            raise Ended("stopped")
+        if do != "run":
+            return self._not_run(reason)
+        self._refused = 0
+        return self._run(command)
+
+    def _ask(self, command: str, thought: str) -> tuple[str, str]:
+        """Has a person asked and waits; afterwards the host's ruling again, now with the approval."""
+        turn, sha256 = self._turn.id, sha256_of(command)
+        asked = self._door.post("approvals", {"turn": turn, "n": self._n})
+        approval = str(asked.get("approval"))
+        self._note("waiting", f"for approval {approval}")
+        word = "mismatch"
+        if asked.get("sha256") == sha256:
+            expires_at = as_number(asked.get("expires_at"), time.time())
+            word = wait_for_approval(
+                self._locks, approval=approval, turn=turn, n=self._n, sha256=sha256, expires_at=expires_at
+            )
+        self._note("approval", word)
+        if word == "stopped":
+            raise Ended("stopped")
+        if word != "approved":
+            return "refuse", NOT_RUN[word]
+        return is_dangerous(self._door, turn=turn, n=self._n, thought=thought, command=command, approval=approval)
+
+    def _not_run(self, reason: str) -> str:
+        self._note("refused", reason)
+        self._refused += 1
+        if self._refused >= MAX_IN_A_ROW:
+            raise Ended("failed", error=f"I was refused {MAX_IN_A_ROW} commands in a row and stopped. {reason}")
+        return f"The command was not run. {reason}"
+
+    def _run(self, command: str) -> str:
+        turn = self._turn
+        result = self._shell.run(
+            command,
+            step=f"{turn.id}.{self._n}",
+            timeout_s=turn.command_timeout_s,
+            output_bytes=turn.output_bytes,
+            time_zone=turn.time_zone,
+            is_stopped=lambda: self._locks.is_stopped(turn.id),
+        )
+        self._note("output", result.output)
+        self._note("exit", f"{result.exit_code} {result.ended} after {result.duration_s} s")
+        fields = ("exit_code", "output", "omitted_bytes", "duration_s", "ended")
+        body = {"n": self._n, "phase": "end"} | {name: getattr(result, name) for name in fields}
+        answer = self._door.post(f"turns/{turn.id}/steps", body)
+        if result.ended == "stopped" or answer.get("do") == "stop":
+            raise Ended("stopped")
+        return describe(result)
+
+    def _note(self, kind: str, text: str) -> None:
+        self._log.write(kind, text, step=f"{self._turn.id}.{self._n}")
+
+
+def describe(result: Result) -> str:
+    """What the model is told of a command that ran."""
+    head = f"Exit code {result.exit_code} after {result.duration_s:.1f} s."
+    if result.ended == "timeout":
+        head += " It ran out of time and was ended with all that it had started."
+    elif result.exit_code == 137:
+        head += " It was killed, most likely because memory ran out."
+    return f"{head} Output:\n{result.output}" if result.output.strip() else f"{head} No output."
+
+
+def _action_line(number: int, item: object) -> str:
+    result = as_object(item)
+    return f"{number}. ok: {result.get('result')}" if result.get("ok") else f"{number}. error: {result.get('error')}"
