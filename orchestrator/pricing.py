@@ -20,7 +20,7 @@ TABLE_FILE = Path(__file__).with_name("prices.json")
 MTOK = 1_000_000
 
 BYTES_PER_TOKEN = 2.5
-"""What we count a token as when only bytes are known. English and code are at 3 to 4 bytes a token, Chinese and emoji at
+"""What we count a token as when only bytes are known. English and code have 3 to 4 bytes a token, Chinese and emoji
 about 3, so this bounds what people and commands write. It is no bound for bytes that are close to noise (long numbers,
 base64), where a token can be one byte; reserving for that would make every call look 3 times dearer than it is, and
 ``cost`` charges the true count afterwards in any case."""

@@ -7,17 +7,13 @@ logs or reports what a provider wrote.
 
 from __future__ import annotations
 
-import json
-import logging
 import ssl
-import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.errors import UpstreamFailed
 from orchestrator.llm.upstreams.answer import Answer, ProviderError
-from orchestrator.llm.upstreams.http import Endpoint, Exchange
+from orchestrator.llm.upstreams.habits import Habits
+from orchestrator.llm.upstreams.http import IDLE_TIMEOUT_S, Endpoint, Exchange
 from orchestrator.llm.upstreams.models import default_model_of, list_models
 from orchestrator.llm.upstreams.reading import chat_usage, child, first_child, json_object, text_of
 from orchestrator.llm.upstreams.refusals import Provider
@@ -25,35 +21,21 @@ from orchestrator.llm.upstreams.secret import Secret
 from orchestrator.llm.upstreams.sse import ServerEvent
 from orchestrator.nouns import ModelRequest, TokenUse
 
-logger = logging.getLogger(__name__)
-
-REFUSAL_BYTES = 64 * 1024
-
 JSON_OBJECT = "response_format"
 STREAM_OPTIONS = "stream_options"
 TEMPERATURE = "temperature"
 OLD_LIMIT = "max_tokens"
 NEW_LIMIT = "max_completion_tokens"
 
-_BLAMED = {
+_NAMED = {
     JSON_OBJECT: (b"response_format", b"json_object", b"json mode", b"json_validate_failed"),
     STREAM_OPTIONS: (b"stream_options", b"include_usage"),
     TEMPERATURE: (b"temperature",),
     NEW_LIMIT: (b"max_completion_tokens",),
     OLD_LIMIT: (b"max_tokens",),
 }
-"""The words by which a refusal names a field. Order matters: the first of these that is named and was sent is left out;
-OpenAI's own refusal of ``max_tokens`` names both limits, and only the one that was sent can be to blame."""
-
-
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """What a provider is known to take or not, before the first call."""
-
-    left_out: frozenset[str] = frozenset()
-    """Of the fields in ``_BLAMED`` those that it refuses; ``max_tokens`` here means the newer name is used."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of its own that go along with every call."""
+"""The words by which a refusal names a field. OpenAI's refusal of the old limit names the new one too, so that comes
+first: it counts only when it was sent."""
 
 
 class OpenAICompatible:
@@ -67,18 +49,19 @@ class OpenAICompatible:
         default_model: str = "",
         *,
         key_setting: str = "",
-        habits: Habits | None = None,
+        refuses: frozenset[str] = frozenset(),
+        extra: Mapping[str, Any] | None = None,
         tls: ssl.SSLContext | None = None,
-        idle_timeout_s: float | None = None,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
     ) -> None:
+        """``refuses``: fields that the provider is known not to take; ``extra``: fields of its own for each call."""
         self.name = name
         self.default_model = default_model
         self._key = Secret(api_key, setting=key_setting or f"The key of {name}")
-        timeouts = {} if idle_timeout_s is None else {"idle_timeout_s": idle_timeout_s}
-        self._endpoint = Endpoint(base_url, Provider(name, key_setting), tls=tls, **timeouts)
-        self._habits = habits or Habits()
-        self._lock = threading.Lock()  # over _left_out, which calls on several threads learn into
-        self._left_out: dict[str, frozenset[str]] = {}
+        self._endpoint = Endpoint(base_url, Provider(name, key_setting), tls=tls, idle_timeout_s=idle_timeout_s)
+        self._extra = dict(extra or {})
+        # Few providers lack these two, but small servers do, and some of them refuse without saying what.
+        self._habits = Habits(name, refuses=refuses, named=_NAMED, unnamed=(JSON_OBJECT, STREAM_OPTIONS))
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.name!r}, host={self._endpoint.host!r})"
@@ -91,21 +74,14 @@ class OpenAICompatible:
         if opened is not None:
             opened(answer)
         model = request.model or default_model_of(self)
-        left_out, tried = self._known(model), set[str]()
-        while True:
-            payload = self._payload(request, model, left_out)
-            status = exchange.send("POST", "/chat/completions", _encode(payload), self._headers())
-            if status == 200:
-                self._learn(model, left_out)
-                return answer
-            failure = exchange.failure(status)
-            blamed = _blamed(exchange, payload, tried) if status in (400, 422) else ""
-            exchange.finish()
-            if not blamed:
-                raise failure
-            tried.add(blamed)
-            left_out = _without(blamed, left_out)
-            logger.info("upstream %s: trying %s without %s", self.name, model, blamed)
+        self._habits.send(
+            exchange,
+            "/chat/completions",
+            self._headers(),
+            model=model,
+            payload=lambda left_out: self._payload(request, model, left_out),
+        )
+        return answer
 
     def models(self) -> list[str]:
         """See the protocol."""
@@ -126,24 +102,15 @@ class OpenAICompatible:
             headers["Authorization"] = f"Bearer {self._key.reveal()}"
         return headers
 
-    def _known(self, model: str) -> frozenset[str]:
-        with self._lock:
-            return self._left_out.get(model, self._habits.left_out)
-
-    def _learn(self, model: str, left_out: frozenset[str]) -> None:
-        """Keep what a call succeeded without. A call that failed all the same has taught nothing."""
-        with self._lock:
-            if left_out != self._left_out.get(model, self._habits.left_out):
-                self._left_out[model] = left_out
-
     def _payload(self, request: ModelRequest, model: str, left_out: frozenset[str]) -> dict[str, Any]:
         payload: dict[str, Any] = {
             "model": model,
             # Only these two keys, whatever else a message may carry: tools and names are a way out of the cubicle.
             "messages": [{"role": each["role"], "content": each["content"]} for each in request.messages],
             "stream": True,
-            NEW_LIMIT if OLD_LIMIT in left_out else OLD_LIMIT: request.max_tokens,
-            **self._habits.extra,
+            # One of the two always goes along: a call without a limit has no price.
+            NEW_LIMIT if OLD_LIMIT in left_out and NEW_LIMIT not in left_out else OLD_LIMIT: request.max_tokens,
+            **self._extra,
         }
         if STREAM_OPTIONS not in left_out:
             payload[STREAM_OPTIONS] = {"include_usage": True}
@@ -212,29 +179,6 @@ def _raise_if_error(chunk: dict[str, Any]) -> None:
     raise ProviderError(may_retry=code not in (400, 401, 402, 403, 404, 413, 422))
 
 
-def _blamed(exchange: Exchange, payload: Mapping[str, Any], tried: set[str]) -> str:
-    """The field to leave out next: the one that the refusal names, or, where it names none, what few providers lack
-    but small servers do. Empty when nothing that the call can do without is left. Each is tried once, so this ends."""
-    try:
-        body = exchange.whole(REFUSAL_BYTES).lower()
-    except UpstreamFailed:
-        return ""
-    for name, words in _BLAMED.items():
-        if name in payload and any(word in body for word in words):
-            return name if name not in tried else ""
-    return next((name for name in (JSON_OBJECT, STREAM_OPTIONS) if name in payload), "")
-
-
-def _without(blamed: str, left_out: frozenset[str]) -> frozenset[str]:
-    """What to leave out now. Of the two names of the limit one always stays: a call without a limit has no price."""
-    return (left_out - {OLD_LIMIT} if blamed == NEW_LIMIT else left_out) | {blamed}
-
-
 def _mentions_json(request: ModelRequest) -> bool:
     """OpenAI refuses to be asked for a JSON object by a conversation that does not speak of JSON."""
     return any("json" in text_of(message["content"]).lower() for message in request.messages)
-
-
-def _encode(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate (from a file name, say) has no UTF-8 form; the model sees a question mark instead.
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
