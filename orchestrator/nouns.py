@@ -5,7 +5,7 @@ Times are Unix seconds in UTC (``float``); money is in micro-dollars (``int``, 1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -347,8 +347,9 @@ class Upstream(Protocol):
 
     name: str
 
-    def complete(self, request: ModelRequest) -> Completion:
-        """Send one call, once (no retry here); returns when the answer's head is there.
+    def complete(self, request: ModelRequest, *, opened: Callable[[Completion], None] | None = None) -> Completion:
+        """Send one call, once (no retry here); returns when the answer's head is there. ``opened`` gets the completion
+        before anything is sent, so that another thread can close it while the provider still thinks.
 
         Raises :class:`orchestrator.errors.UpstreamFailed`, which says whether trying again makes sense.
         """
