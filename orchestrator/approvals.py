@@ -105,6 +105,10 @@ class Approvals:
                 self._audit(db, found, "approval.used", "The approved command runs.")
         return used
 
+    def forget_lock(self, key: CubicleKey, approval: str) -> None:
+        """The crab has read its answer: the lock file goes."""
+        self._locks.clear_approval(key, approval)
+
     def cancel_turn(self, turn: int) -> None:
         """The turn has ended: its open questions are cancelled and its lock files go."""
         with self._store.reading() as db:

@@ -57,6 +57,11 @@ class Broker:
         for subscriber in subscribers:
             subscriber.put(event)
 
+    @property
+    def has_subscribers(self) -> bool:
+        """Somebody listens, so that news that only serves watching is worth making."""
+        return bool(self._subscribers)
+
     def subscribe(self) -> Subscription:
         """Begin to listen. Whoever subscribes must unsubscribe."""
         subscription = Subscription()

@@ -25,7 +25,7 @@ from cheroot.server import HTTPConnection, HTTPRequest
 
 logger = logging.getLogger(__name__)
 
-type_app = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
@@ -60,7 +60,7 @@ class HttpServer:
         self._thread = threading.Thread(target=self._accept_forever, name="http-accept", daemon=True)
         self._thread.start()
 
-    def add(self, listening: socket.socket, app: type_app, *, limits: ServerLimits, environ: dict[str, Any]) -> Listener:
+    def add(self, listening: socket.socket, app: WsgiApp, *, limits: ServerLimits, environ: dict[str, Any]) -> Listener:
         """Serve ``app`` on a bound and listening socket; ``environ`` joins every request's WSGI environment."""
         listener = Listener(listening, app, limits=limits, environ=environ, on_free=self._resume)
         with self._lock:
@@ -137,7 +137,7 @@ class Listener:
     def __init__(
         self,
         listening: socket.socket,
-        app: type_app,
+        app: WsgiApp,
         *,
         limits: ServerLimits,
         environ: dict[str, Any],
@@ -277,7 +277,7 @@ class _Http(wsgi.Server):  # type: ignore[misc]  # cheroot has no type hints
     wsgi_version = (1, 0)
     can_add_keepalive_connection = True
 
-    def __init__(self, app: type_app, *, limits: ServerLimits, environ: dict[str, Any]) -> None:
+    def __init__(self, app: WsgiApp, *, limits: ServerLimits, environ: dict[str, Any]) -> None:
         super().__init__("unused", app, numthreads=1, server_name="hermit")
         self.gateway = _Gateway
         self.max_request_header_size = limits.header_bytes

@@ -1,0 +1,76 @@
+"""Doors: one unix socket per cubicle, opened and closed while the house is open. Which socket a request came through is who it is."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+
+from orchestrator.errors import Unavailable
+from orchestrator.http_server import HttpServer, Listener, ServerLimits, WsgiApp
+from orchestrator.nouns import CubicleKey
+from orchestrator.workspace import Workspaces
+
+KEY = "hermit.cubicle"
+"""Where a request's WSGI environment says whose door it came through."""
+
+LIMITS = ServerLimits(connections=16, header_bytes=8 * 1024, body_bytes=8 * 1024 * 1024, read_s=15.0, idle_s=600.0)
+
+
+class Doors:
+    """The open doors of this install."""
+
+    def __init__(self, server: HttpServer, workspaces: Workspaces, app: WsgiApp) -> None:
+        self._server = server
+        self._workspaces = workspaces
+        self._app = app
+        self._open: dict[CubicleKey, Listener] = {}
+        self._lock = threading.Lock()  # protects _open
+
+    def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """The cubicle's door answers, to its own user alone; open already is fine. Raises Unavailable."""
+        with self._lock:
+            if key in self._open:
+                return
+            try:
+                listening = self._bind(key, uid, gid)
+            except OSError as error:
+                raise Unavailable(
+                    f"The door of {key} can't be opened ({error.strerror}). HERMIT_HOME must lie on a local disk."
+                ) from error
+            self._open[key] = self._server.add(listening, self._app, limits=LIMITS, environ={KEY: key})
+
+    def close(self, key: CubicleKey) -> None:
+        """Nobody answers at the cubicle's door any more; closed already is fine."""
+        with self._lock:
+            listener = self._open.pop(key, None)
+        if listener is not None:
+            self._server.remove(listener)
+
+    def close_all(self) -> None:
+        """Nobody answers anywhere."""
+        for key in tuple(self._open):
+            self.close(key)
+
+    @property
+    def count(self) -> int:
+        """How many doors are open."""
+        return len(self._open)
+
+    def _bind(self, key: CubicleKey, uid: int, gid: int) -> socket.socket:
+        with self._workspaces.run_folder(key) as folder:
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            try:
+                # By way of the descriptor: socket paths end at 107 bytes, HERMIT_HOME may be longer.
+                where = f"/proc/self/fd/{folder}"
+                listening.bind(f"{where}/.door.new")
+                os.chmod(".door.new", 0o600, dir_fd=folder)
+                if os.geteuid() == 0:
+                    os.chown(".door.new", uid, gid, dir_fd=folder)
+                listening.listen(64)
+                listening.setblocking(False)  # noqa: FBT003 - the standard library's signature
+                os.rename(".door.new", "door.sock", src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError:
+                listening.close()
+                raise
+            return listening

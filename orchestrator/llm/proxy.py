@@ -1,0 +1,312 @@
+"""The way to the models: a call from a cubicle is read, and a new one is made up from allow-listed parts and our own key.
+
+Nothing of the cubicle's request is forwarded: only chat messages of text and inline pictures, and three bounded numbers,
+get through. Model, provider and key are the host's. Money is held before each try and booked after it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import re
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crab.answer import partial_message
+from orchestrator.agents import Agents
+from orchestrator.budget import Budget, Hold
+from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamFailed
+from orchestrator.events import Broker
+from orchestrator.nouns import MICRO, Agent, Completion, CubicleKey, Event, ModelRequest, TokenUse, Upstream
+from orchestrator.pricing import PriceTable, cost, price_of, reservation
+
+logger = logging.getLogger(__name__)
+
+MAX_MESSAGES = 2_000
+MAX_MESSAGES_BYTES = 6 * 1024 * 1024
+DEFAULT_MAX_TOKENS = 4_096
+MAX_TOKENS = 16_384
+TRIES = 4
+_PATIENCE_S = 60.0
+"""The longest that a provider's Retry-After is heeded; beyond it the call fails now and says so."""
+_DELTA_EVERY_S = 0.05
+_ROLES = ("system", "user", "assistant")
+_INLINE = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a call goes."""
+
+    upstream: Upstream
+    model: str
+
+
+class Proxy:
+    """Every model call of every cubicle."""
+
+    def __init__(
+        self,
+        *,
+        agents: Agents,
+        budget: Budget,
+        broker: Broker,
+        upstreams: Mapping[str, Upstream],
+        default_provider: str,
+        default_models: Mapping[str, str],
+        prices: PriceTable,
+        backoff_s: float = 0.5,
+    ) -> None:
+        """``default_models`` is by upstream; ``backoff_s`` is the wait before the second try, doubled for each later."""
+        self._agents = agents
+        self._budget = budget
+        self._broker = broker
+        self._upstreams = upstreams
+        self._default_provider = default_provider
+        self._default_models = default_models
+        self._prices = prices
+        self._backoff_s = backoff_s
+        self._calls: dict[_Call, None] = {}
+        self._lock = threading.Lock()  # protects _calls
+
+    def complete(self, key: CubicleKey, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a cubicle's call ``{"turn"?, "messages", "max_tokens"?, "temperature"?, "stop"?}``.
+
+        Raises BadInput, TooLarge, OverBudget, UpstreamFailed or Stopped; their messages are for the person.
+        """
+        request = read_request(body)
+        turn = body.get("turn")
+        if turn is not None and type(turn) is not int:
+            raise BadInput("turn: send the turn's number.")
+        agent = self._agents.get(key.agent)
+        call = _Call(key, turn)
+        with self._lock:
+            self._calls[call] = None
+        try:
+            return self._first_that_answers(agent, call, request)
+        finally:
+            with self._lock:
+                del self._calls[call]
+
+    def abort(self, turn: int) -> None:
+        """Cut every call of a turn; each ends with Stopped."""
+        for call in self._under_way():
+            if call.turn == turn:
+                call.stop()
+
+    def is_busy(self, key: CubicleKey) -> bool:
+        """A call of this cubicle is under way."""
+        return any(call.key == key for call in self._under_way())
+
+    def close(self) -> None:
+        """Cut every call."""
+        for call in self._under_way():
+            call.stop()
+
+    def _under_way(self) -> tuple[_Call, ...]:
+        with self._lock:
+            return tuple(self._calls)
+
+    def _first_that_answers(self, agent: Agent, call: _Call, request: ModelRequest) -> dict[str, Any]:
+        routes = self._routes(agent)
+        for route, is_last in zip(routes, [False] * (len(routes) - 1) + [True], strict=True):
+            try:
+                return self._persistently(agent, call, route, request)
+            except UpstreamFailed as error:
+                if is_last:
+                    raise
+                logger.info("%s: %s, so the fallback model is asked", call.key, error.message)
+        raise AssertionError("there is always one route")
+
+    def _routes(self, agent: Agent) -> list[Route]:
+        """The agent's own model, then its fallback, written as MODEL or MODEL@PROVIDER."""
+        provider = agent.provider or self._default_provider
+        routes = [self._route(provider, agent.model)]
+        if agent.fallback_model:
+            model, _, other = agent.fallback_model.rpartition("@")
+            routes.append(self._route(other, model) if other in self._upstreams and model else
+                          self._route(provider, agent.fallback_model))
+        return routes
+
+    def _route(self, provider: str, model: str) -> Route:
+        if provider not in self._upstreams:
+            raise NotFound(f"The model provider {provider} is not set up: add its key to hermit.env, or choose another.")
+        return Route(self._upstreams[provider], model or self._default_models.get(provider, ""))
+
+    def _persistently(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
+        for attempt in range(1, TRIES + 1):
+            try:
+                return self._once(agent, call, route, request)
+            except UpstreamFailed as error:
+                wait_s = error.retry_after_s
+                if wait_s is None:
+                    wait_s = self._backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+                if not error.may_retry or attempt == TRIES or wait_s > _PATIENCE_S:
+                    raise
+                logger.info("%s: %s, trying again in %.1f s", call.key, error.message, wait_s)
+                call.pause(wait_s)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _once(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
+        price = price_of(route.upstream.name, route.model, self._prices)
+        size = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in request.messages)
+        most = reservation(price, size, request.max_tokens, messages=len(request.messages))
+        hold = self._budget.reserve(agent, call.key, call.turn, route.upstream.name, route.model, most)
+        try:
+            completion = call.send(route, request)
+        except UpstreamFailed as error:
+            if error.may_have_cost:
+                self._budget.keep(hold, TokenUse(), "no answer came")
+            else:
+                self._budget.release(hold, "it was refused")
+            raise
+        except BaseException:
+            self._budget.keep(hold, TokenUse(), "it was cut off")
+            raise
+        text = self._listen(call, completion, hold)
+        paid = cost(price, completion.use, hold.micro)
+        self._budget.settle(hold, paid, completion.use)
+        return {"output": text, "usage": _usage(completion.use, paid), "model": route.model}
+
+    def _listen(self, call: _Call, completion: Completion, hold: Hold) -> str:
+        """The whole answer, shown to whoever watches as it comes."""
+        parts: list[str] = []
+        shown_at = 0.0
+        try:
+            for delta in completion:
+                parts.append(delta)
+                now = time.monotonic()
+                if call.turn is not None and now - shown_at >= _DELTA_EVERY_S and self._broker.has_subscribers:
+                    shown_at = now
+                    self._show(call, "".join(parts))
+        except BaseException:
+            self._budget.keep(hold, completion.use, "the answer broke off")
+            raise
+        finally:
+            completion.close()
+        return "".join(parts)
+
+    def _show(self, call: _Call, so_far: str) -> None:
+        message = partial_message(so_far)
+        if message:
+            self._broker.publish(Event("delta", call.key, {"turn": call.turn, "text": message}))
+
+
+class _Call:
+    """One call, which another thread may stop at any moment."""
+
+    def __init__(self, key: CubicleKey, turn: int | None) -> None:
+        self.key = key
+        self.turn = turn
+        self._stopped = threading.Event()
+        self._completion: Completion | None = None
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._completion is not None:
+            self._completion.close()
+
+    def send(self, route: Route, request: ModelRequest) -> Completion:
+        self._raise_if_stopped()
+        made_up = ModelRequest(
+            model=route.model,
+            messages=request.messages,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            stop=request.stop,
+        )
+        completion = route.upstream.complete(made_up, opened=self._hold)
+        self._hold(completion)
+        return completion
+
+    def pause(self, seconds: float) -> None:
+        self._stopped.wait(seconds)
+        self._raise_if_stopped()
+
+    def _hold(self, completion: Completion) -> None:
+        self._completion = completion
+        if self._stopped.is_set():
+            completion.close()
+
+    def _raise_if_stopped(self) -> None:
+        if self._stopped.is_set():
+            raise Stopped("The turn was stopped.")
+
+
+# --- reading a cubicle's request -------------------------------------------------------------------------------
+
+
+def read_request(body: Mapping[str, Any]) -> ModelRequest:
+    """The allow-listed parts of a cubicle's call, checked; everything else in it is dropped. Raises BadInput, TooLarge."""
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages or len(messages) > MAX_MESSAGES:
+        raise BadInput(f"messages: send a list of 1 to {MAX_MESSAGES:,} messages.")
+    read = tuple(_message(index, message) for index, message in enumerate(messages))
+    if sum(_size(message["content"]) for message in read) > MAX_MESSAGES_BYTES:
+        raise TooLarge(f"messages: together they are over {MAX_MESSAGES_BYTES // 2**20} MiB.")
+    return ModelRequest(
+        model="",
+        messages=read,
+        max_tokens=_max_tokens(body.get("max_tokens")),
+        temperature=_temperature(body.get("temperature")),
+        stop=_stop(body.get("stop")),
+    )
+
+
+def _message(index: int, message: object) -> dict[str, Any]:
+    if not isinstance(message, dict) or message.get("role") not in _ROLES:
+        raise BadInput(f"messages[{index}]: send an object with role {', '.join(_ROLES)} and content.")
+    content = message.get("content")
+    if isinstance(content, str):
+        return {"role": message["role"], "content": content}
+    if isinstance(content, list) and content and len(content) <= 100:
+        return {"role": message["role"], "content": [_part(index, part) for part in content]}
+    raise BadInput(f"messages[{index}].content: send a text or a list of parts.")
+
+
+def _part(index: int, part: object) -> dict[str, Any]:
+    if isinstance(part, dict):
+        if part.get("type") == "text" and isinstance(part.get("text"), str):
+            return {"type": "text", "text": part["text"]}
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, dict) else None
+        if part.get("type") == "image_url" and isinstance(url, str) and _INLINE.fullmatch(url):
+            return {"type": "image_url", "image_url": {"url": url}}
+    raise BadInput(f"messages[{index}].content: a part is text or an inline picture (data:image/…;base64,…), never a URL.")
+
+
+def _size(content: Any) -> int:
+    if isinstance(content, str):
+        return len(content)
+    return sum(len(part.get("text", "")) + len(part.get("image_url", {}).get("url", "")) for part in content)
+
+
+def _max_tokens(value: object) -> int:
+    if value is None:
+        return DEFAULT_MAX_TOKENS
+    if type(value) is not int or value < 1:
+        raise BadInput("max_tokens: send a whole number above 0.")
+    return min(value, MAX_TOKENS)
+
+
+def _temperature(value: object) -> float | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value <= 2:  # type: ignore[operator]  # the type was just checked
+        raise BadInput("temperature: send a number from 0 to 2.")
+    return float(value)  # type: ignore[arg-type]  # as above
+
+
+def _stop(value: object) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else value if value is not None else []
+    if not isinstance(texts, list) or len(texts) > 4 or any(not isinstance(t, str) or len(t) > 100 for t in texts):
+        raise BadInput("stop: send at most 4 short texts.")
+    return tuple(texts)
+
+
+def _usage(use: TokenUse, paid_micro: int) -> dict[str, Any]:
+    return {"prompt_tokens": use.prompt, "completion_tokens": use.completion, "cost_usd": paid_micro / MICRO}

@@ -1,0 +1,54 @@
+"""What surfaces (dashboard, API, chat apps) may call. A frozen bundle without behaviour; ``app`` fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.agents import Agents
+from orchestrator.approvals import Approvals
+from orchestrator.audit import Audit
+from orchestrator.budget import Budget
+from orchestrator.config import Settings
+from orchestrator.cubicles import Cubicles
+from orchestrator.events import Broker
+from orchestrator.people import People
+from orchestrator.turns import Turns
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the parts are."""
+
+    engine: str
+    """``ok``, or one sentence that says what is wrong."""
+    database: str
+    doors: str
+
+    @property
+    def is_ok(self) -> bool:
+        """Messages can be answered."""
+        return self.engine == self.database == self.doors == "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The house, for its surfaces."""
+
+    settings: Settings
+    people: People
+    agents: Agents
+    turns: Turns
+    approvals: Approvals
+    cubicles: Cubicles
+    budget: Budget
+    audit: Audit
+    broker: Broker
+    health: Callable[[], Health]
+    remove_agent: Callable[[str], None]
+    """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""
+    log_text: Callable[[Any], str]
+    """The end of a cubicle's own log, by its key."""
+    models: Callable[[], dict[str, Any]]
+    """``{"default": provider, "providers": [{"name", "default_model"}]}``: which models there are to choose from."""

@@ -1,0 +1,169 @@
+"""Steps: a crab says what it is about to run, the host writes it down, judges it, and answers run, ask, refuse or stop.
+
+Audit first, then the answer, then the deed. Whatever is repeated because an answer got lost gets the same answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from orchestrator.agents import Agents
+from orchestrator.approvals import Approvals
+from orchestrator.errors import BadInput, Conflict, NotFound
+from orchestrator.events import Broker
+from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step, TurnStatus
+from orchestrator.policy import judge
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import turns as rows
+from orchestrator.store.database import Store
+from orchestrator.turns import step_json
+
+MAX_OUTPUT_CHARS = 65_536
+MAX_THOUGHT_CHARS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the crab is told."""
+
+    do: str
+    """``run``, ``ask``, ``refuse``, ``stop`` or ``continue``."""
+    reason: str = ""
+
+
+class Steps:
+    """The host's half of a command."""
+
+    def __init__(self, *, store: Store, broker: Broker, agents: Agents, approvals: Approvals) -> None:
+        self._store = store
+        self._broker = broker
+        self._agents = agents
+        self._approvals = approvals
+
+    def start(
+        self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None
+    ) -> Answer:
+        """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
+        if self._is_over(key, turn):
+            return Answer("stop")
+        known = self._find(turn, n)
+        if known is None:
+            known = self._write_down(key, turn, n, thought=thought, command=command)
+        if known.command != command:
+            raise Conflict(f"Step {n} of this turn is another command. Use the next number.")
+        if approval is not None and known.ruling is Ruling.ASK:
+            return self._start_approved(key, known, approval)
+        return Answer(known.ruling, known.reason)
+
+    def ask(self, key: CubicleKey, turn: int, n: int) -> Approval:
+        """Ask a person about a step that policy holds; raises NotFound, Conflict or TooMany."""
+        step = self._find(turn, n)
+        if step is None or self._is_over(key, turn):
+            raise NotFound(f"There is no step {n} in a turn of yours.")
+        if step.ruling is not Ruling.ASK:
+            raise Conflict(f"Step {n} needs no approval.")
+        approval = self._approvals.ask(key, step, timeout_s=self._agents.get(key.agent).approval_timeout_s)
+        with self._store.writing() as db:
+            rows.set_step(db, turn, n, "asked", approval=approval.id)
+            rows.set_waiting(db, turn, is_waiting=True)
+        self._publish(key, turn, n)
+        self._publish_turn(key, turn, TurnStatus.WAITING)
+        return approval
+
+    def end(self, key: CubicleKey, turn: int, n: int, *, exit_code: int, output: str, ended: str) -> Answer:
+        """Record how a command ended; raises NotFound for a step that was never started."""
+        is_over = self._is_over(key, turn)
+        with self._store.writing() as db:
+            step = rows.step(db, turn, n)
+            if step is None:
+                raise NotFound(f"There is no step {n} in this turn.")
+            now = time.time()
+            if rows.end_step(db, turn, n, exit_code=exit_code, output=output[:MAX_OUTPUT_CHARS], now=now):
+                audit_rows.add(
+                    db,
+                    "command.ended",
+                    f"Exit code {exit_code} ({ended})",
+                    now=now,
+                    agent=key.agent,
+                    user=key.user,
+                    turn=turn,
+                    detail={"step": n, "exit_code": exit_code, "ended": ended, "output": output[:2000]},
+                )
+        self._publish(key, turn, n)
+        return Answer("stop" if is_over else "continue")
+
+    def no_longer_waits(self, key: CubicleKey, turn: int) -> None:
+        """The crab goes on, whichever way its question ended."""
+        with self._store.writing() as db:
+            changed = rows.set_waiting(db, turn, is_waiting=False)
+        if changed:
+            self._publish_turn(key, turn, TurnStatus.RUNNING)
+
+    def _write_down(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str) -> Step:
+        agent = self._agents.get(key.agent)
+        if n > agent.step_limit + 5:
+            raise BadInput(f"n: this agent may take {agent.step_limit} steps a turn.")
+        verdict = judge(command, agent.approval)
+        now = time.time()
+        step = Step(
+            turn=turn,
+            n=n,
+            thought=thought[:MAX_THOUGHT_CHARS],
+            command=command,
+            sha256=hashlib.sha256(command.encode("utf-8", "surrogatepass")).hexdigest(),
+            ruling=verdict.ruling,
+            reason=verdict.reason,
+            approval=None,
+            status={Ruling.RUN: "running", Ruling.ASK: "asked", Ruling.REFUSE: "refused"}[verdict.ruling],
+            exit_code=None,
+            output="",
+            started_at=now,
+            ended_at=None,
+        )
+        with self._store.writing() as db:
+            rows.add_step(db, step)
+            audit_rows.add(
+                db,
+                "command",
+                command,
+                now=now,
+                agent=key.agent,
+                user=key.user,
+                turn=turn,
+                detail={"step": n, "verdict": verdict.ruling, "reason": verdict.reason, "sha256": step.sha256},
+            )
+        self._publish(key, turn, n)
+        return step
+
+    def _start_approved(self, key: CubicleKey, step: Step, approval: str) -> Answer:
+        if step.status == "running":
+            return Answer(Ruling.RUN)  # told before, but the answer got lost
+        if not self._approvals.use(approval, step):
+            return Answer(Ruling.REFUSE, "This approval is not valid for this command: it was used, changed or is too old.")
+        with self._store.writing() as db:
+            rows.set_step(db, step.turn, step.n, "running")
+        self._publish(key, step.turn, step.n)
+        self._approvals.forget_lock(key, approval)
+        return Answer(Ruling.RUN)
+
+    def _find(self, turn: int, n: int) -> Step | None:
+        with self._store.reading() as db:
+            return rows.step(db, turn, n)
+
+    def _is_over(self, key: CubicleKey, turn: int) -> bool:
+        """The turn has ended or shall end; raises NotFound when it is another cubicle's."""
+        with self._store.reading() as db:
+            found = rows.one(db, turn)
+            if found is None or found.cubicle != key:
+                raise NotFound("There is no such turn in this cubicle.")
+            return found.status.is_final or rows.is_stop_asked(db, turn)
+
+    def _publish(self, key: CubicleKey, turn: int, n: int) -> None:
+        step = self._find(turn, n)
+        if step is not None:
+            self._broker.publish(Event("step", key, {"turn": turn, **step_json(step)}))
+
+    def _publish_turn(self, key: CubicleKey, turn: int, status: TurnStatus) -> None:
+        self._broker.publish(Event("turn", key, {"turn": turn, "status": str(status), "agent": key.agent}))
