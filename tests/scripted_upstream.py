@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import socket
 import socketserver
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -367,7 +368,7 @@ def _endless(head: bytes, piece: bytes) -> Reply:
 class ScriptedUpstream:
     """The provider. Everything may be called from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
         self._changed = threading.Condition()  # over all below, between handlers and the test
         self._script: deque[Reply] = deque()
         self._answer: Callable[[Request], Reply | str] | None = None
@@ -377,6 +378,7 @@ class ScriptedUpstream:
         """How many connections were ever accepted."""
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.upstream = self
+        self._server.tls = tls
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="scripted-upstream")
 
     def __enter__(self) -> Self:
@@ -397,7 +399,7 @@ class ScriptedUpstream:
     @property
     def base_url(self) -> str:
         """What ``HERMIT_LLM_BASE_URL`` would be."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{'https' if self._server.tls else 'http'}://127.0.0.1:{self.port}/v1"
 
     def script(self, *replies: Reply) -> None:
         """These replies come next, in this order, one a call."""
@@ -469,11 +471,24 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 256
     allow_reuse_address = True
     upstream: ScriptedUpstream
+    tls: ssl.SSLContext | None = None
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that breaks off, in the middle of a TLS handshake say, is nothing to print about."""
 
 
 class _Handler(socketserver.StreamRequestHandler):
     disable_nagle_algorithm = True
     server: _Server
+
+    def setup(self) -> None:
+        if self.server.tls is not None:
+            self.request = self.server.tls.wrap_socket(self.request, server_side=True)
+        super().setup()
+
+    def finish(self) -> None:
+        super().finish()
+        self.request.close()
 
     def handle(self) -> None:
         upstream = self.server.upstream

@@ -78,6 +78,9 @@ class Answer:
         self._exchange.close()
 
     def _texts(self) -> Iterator[str]:
+        if self._exchange.header("content-encoding").lower() not in ("", "identity"):
+            # We did not ask for it, and unpacking is how a small answer becomes a huge one.
+            raise self._exchange.broken("sent a compressed answer, which we do not take", may_retry=False)
         pieces = self._exchange.pieces()
         head = b""
         for piece in pieces:
@@ -94,17 +97,20 @@ class Answer:
             yield from self._streamed(chain((head,), pieces))
 
     def _streamed(self, pieces: Iterator[bytes]) -> Iterator[str]:
-        dialect, is_hurried = self._dialect, False
+        dialect, is_hurried, has_events = self._dialect, False, False
         events = sse.events(pieces)
         while not dialect.is_over:
             event = self._next(events)
             if event is None:
-                return
+                break
+            has_events = True
             if text := dialect.take(event):
                 yield text
             if dialect.finish_reason and not is_hurried:
                 self._exchange.hurry(AFTER_END_TIMEOUT_S)
                 is_hurried = True
+        if not has_events:
+            raise ValueError("no event at all")
 
     def _next(self, events: Iterator[sse.ServerEvent]) -> sse.ServerEvent | None:
         """The next event, or None at the end. A break behind the answer's end costs us the usage, not the answer."""

@@ -211,7 +211,7 @@ class Exchange:
     def hurry(self, timeout_s: float) -> None:
         """From now on wait for the next byte no longer than this."""
         with self._guard:
-            if self._socket is not None:
+            if self._socket is not None and self._socket.fileno() >= 0:
                 self._socket.settimeout(timeout_s)
 
     def finish(self) -> None:
@@ -280,6 +280,7 @@ class Exchange:
 
     def _explain(self, error: Exception) -> UpstreamFailed | Stopped:
         """The failure as our sentence. Only the error's type goes to the log: its text may hold what was sent."""
+        self._let_go()  # urllib3 has closed the connection
         if self._is_closed:
             return Stopped("The call to the model was stopped.")
         provider, host = self._endpoint.provider.name, self._endpoint.host

@@ -40,7 +40,7 @@ def events(pieces: Iterable[bytes]) -> Iterator[ServerEvent]:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
-            size += len(value)
+            size += len(line)
             if size > MAX_EVENT_BYTES:
                 raise TooLongError
             data.append(value)
