@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from signal import SIGKILL, SIGTERM
+from signal import SIGCONT, SIGKILL, SIGTERM
 
 GRACE_S = 0.5
 """How long a command may tidy up after SIGTERM."""
@@ -23,6 +23,7 @@ def end_step(leader: int, marker: str, *, has_ended: Callable[[], bool]) -> None
     family = _Family(leader, marker.encode())
     deadline = time.monotonic() + GRACE_S
     family.signal(SIGTERM)
+    family.signal(SIGCONT)  # one that was halted hears it too
     while time.monotonic() < deadline:
         time.sleep(0.01)
         if has_ended() and not family.alive():

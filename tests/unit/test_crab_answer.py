@@ -190,9 +190,9 @@ def test_real_json_means_what_it_says(
         assert answer.panel_actions == actions
 
 
-PIECES = """{"message": " | "terminal": "ls" | ' | " | { | } | [ | ] | : | , | \\ | \\u12 | <think> | </think> | ``` | True
-ACTION: EXECUTE | COMMAND: x | panelActions | 1e9 | // | /* | \"\"\" | é😀 | ` | # """
-pieces = st.sampled_from([*PIECES.split(" | "), "\n", "\0", "\ud800"])
+PIECES = """{"message": " | "terminal": "ls" | ' | " | { | } | [ | ] | : | , | \\ | \\u12 | <think> | </think> | ```
+ACTION: EXECUTE | COMMAND: x | panelActions | 1e9 | // | /* | \"\"\" | é😀 | ` | # | True"""
+pieces = st.sampled_from([*PIECES.replace("\n", " | ").split(" | "), "\n", "\0", "\ud800"])
 
 
 @settings(deadline=None)
