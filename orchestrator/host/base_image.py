@@ -39,7 +39,7 @@ PULL_TOTAL_S = 600.0
 DEBOOTSTRAP_S = 900.0
 NEEDED_BYTES = 1_500_000_000
 
-_UNUSED = ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/info", "var/log")
+_UNUSED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/man", "usr/share/info", "usr/share/locale", "var/log")
 
 
 def find_base(client: docker.DockerClient) -> str | None:
@@ -231,6 +231,9 @@ def _trim(root: Path, archive: Archive) -> None:
         folder = root / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
+    for document in (root / "usr/share/doc").rglob("*"):
+        if document.name != "copyright" and not document.is_dir():
+            document.unlink()
     main = archive.main or "http://deb.debian.org/debian"
     security = archive.security or "http://deb.debian.org/debian-security"
     (root / "etc/apt/sources.list").write_text(

@@ -38,6 +38,8 @@ NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000}
 KEEP_OLD_S = 3600.0
 """An image younger than this stays: somebody may be about to start it."""
 _TAIL_LINES = 15
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_WORDS = {"FROM": "from", "COPY": "copying", "RUN": "running"}
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -154,7 +156,7 @@ def follow_build(events: Iterable[dict[str, Any]], log: Path, task: Task) -> str
     failure = ""
     with log.open("w", encoding="utf-8") as sink:
         for event in events:
-            for line in str(event.get("stream") or event.get("error") or "").splitlines():
+            for line in _COLOUR.sub("", str(event.get("stream") or event.get("error") or "")).splitlines():
                 sink.write(line + "\n")
                 if line.strip():
                     said.append(line.strip())
@@ -166,22 +168,26 @@ def follow_build(events: Iterable[dict[str, Any]], log: Path, task: Task) -> str
 
 
 def _show(line: str, task: Task) -> None:
-    if step := re.match(r"Step (\d+/\d+) : (.*)", line):
-        task.step(f"step {step[1]}: {_brief(step[2])}")
+    if step := re.match(r"Step (\d+/\d+) : (\w+) +(.*)", line):
+        text = f"step {step[1]}: {_WORDS.get(step[2], 'settings')} {_brief(step[3])}"
+        (task.step if step[2] == "RUN" else task.detail)(text)
     elif line.startswith("step: "):
         task.step(line.removeprefix("step: "))
-    elif package := re.match(r"(Get:\d+|Unpacking|Setting up|Selecting previously unselected package) ?(.*)", line):
-        task.detail(f"{package[1]} {package[2]}")
+    elif re.match(r"Get:\d|Unpacking |Setting up ", line):
+        task.detail(line)
 
 
 def _brief(instruction: str) -> str:
-    return instruction if len(instruction) <= 60 else instruction[:59] + "…"
+    text = " ".join(instruction.split())
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _why(failure: str, said: list[str]) -> str:
-    """apt's own complaint if there is one, as it names what is missing; else the builder's."""
-    complaints = [line for line in said if re.match(r"(E|Err\S*|error): ?", line, re.IGNORECASE)]
-    return (complaints[-1] if complaints else failure).strip().rstrip(".")[:300]
+    """apt's own complaint if there is one, as it names what is missing; else what was said last before the end."""
+    before = [line for line in said if line not in failure and not line.startswith(("--->", "Removing intermediate"))]
+    complaints = [line for line in before if re.match(r"(E|Err\S*|error): ?", line, re.IGNORECASE)]
+    last = (complaints or before or [failure])[-1]
+    return last.strip().rstrip(".")[:300]
 
 
 # --- leaving no litter -----------------------------------------------------------------------------------------
