@@ -131,6 +131,11 @@ def raw_stream(*pieces: bytes) -> Reply:
     return reply
 
 
+def raw_answer(answer: bytes) -> Reply:
+    """Exactly these bytes for an HTTP answer."""
+    return lambda _request: iter([answer])
+
+
 def split_at(size: int, text: str) -> Reply:
     """The text's event stream in chunks of ``size`` bytes, whatever they cut apart."""
 
@@ -372,6 +377,7 @@ class ScriptedUpstream:
         self._changed = threading.Condition()  # over all below, between handlers and the test
         self._script: deque[Reply] = deque()
         self._answer: Callable[[Request], Reply | str] | None = None
+        self._offered = http(200, json.dumps({"object": "list", "data": [{"id": name} for name in MODELS]}).encode())
         self._open: set[socket.socket] = set()
         self.requests: list[Request] = []
         self.connections = 0
@@ -411,6 +417,11 @@ class ScriptedUpstream:
         with self._changed:
             self._answer = decide
 
+    def offer(self, models: bytes) -> None:
+        """From now on this HTTP answer is the list of models."""
+        with self._changed:
+            self._offered = models
+
     @property
     def calls(self) -> list[Request]:
         """The recorded requests that asked for a completion."""
@@ -442,7 +453,7 @@ class ScriptedUpstream:
             self.requests.append(request)
             self._changed.notify_all()
             if request.method == "GET":
-                return _offer
+                return raw_answer(self._offered)
             if self._script:
                 return self._script.popleft()
             decide = self._answer
@@ -518,11 +529,6 @@ class _Handler(socketserver.StreamRequestHandler):
                 continue
             piece.reached.set()
             piece.opened.wait(CUT_WAIT_S)
-
-
-def _offer(_request: Request) -> Iterator[Piece]:
-    listed = [{"id": name, "object": "model"} for name in MODELS]
-    yield http(200, json.dumps({"object": "list", "data": listed}).encode())
 
 
 def _shut(sock: socket.socket) -> None:

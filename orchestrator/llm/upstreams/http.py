@@ -249,7 +249,8 @@ class Exchange:
 
     def broken(self, what: str, *, may_retry: bool) -> UpstreamFailed:
         """The sentence for an answer that is none: ``The provider NAME {what}.``"""
-        return UpstreamFailed(f"The provider {self._endpoint.provider.name} {what}.", may_retry=may_retry)
+        text = f"The provider {self._endpoint.provider.name} {what}."
+        return UpstreamFailed(text, may_retry=may_retry, may_have_cost=True)
 
     def _read(self) -> bytes:
         if self._response is None:
@@ -285,7 +286,7 @@ class Exchange:
             return Stopped("The call to the model was stopped.")
         provider, host = self._endpoint.provider.name, self._endpoint.host
         logger.info("upstream %s at %s: %s", provider, host, type(error).__name__)
-        if isinstance(error, SSLError):
+        if isinstance(error, SSLError) and self._response is None:
             text = f"The provider {provider} at {host} does not show a valid certificate. Check the base URL."
             return UpstreamFailed(text, may_retry=False)
         if isinstance(error, (ConnectTimeoutError, NewConnectionError, NameResolutionError)):
