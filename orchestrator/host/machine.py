@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import stat
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +20,8 @@ from typing import Protocol
 from orchestrator.errors import Unavailable
 
 POLL_S = 0.1
+SOCKET_S = 5.0
+_KEPT = frozenset({"HOME", "USER", "LOGNAME", "TMPDIR", "XDG_RUNTIME_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class Machine(Protocol):
     def has_systemd(self) -> bool:
         """Services are systemd's to start."""
 
-    def is_socket(self, path: str) -> bool:
-        """A socket lies there, whether or not anybody listens."""
+    def socket_error(self, path: str) -> OSError | None:
+        """Why nobody can be reached at that unix socket; None when somebody listens."""
 
     def read(self, pattern: str) -> list[str]:
         """The texts of the files whose absolute paths match, in the order of their names; unreadable ones left out."""
@@ -107,11 +109,14 @@ class LocalMachine:
     def has_systemd(self) -> bool:
         return Path("/run/systemd/system").is_dir()
 
-    def is_socket(self, path: str) -> bool:
-        try:
-            return stat.S_ISSOCK(Path(path).stat().st_mode)
-        except OSError:
-            return False
+    def socket_error(self, path: str) -> OSError | None:
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.settimeout(SOCKET_S)
+            try:
+                knocking.connect(path)
+            except OSError as error:
+                return error
+        return None
 
     def read(self, pattern: str) -> list[str]:
         texts = []
@@ -142,7 +147,7 @@ class LocalMachine:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
-                env={**self.env, "PATH": _path(self.env), "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"},
+                env=_environment(self.env),
                 start_new_session=True,
             )
             try:
@@ -160,9 +165,9 @@ class LocalMachine:
             (os.POSIX_SPAWN_OPEN, 1, path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        env = {**self.env, "PATH": _path(self.env)}
         # From the root folder, so that it holds no other file system busy.
-        return os.posix_spawn("/usr/bin/env", ["env", "-C", "/", *argv], env, file_actions=actions, setsid=True)
+        argv = ["env", "-C", "/", *argv]
+        return os.posix_spawn("/usr/bin/env", argv, _environment(self.env), file_actions=actions, setsid=True)
 
     def has_ended(self, pid: int) -> bool:
         try:
@@ -182,6 +187,12 @@ class LocalMachine:
     def _log(self, name: str) -> Path:
         self.state_dir.mkdir(parents=True, exist_ok=True)
         return self.state_dir / name
+
+
+def _environment(env: Mapping[str, str]) -> dict[str, str]:
+    """What a command needs of ours: how to reach the network, and none of our secrets."""
+    kept = {name: value for name, value in env.items() if name in _KEPT or name.lower().endswith("_proxy")}
+    return {**kept, "PATH": _path(env), "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
 
 def _path(env: Mapping[str, str]) -> str:

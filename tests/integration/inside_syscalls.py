@@ -1,7 +1,7 @@
 """Runs inside a cubicle, not on the host: tries what the system-call filter has to refuse and prints what came of it.
 
-One JSON object: what to refuse and what to allow, each try with ``allowed``, the error, or the signal that ended it. Each
-runs in a process of its own, because some end it. Numbers are those of x86-64.
+One JSON object: what to refuse and what to allow, each try with ``allowed``, the error, or the signal that ended it.
+Each runs in a process of its own, because some end it. Numbers are those of x86-64.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ def type_into_terminal(request: int) -> Callable[[], None]:
         call(_IOCTL, terminal, request, ctypes.addressof(letter))
 
     return attempt
+
+
+def ask_window_size() -> None:
+    fcntl.ioctl(pty.openpty()[1], 0x5413, bytes(8))
 
 
 def run_machine_code(code: bytes) -> Callable[[], None]:
@@ -151,12 +155,12 @@ _ALLOWED: dict[str, Callable[[], None]] = {
     "socket unix": family(1),
     "socket inet": family(2),
     "socket inet6 datagram": family(10, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, 17),
-    "window size": lambda: fcntl.ioctl(pty.openpty()[1], 0x5413, bytes(8)) and None,
+    "window size": ask_window_size,
     "personality asked": raw(135, 0xFFFFFFFF),
     "core limit asked": raw(_PRLIMIT, 0, 4, 0, 0),
     "files limit set": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE)),
     "pidfd": lambda: signal.pidfd_send_signal(os.pidfd_open(os.getpid()), 0),
-    "fifo": lambda: os.mkfifo("/tmp/fifo"),  # noqa: S108 - a cubicle's own
+    "fifo": lambda: os.mkfifo("/tmp/fifo"),
     "memfd": lambda: os.close(os.memfd_create("m")),
 }
 
@@ -168,7 +172,7 @@ def outcome(attempt: Callable[[], None]) -> str:
         try:
             attempt()
         except OSError as error:
-            os._exit(error.errno)
+            os._exit(error.errno or 255)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
