@@ -84,23 +84,59 @@ ls -la {where}
 """
 
 _ROOMS = (
-    ("The workshop", "Commands start here, and what is put here stays.", "your agent's own folder", "."),
+    (
+        "The workshop",
+        "Every command starts here, and what is put here stays, also when the container is stopped and started again. "
+        "It is the agent's own folder: notes, half-finished drafts, downloaded data, programs that it wrote for itself. "
+        "Each command runs in a shell of its own, so a change of folder or a variable does not last from one to the "
+        "next; files do. Beside the rest lies the agent's log, in which every thought, command and output is written "
+        "down as it happens. You can read it at any time, and you need not ask the agent for it.",
+        "your agent's own folder",
+        ".",
+    ),
     (
         "The inbox",
-        "Files that you upload appear here. The agent can read them and cannot change them.",
+        "What you upload appears here: a table to sum up, a picture to describe, a folder to tidy. The agent can read "
+        "it and cannot change it, so your originals are safe whatever goes wrong. If it wants to work on a file, it "
+        "makes a copy in the workshop first. Files from the internet arrive here too, but only after a person has "
+        "looked at the address and agreed, for the container itself has no network at all.",
         "uploads",
         "../in",
     ),
-    ("The outbox", "Whatever is put here is delivered to you, once.", "deliveries", "../out"),
-    ("The stage", "A folder with an `index.html` is a web app that you can open.", "web apps", "../www"),
-    ("The archive", "The calendar and the memories, as a copy for reading.", "databases", "../data"),
+    (
+        "The outbox",
+        "Whatever is put here is delivered to you, once, by itself: a report, a picture, an archive. The agent writes "
+        "a file elsewhere and moves it here when it is finished, so that you never get half of one. Links and other "
+        "tricks are not followed, and what is too large for a chat is offered as a download instead. The dashboard "
+        "keeps a list of all deliveries with their sizes and check sums, so you can see what has ever left the house.",
+        "deliveries",
+        "../out",
+    ),
+    (
+        "The stage",
+        "A folder with a page called index.html is a web app that you can open from the dashboard. It runs in a frame "
+        "of its own, on an address of its own, and it can load nothing from the internet and send nothing there. That "
+        "makes it a fine place for charts, small games, forms and drawings that an agent made for you. Ask me for an "
+        "app and I will put one on this stage; it waves when you press its button, and that is all it can do.",
+        "web apps",
+        "../www",
+    ),
+    (
+        "The archive",
+        "Here lie the calendar and the memories, as copies for reading. The agent may look into them with SQL whenever "
+        "it likes, and nothing that it could write there would ever be believed: the originals are kept outside. To "
+        "change something it asks, with an action in its answer, and the host does it, writes it down and says what "
+        "came of it. So an entry in your calendar always has a history, and a memory can always be taken back.",
+        "databases",
+        "../data",
+    ),
 )
 
 LONG = (
     "# A walk through the cubicle\n\nThis answer is long on purpose: it has headings, lists, tables and code.\n\n"
     + (
         "\n".join(
-            _ROOM.format(number=number, title=title, text=" ".join([text] * 4), what=what, where=where)
+            _ROOM.format(number=number, title=title, text=text, what=what, where=where)
             for number, (title, text, what, where) in enumerate(_ROOMS, start=1)
         )
     )
