@@ -1,7 +1,7 @@
 """Approvals: one question to a person about one exact text, decided once, used once.
 
-The row is the truth; the lock file only tells the crab. A question that nobody answers in time expires, one whose turn ends
-is cancelled, and both say so. Nothing that an agent writes, anywhere, is a decision.
+The row is the truth; the lock file only tells the crab. A question that nobody answers in time expires, one whose turn
+ends is cancelled, and both say so. Nothing that an agent writes, anywhere, is a decision.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Approvals:
     def use(self, approval: str, step: Step) -> bool:
         """Take an approval for exactly this step; False when it does not fit, was used or is too old."""
         with self._store.writing() as db:
-            used = rows.use(db, approval, step.turn, step.n, step.sha256, time.time())
+            used = rows.use(db, approval, step.turn, step.n, sha256=step.sha256, now=time.time())
             if used:
                 found = rows.one(db, approval)
                 assert found is not None  # noqa: S101 - it was updated just now, in this transaction

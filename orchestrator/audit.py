@@ -1,4 +1,5 @@
-"""The audit log as surfaces read it. Who changes something writes its row in the same transaction, through ``store.audit``."""
+"""The audit log as surfaces read it. Who changes something writes its row in the same transaction, through
+``store.audit``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Budgets: an agent's day in money. What a call may cost at most is held before it is sent, and what it cost is booked after.
+"""Budgets: an agent's day in money. What a call may cost at most is held before it is sent, and what it cost is booked
+after.
 
-The sum that is checked and the hold that follows are one transaction, so parallel calls can't pass together. A call whose
-end nobody saw costs its whole hold. Days are UTC days, taken when the call is held; a clock that steps back refunds nothing.
+The sum that is checked and the hold that follows are one transaction, so parallel calls can't pass together. A call
+whose end nobody saw costs its whole hold. Days are UTC days, taken when the call is held; a clock that steps back
+refunds nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class Budget:
         with self._store.reading() as db:
             return rows.day(db, agent, _day(time.time()))
 
-    def reserve(self, agent: Agent, key: CubicleKey, turn: int | None, provider: str, model: str, micro: int) -> Hold:
+    def reserve(
+        self, agent: Agent, key: CubicleKey, turn: int | None, *, provider: str, model: str, micro: int
+    ) -> Hold:
         """Hold ``micro`` micro-dollars for a call; raises OverBudget when the day's budget does not cover it."""
         now = time.time()
         with self._store.writing() as db:

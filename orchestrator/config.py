@@ -1,6 +1,7 @@
 """Settings: read once from the environment and ``HERMIT_HOME/hermit.env``, frozen, passed down. Nobody else reads them.
 
-A name set in the environment wins over the file. ``SETTINGS`` lists every name with its help, for ``--help`` and the docs.
+A name set in the environment wins over the file. ``SETTINGS`` lists every name with its help, for ``--help`` and the
+docs.
 """
 
 from __future__ import annotations
@@ -80,6 +81,10 @@ class Secrets:
     def get(self, name: str) -> str:
         """The secret, or an empty string when it is not set."""
         return self._values.get(name, "")
+
+    def every(self) -> set[str]:
+        """All of them, for blotting them out."""
+        return {value for value in self._values.values() if value}
 
     def provider_keys(self) -> dict[str, str]:
         """The provider keys that are set, by their setting's name, in order of preference."""

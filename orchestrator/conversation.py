@@ -1,6 +1,7 @@
 """What a crab is told of the conversation so far: the turns and steps before, as chat messages within a bound.
 
-Pure. The bound moves in large steps, so that the messages stay the same from turn to turn and a provider's prompt cache hits.
+Pure. The bound moves in large steps, so that the messages stay the same from turn to turn and a provider's prompt cache
+hits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cubicles: each agent's container for each person, with its door. Wanted here, made by the engine.
 
-What runs is always asked of the engine, never remembered; a container of an older image or with older settings is replaced
-the next time it is needed, never under a turn.
+What runs is always asked of the engine, never remembered; a container of an older image or with older settings is
+replaced the next time it is needed, never under a turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The door: what a cubicle may ask for. Routes read, check and hand over; whose cubicle it is comes from the socket alone."""
+"""The door: what a cubicle may ask for. Routes read, check and hand over; whose cubicle it is comes from the socket
+alone."""
 
 from __future__ import annotations
 
@@ -155,7 +156,9 @@ def _actions(house: House, turn: int, body: dict[str, Any]) -> dict[str, Any]:
         raise BadInput("actions: send a list of at most 100.")
     if house.turns.get(turn).cubicle != _key():
         raise NotFound("There is no such turn in this cubicle.")
-    results = [{"ok": False, "error": f"{_action_name(action)} is not available in this install."} for action in actions]
+    results = [
+        {"ok": False, "error": f"{_action_name(action)} is not available in this install."} for action in actions
+    ]
     return {"results": results, "do": "continue"}
 
 

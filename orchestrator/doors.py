@@ -1,4 +1,5 @@
-"""Doors: one unix socket per cubicle, opened and closed while the house is open. Which socket a request came through is who it is."""
+"""Doors: one unix socket per cubicle, opened and closed while the house is open. Which socket a request came through is
+who it is."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ class Doors:
                 if os.geteuid() == 0:
                     os.chown(".door.new", uid, gid, dir_fd=folder)
                 listening.listen(64)
-                listening.setblocking(False)  # noqa: FBT003 - the standard library's signature
+                listening.setblocking(False)
                 os.rename(".door.new", "door.sock", src_dir_fd=folder, dst_dir_fd=folder)
             except OSError:
                 listening.close()

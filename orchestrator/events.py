@@ -1,4 +1,5 @@
-"""News for whoever is watching: each subscriber has a bounded queue, and a slow one loses the oldest, never the sender's time.
+"""News for whoever is watching: each subscriber has a bounded queue, and a slow one loses the oldest, never the
+sender's time.
 
 Events are hints to look again; the rows in the database are the truth.
 """

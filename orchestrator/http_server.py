@@ -1,8 +1,9 @@
 """HTTP for the doors and the dashboard: cheroot parses and answers, this module accepts, counts and ends connections.
 
-One thread accepts for all listeners; each connection has a thread while it lives, so a kept connection costs no hand-over
-between threads and a long poll holds nothing that others need. A listener at its cap stops accepting until a place is free;
-what a flooder can fill is its own queue. Requests with doubtful framing are refused before anything looks at them.
+One thread accepts for all listeners; each connection has a thread while it lives, so a kept connection costs no
+hand-over between threads and a long poll holds nothing that others need. A listener at its cap stops accepting until a
+place is free; what a flooder can fill is its own queue. Requests with doubtful framing are refused before anything
+looks at them.
 """
 
 from __future__ import annotations
@@ -54,11 +55,16 @@ class HttpServer:
         self._listeners: set[Listener] = set()
         self._lock = threading.Lock()  # protects _listeners and the selector's table
         self._bell, self._bell_end = socket.socketpair()
-        self._bell.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        self._bell.setblocking(False)
         self._selector.register(self._bell_end, selectors.EVENT_READ, None)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._accept_forever, name="http-accept", daemon=True)
         self._thread.start()
+
+    @property
+    def is_accepting(self) -> bool:
+        """The accepting thread lives."""
+        return self._thread.is_alive()
 
     def add(self, listening: socket.socket, app: WsgiApp, *, limits: ServerLimits, environ: dict[str, Any]) -> Listener:
         """Serve ``app`` on a bound and listening socket; ``environ`` joins every request's WSGI environment."""
@@ -186,10 +192,10 @@ class Listener:
         try:
             while connection.await_request(self._limits.idle_s):
                 connection.deadline = time.monotonic() + self._limits.read_s
-                if not connection.communicate():
+                if not connection.communicate():  # type: ignore[no-untyped-call]  # cheroot: half typed
                     return
                 connection.deadline = None
-        except Exception:  # noqa: BLE001 - the top of a thread; the connection is lost, the server is not
+        except Exception:
             logger.exception("a connection broke")
         finally:
             with self._lock:
@@ -200,7 +206,7 @@ class Listener:
                 self._on_free(self)
 
 
-class _Connection(HTTPConnection):  # type: ignore[misc]  # cheroot has no type hints
+class _Connection(HTTPConnection):
     deadline: float | None = None
 
     def await_request(self, idle_s: float) -> bool:
@@ -245,7 +251,7 @@ class _StrictHeaders:
         return headers
 
 
-class _Request(HTTPRequest):  # type: ignore[misc]  # cheroot has no type hints
+class _Request(HTTPRequest):
     header_reader = _StrictHeaders()
 
     def simple_response(self, status: Any, msg: str = "") -> None:
@@ -257,10 +263,10 @@ class _Request(HTTPRequest):  # type: ignore[misc]  # cheroot has no type hints
 _Connection.RequestHandlerClass = _Request
 
 
-class _Gateway(wsgi.Gateway_10):  # type: ignore[misc]  # cheroot has no type hints
-    def get_environ(self) -> dict[str, Any]:
+class _Gateway(wsgi.Gateway_10):
+    def get_environ(self) -> Any:
         """The request as WSGI, the body already read whole, so that no handler waits for a slow client."""
-        environ: dict[str, Any] = super().get_environ()
+        environ = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot: half typed
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = self.req.rfile.read(length) if length else b""
         if len(body) < length:
@@ -271,7 +277,7 @@ class _Gateway(wsgi.Gateway_10):  # type: ignore[misc]  # cheroot has no type hi
         return environ
 
 
-class _Http(wsgi.Server):  # type: ignore[misc]  # cheroot has no type hints
+class _Http(wsgi.Server):
     """cheroot's server object without its own accepting and threads: the settings that its requests look up."""
 
     wsgi_version = (1, 0)
@@ -285,6 +291,6 @@ class _Http(wsgi.Server):  # type: ignore[misc]  # cheroot has no type hints
         self.environ = environ
         self.ready = True
 
-    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:  # noqa: FBT001, FBT002
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:  # noqa: FBT001
         """cheroot's own reports go to our log; a client that breaks off is no news."""
         logger.log(level, "%s", msg, exc_info=traceback and level >= logging.ERROR)

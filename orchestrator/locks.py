@@ -1,4 +1,5 @@
-"""Lock files: how the host speaks to a waiting crab. They lie where only the host can write, and appear whole, by rename.
+"""Lock files: how the host speaks to a waiting crab. They lie where only the host can write, and appear whole, by
+rename.
 
 A lock is a message, never a source of truth: the host decides from its own rows and reads no lock back.
 """

@@ -1,6 +1,7 @@
 """The words of the house, as frozen data. No module below this one, no behaviour in it beyond naming.
 
-Times are Unix seconds in UTC (``float``); money is in micro-dollars (``int``, 1 USD = 1,000,000) so that sums are exact.
+Times are Unix seconds in UTC (``float``); money is in micro-dollars (``int``, 1 USD = 1,000,000) so that sums are
+exact.
 """
 
 from __future__ import annotations
@@ -269,7 +270,8 @@ class Usage:
 
 
 class Engine(Protocol):
-    """Whoever runs containers. Every method may be called from any thread, before the first start and after our restart.
+    """Whoever runs containers. Every method may be called from any thread, before the first start and after our
+    restart.
 
     Raises :class:`orchestrator.errors.Unavailable` when the engine does not answer.
     """
@@ -346,6 +348,8 @@ class Upstream(Protocol):
     """A model provider. Thread-safe; keeps connections."""
 
     name: str
+    default_model: str
+    """Asked for when an agent names none; empty where it is found out at the first call."""
 
     def complete(self, request: ModelRequest, *, opened: Callable[[Completion], None] | None = None) -> Completion:
         """Send one call, once (no retry here); returns when the answer's head is there. ``opened`` gets the completion

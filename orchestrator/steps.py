@@ -42,9 +42,7 @@ class Steps:
         self._agents = agents
         self._approvals = approvals
 
-    def start(
-        self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None
-    ) -> Answer:
+    def start(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None) -> Answer:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
         if self._is_over(key, turn):
             return Answer("stop")
@@ -141,7 +139,9 @@ class Steps:
         if step.status == "running":
             return Answer(Ruling.RUN)  # told before, but the answer got lost
         if not self._approvals.use(approval, step):
-            return Answer(Ruling.REFUSE, "This approval is not valid for this command: it was used, changed or is too old.")
+            return Answer(
+                Ruling.REFUSE, "This approval is not valid for this command: it was used, changed or is too old."
+            )
         with self._store.writing() as db:
             rows.set_step(db, step.turn, step.n, "running")
         self._publish(key, step.turn, step.n)

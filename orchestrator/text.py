@@ -9,7 +9,8 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def visible(text: str) -> str:
-    """The text with every invisible, reordering or control character written out, e.g. ``\\u202e``; newline and tab stay.
+    """The text with every invisible, reordering or control character written out, e.g. ``\\u202e``; newline and tab
+    stay.
 
     For approval texts: spaces that are not a plain space are written out too, so that what is read is what runs.
     """

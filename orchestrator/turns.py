@@ -1,8 +1,9 @@
 """Turns: each message that comes in, one at a time per cubicle, with exactly one visible outcome.
 
-The row comes first: a message is queued in the database before anything is woken, and its outcome is written before anybody
-is told. A crab that asks for work while it is said to hold some has died in it; that, and a cubicle that ended, is how a
-turn gets lost, and a lost turn goes back into the queue if nothing had been done yet, else it fails and says so.
+The row comes first: a message is queued in the database before anything is woken, and its outcome is written before
+anybody is told. A crab that asks for work while it is said to hold some has died in it; that, and a cubicle that ended,
+is how a turn gets lost, and a lost turn goes back into the queue if nothing had been done yet, else it fails and says
+so.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from orchestrator.approvals import Approvals
 from orchestrator.bells import Bells
-from orchestrator.errors import BadInput, Conflict, NotFound, TooLarge, TooMany
+from orchestrator.errors import BadInput, NotFound, TooLarge, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import MICRO, CubicleKey, Event, Step, Turn, TurnStatus
@@ -26,7 +27,8 @@ MAX_PROMPT_CHARS = 200_000
 MAX_QUEUED = 10_000
 MAX_REPLY_CHARS = 500_000
 _INTERRUPTED = (
-    "This turn was interrupted: {why}. What the agent did until then is in its workspace. Send the message again to go on."
+    "This turn was interrupted: {why}. What the agent did until then is in its workspace. "
+    "Send the message again to go on."
 )
 
 
@@ -186,7 +188,7 @@ class Turns:
             return rows.under_way(db)
 
     def unserved(self) -> list[CubicleKey]:
-        """Cubicles with a queue that no crab is asking for."""
+        """Cubicles with a queue and no crab that serves it. One that listens is told again."""
         with self._store.reading() as db:
             busy = {key for key, _ in rows.under_way(db)}
             waiting = rows.waiting_cubicles(db)

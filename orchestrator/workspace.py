@@ -1,7 +1,8 @@
-"""Workspaces: the folders that a cubicle sees. This is the only module of the host that opens a path an agent can touch.
+"""Workspaces: the folders that a cubicle sees. This is the only module of the host that opens a path an agent can
+touch.
 
-Every step goes from a directory descriptor with ``O_NOFOLLOW``, so no link that an agent made is ever followed. Names are
-data. Layout: ``HOME/workspaces/AGENT/USER/{work,in,out,www,data}`` and ``HOME/run/AGENT/USER`` for the door.
+Every step goes from a directory descriptor with ``O_NOFOLLOW``, so no link that an agent made is ever followed. Names
+are data. Layout: ``HOME/workspaces/AGENT/USER/{work,in,out,www,data}`` and ``HOME/run/AGENT/USER`` for the door.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Workspaces:
                 pass
         except OSError as error:
             raise _explained(error, key) from error
-        work, inbox, out, www, data = (self._home.joinpath(*base, name) for name in ("work", "in", "out", "www", "data"))
+        work, inbox, out, www, data = (
+            self._home.joinpath(*base, name) for name in ("work", "in", "out", "www", "data")
+        )
         return Mounts(work=work, inbox=inbox, out=out, www=www, data=data, run=self._home.joinpath(*run))
 
     @contextmanager
@@ -110,7 +113,9 @@ def _open_folder(parent: int, name: str) -> int:
         return os.open(name, _DIRECTORY, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise UnsafePath(f"{name} in the workspace is a link or a file where a folder must be. Remove it.") from error
+            raise UnsafePath(
+                f"{name} in the workspace is a link or a file where a folder must be. Remove it."
+            ) from error
         raise
 
 
@@ -146,7 +151,8 @@ def _tail(folder: int, name: str, max_bytes: int) -> bytes:
 
 
 def _remove_tree(parent: int, name: str) -> None:
-    """Delete ``name`` below ``parent`` iteratively: whole levels are lifted up, so depth costs no recursion and no path."""
+    """Delete ``name`` below ``parent`` iteratively: whole levels are lifted up, so depth costs no recursion and no
+    path."""
     while True:
         try:
             top = os.open(name, _DIRECTORY, dir_fd=parent)
@@ -169,7 +175,7 @@ def _remove_tree(parent: int, name: str) -> None:
 
 
 def _empty_once(top: int) -> None:
-    """One pass over a folder: files go; a child's own folders are lifted into ``top`` under fresh names, then it goes."""
+    """One pass: files go; a child's own folders are lifted into ``top`` under fresh names, then it goes too."""
     for entry in _names(top):
         if not _is_folder(top, entry):
             os.unlink(entry, dir_fd=top)

@@ -1,7 +1,8 @@
-"""The way to the models: a call from a cubicle is read, and a new one is made up from allow-listed parts and our own key.
+"""The way to the models: a call from a cubicle is read, and a new one is made up from allow-listed parts and our own
+key.
 
-Nothing of the cubicle's request is forwarded: only chat messages of text and inline pictures, and three bounded numbers,
-get through. Model, provider and key are the host's. Money is held before each try and booked after it.
+Nothing of the cubicle's request is forwarded: only chat messages of text and inline pictures, and three bounded
+numbers, get through. Model, provider and key are the host's. Money is held before each try and booked after it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from orchestrator.agents import Agents
 from orchestrator.budget import Budget, Hold
 from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamFailed
 from orchestrator.events import Broker
+from orchestrator.llm.upstreams.models import default_model_of
 from orchestrator.nouns import MICRO, Agent, Completion, CubicleKey, Event, ModelRequest, TokenUse, Upstream
 from orchestrator.pricing import PriceTable, cost, price_of, reservation
 
@@ -57,17 +59,15 @@ class Proxy:
         broker: Broker,
         upstreams: Mapping[str, Upstream],
         default_provider: str,
-        default_models: Mapping[str, str],
         prices: PriceTable,
         backoff_s: float = 0.5,
     ) -> None:
-        """``default_models`` is by upstream; ``backoff_s`` is the wait before the second try, doubled for each later."""
+        """``backoff_s`` is the wait before the second try, doubled for each later one."""
         self._agents = agents
         self._budget = budget
         self._broker = broker
         self._upstreams = upstreams
         self._default_provider = default_provider
-        self._default_models = default_models
         self._prices = prices
         self._backoff_s = backoff_s
         self._calls: dict[_Call, None] = {}
@@ -128,14 +128,20 @@ class Proxy:
         routes = [self._route(provider, agent.model)]
         if agent.fallback_model:
             model, _, other = agent.fallback_model.rpartition("@")
-            routes.append(self._route(other, model) if other in self._upstreams and model else
-                          self._route(provider, agent.fallback_model))
+            routes.append(
+                self._route(other, model)
+                if other in self._upstreams and model
+                else self._route(provider, agent.fallback_model)
+            )
         return routes
 
     def _route(self, provider: str, model: str) -> Route:
         if provider not in self._upstreams:
-            raise NotFound(f"The model provider {provider} is not set up: add its key to hermit.env, or choose another.")
-        return Route(self._upstreams[provider], model or self._default_models.get(provider, ""))
+            raise NotFound(
+                f"The model provider {provider} is not set up: add its key to hermit.env, or choose another."
+            )
+        upstream = self._upstreams[provider]
+        return Route(upstream, model or default_model_of(upstream))
 
     def _persistently(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
         for attempt in range(1, TRIES + 1):
@@ -155,7 +161,9 @@ class Proxy:
         price = price_of(route.upstream.name, route.model, self._prices)
         size = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in request.messages)
         most = reservation(price, size, request.max_tokens, messages=len(request.messages))
-        hold = self._budget.reserve(agent, call.key, call.turn, route.upstream.name, route.model, most)
+        hold = self._budget.reserve(
+            agent, call.key, call.turn, provider=route.upstream.name, model=route.model, micro=most
+        )
         try:
             completion = call.send(route, request)
         except UpstreamFailed as error:
@@ -276,7 +284,7 @@ def _part(index: int, part: object) -> dict[str, Any]:
         url = image.get("url") if isinstance(image, dict) else None
         if part.get("type") == "image_url" and isinstance(url, str) and _INLINE.fullmatch(url):
             return {"type": "image_url", "image_url": {"url": url}}
-    raise BadInput(f"messages[{index}].content: a part is text or an inline picture (data:image/…;base64,…), never a URL.")
+    raise BadInput(f"messages[{index}].content: send text or inline pictures (data:image/…;base64,…), never a URL.")
 
 
 def _size(content: Any) -> int:

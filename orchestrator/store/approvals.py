@@ -93,7 +93,7 @@ def decide(db: sqlite3.Connection, approval: str, status: ApprovalStatus, by: st
     return cursor.rowcount == 1
 
 
-def use(db: sqlite3.Connection, approval: str, turn: int, step: int, sha256: str, now: float) -> bool:
+def use(db: sqlite3.Connection, approval: str, turn: int, step: int, *, sha256: str, now: float) -> bool:
     """Take an approval for the step, turn and text that it was given for; False when it does not fit or was used."""
     cursor = db.execute(
         "UPDATE approvals SET used_at = ? WHERE id = ? AND status = 'approved' AND used_at IS NULL "

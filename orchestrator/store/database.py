@@ -1,9 +1,9 @@
 """The database file: who may read, who may write, and when it is on disk.
 
-Readers borrow a connection from a pool, so hundreds of waiting threads cost nothing. There is one writing connection and a
-lock in front of it: SQLite has one writer anyway, and a lock hands over in microseconds where SQLite's own busy handler
-sleeps for milliseconds. WAL with ``synchronous=NORMAL``: a committed row survives the death of this process at any instant;
-a power cut may take back the last moments before it, never half a transaction.
+Readers borrow a connection from a pool, so hundreds of waiting threads cost nothing. There is one writing connection
+and a lock in front of it: SQLite has one writer anyway, and a lock hands over in microseconds where SQLite's own busy
+handler sleeps for milliseconds. WAL with ``synchronous=NORMAL``: a committed row survives the death of this process at
+any instant; a power cut may take back the last moments before it, never half a transaction.
 """
 
 from __future__ import annotations

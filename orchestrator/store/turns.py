@@ -43,7 +43,7 @@ def add(db: sqlite3.Connection, key: CubicleKey, *, source: str, prompt: str, or
 
 def one(db: sqlite3.Connection, turn: int) -> Turn | None:
     """The turn with this id, its tokens and cost summed."""
-    row = db.execute(f"{_TURN} WHERE turns.id = :turn", {"turn": turn}).fetchone()  # noqa: S608 - constant
+    row = db.execute(f"{_TURN} WHERE turns.id = :turn", {"turn": turn}).fetchone()
     return None if row is None else _turn(row)
 
 

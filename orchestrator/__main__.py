@@ -1,0 +1,54 @@
+"""``python -m orchestrator``: reads the command line, runs a command, and says what went wrong in one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from orchestrator.commands import agent, chat, inbox, look, tests, up
+from orchestrator.commands.context import surroundings
+from orchestrator.config import SETTINGS
+from orchestrator.errors import OrchestratorError
+from orchestrator.text import terminal_safe
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command of ``./hermit``."""
+    settings = "\n".join(f"  {name:28} {text}" for name, text in SETTINGS.items())
+    top = argparse.ArgumentParser(
+        prog="hermit",
+        description="Your own AI agents, each locked into its own air-gapped container.",
+        epilog=f"Settings, from the environment or HERMIT_HOME/hermit.env:\n{settings}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in (up, look, chat, agent, inbox, tests):
+        module.add_to(commands)
+    serve = commands.add_parser("serve")  # what `up -d` starts; not for people, so without help
+    serve.set_defaults(run=lambda context, _options: up.serve(context))
+    return top
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command; returns the exit code."""
+    top = parser()
+    if arguments[:1] == ["test"] and "--help" not in arguments:
+        options = top.parse_args(["test"])
+        options.rest = arguments[1:]
+    else:
+        options = top.parse_args(arguments)
+    try:
+        return int(options.run(surroundings(os.environ), options))
+    except OrchestratorError as error:
+        print(f"hermit: {terminal_safe(error.message)}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

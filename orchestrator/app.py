@@ -1,0 +1,227 @@
+"""The composition root: the one place that names concrete classes. It starts the parts in order and stops them in
+reverse."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dashboard.app import create_app
+from orchestrator.agents import Agents
+from orchestrator.approvals import Approvals
+from orchestrator.audit import Audit
+from orchestrator.budget import Budget
+from orchestrator.config import Settings
+from orchestrator.cubicles import Cubicles, Install
+from orchestrator.door import House, door_app
+from orchestrator.doors import Doors
+from orchestrator.errors import NotFound, OrchestratorError, Unavailable
+from orchestrator.events import Broker
+from orchestrator.home import Home
+from orchestrator.http_server import HttpServer, ServerLimits
+from orchestrator.llm.proxy import Proxy
+from orchestrator.locks import Locks
+from orchestrator.nouns import CubicleKey, Engine, Event, Upstream
+from orchestrator.people import People
+from orchestrator.ports import who_listens
+from orchestrator.pricing import load_prices
+from orchestrator.services import Health, Services
+from orchestrator.steps import Steps
+from orchestrator.store.database import Store
+from orchestrator.turns import Turns
+from orchestrator.wake import Waker
+from orchestrator.watch import Watch
+from orchestrator.workspace import Workspaces
+
+logger = logging.getLogger(__name__)
+
+FIRST_AGENT = "crab"
+DASHBOARD_LIMITS = ServerLimits(
+    connections=256, header_bytes=32 * 1024, body_bytes=64 * 1024 * 1024, read_s=120.0, idle_s=75.0, write_s=60.0
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an app is made from, where tests may put others in."""
+
+    engine: Engine
+    image_tag: Callable[[str], str]
+    """The image for ``base`` or ``studio``, built first where it is missing."""
+    upstreams: Mapping[str, Upstream]
+    default_provider: str
+    backoff_s: float = 0.5
+
+
+class App:
+    """A running house."""
+
+    def __init__(self, settings: Settings, home: Home, parts: Parts) -> None:
+        """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
+        self._settings = settings
+        self._parts = parts
+        self._store = Store(home.database)
+        self._broker = broker = Broker()
+        workspaces = Workspaces(home.path)
+        locks = Locks(workspaces)
+        api_token = settings.secrets.get("HERMIT_API_TOKEN")
+        people = People(self._store, fixed_tokens=(api_token, home.command_token))
+        agents = Agents(self._store, providers=tuple(parts.upstreams), on_change=self._agent_changed)
+        self._budget = Budget(self._store)
+        self._proxy = Proxy(
+            agents=agents,
+            budget=self._budget,
+            broker=broker,
+            upstreams=parts.upstreams,
+            default_provider=parts.default_provider,
+            prices=load_prices(home.prices if home.prices.exists() else None),
+            backoff_s=parts.backoff_s,
+        )
+        self._approvals = Approvals(self._store, locks, broker)
+        turns = Turns(
+            store=self._store,
+            broker=broker,
+            approvals=self._approvals,
+            locks=locks,
+            wake=self._wake,
+            abort_model=self._proxy.abort,
+        )
+        steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
+        house = House(turns, steps, self._proxy, agents, people, heard=self._heard)
+        self._server = HttpServer()
+        self._doors = Doors(self._server, workspaces, door_app(house))
+        self._cubicles = Cubicles(
+            install=Install(
+                id=home.install,
+                home=str(home.path),
+                runtime=settings.runtime,
+                is_root=os.geteuid() == 0,
+                uid=os.geteuid(),
+                gid=os.getegid(),
+            ),
+            store=self._store,
+            engine=parts.engine,
+            workspaces=workspaces,
+            doors=self._doors,
+            agents=agents,
+            broker=broker,
+            image_tag=parts.image_tag,
+        )
+        self._waker = Waker(self._cubicles, turns.fail_queued)
+        self._watch = Watch(
+            turns=turns,
+            cubicles=self._cubicles,
+            approvals=self._approvals,
+            agents=agents,
+            wake=self._waker.wake,
+            is_waking=self._waker.is_waking,
+            is_busy=self._proxy.is_busy,
+        )
+        self.services = Services(
+            settings=settings,
+            people=people,
+            agents=agents,
+            turns=turns,
+            approvals=self._approvals,
+            cubicles=self._cubicles,
+            budget=self._budget,
+            audit=Audit(self._store),
+            broker=broker,
+            health=self._health,
+            remove_agent=self._remove_agent,
+            log_text=workspaces.log_text,
+            models=self._models,
+        )
+
+    def start(self) -> None:
+        """Everything runs and answers when this returns. Raises Unavailable, e.g. when the port is taken."""
+        listening = _listen(self._settings.host, self._settings.port)
+        services = self.services
+        self._budget.reconcile()
+        services.people.ensure_operator(
+            self._settings.admin_user,
+            self._settings.secrets.get("HERMIT_ADMIN_PASSWORD"),
+            self._settings.telegram_operator_id,
+        )
+        if not services.agents.every():
+            services.agents.create({"name": FIRST_AGENT})
+        self._cubicles.reconcile()
+        self._approvals.reconcile()
+        self._watch.start()
+        self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
+        logger.info("HermitShell answers at %s", self._settings.url)
+
+    def stop(self, *, stop_cubicles: bool) -> None:
+        """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
+        self._watch.close()
+        self._waker.close()
+        self._proxy.close()
+        self._server.close()
+        if stop_cubicles:
+            self._cubicles.stop_all()
+        self._store.close()
+
+    def _wake(self, key: CubicleKey) -> None:
+        self._waker.wake(key)  # made after the turns that need it
+
+    def _heard(self, key: CubicleKey) -> None:
+        self._watch.heard(key)  # made after the doors that need it
+
+    def _agent_changed(self, name: str) -> None:
+        self._broker.publish(Event("agent", None, {"agent": name}))
+
+    def _remove_agent(self, name: str) -> None:
+        agent = self.services.agents.get(name)
+        for key, claim in self.services.turns.under_way():
+            if key.agent == agent.name:
+                self.services.turns.stop(claim.turn)
+        self._cubicles.remove_agent(agent.name)
+        self.services.agents.remove(agent.name)
+
+    def _health(self) -> Health:
+        return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())
+
+    def _engine_health(self) -> str:
+        try:
+            self._parts.engine.poll("hermit-health")
+        except OrchestratorError as error:
+            return error.message
+        return "ok"
+
+    def _database_health(self) -> str:
+        try:
+            self.services.people.operator()
+        except (NotFound, Unavailable) as error:
+            return error.message
+        return "ok"
+
+    def _doors_health(self) -> str:
+        return "ok" if self._server.is_accepting else "The doors no longer answer: restart with './hermit up'."
+
+    def _models(self) -> dict[str, object]:
+        providers = [{"name": name, "default_model": u.default_model} for name, u in self._parts.upstreams.items()]
+        return {"default": self._parts.default_provider, "providers": providers}
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise Unavailable(f"HERMIT_HOST is {host!r}, which is no address of this machine. Use 127.0.0.1.") from error
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+    except OSError as error:
+        listening.close()
+        holder = who_listens(port)
+        by = f" by {holder}" if holder else ""
+        raise Unavailable(
+            f"{host}:{port} can't be used ({error.strerror}{by}). Stop that, or choose another HERMIT_PORT."
+        ) from error
+    listening.listen(256)
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,106 @@
+"""``chat``: one turn, or a conversation line by line, in the terminal; approvals are asked in place."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from orchestrator.commands.client import Client
+from orchestrator.commands.context import Context
+from orchestrator.text import one_line, terminal_safe
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
+_ENDED = ("done", "failed", "stopped")
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    chat = commands.add_parser("chat", help="say TEXT to an agent and print its reply; without TEXT, line by line")
+    chat.add_argument("agent", metavar="AGENT")
+    chat.add_argument("text", metavar="TEXT", nargs="?")
+    chat.set_defaults(run=run)
+
+
+def run(context: Context, options: argparse.Namespace) -> int:
+    """One turn or many; the exit code is 0 when the last one was done."""
+    with context.client as client:
+        if options.text is not None:
+            return _say(client, options.agent, options.text)
+        client.get(f"/agents/{options.agent}")  # an unknown agent is said before the first line is typed
+        return _converse(client, options.agent)
+
+
+def _converse(client: Client, agent: str) -> int:
+    if sys.stdin.isatty():
+        print(f"You are talking to {agent}. Ctrl-C stops a running turn, Ctrl-D leaves.", file=sys.stderr)
+    code = 0
+    while True:
+        try:
+            line = input("> " if sys.stdin.isatty() else "")
+        except (EOFError, KeyboardInterrupt):
+            return code
+        if line.strip():
+            code = _say(client, agent, line)
+
+
+def _say(client: Client, agent: str, text: str) -> int:
+    turn = client.post(f"/agents/{agent}/messages", {"text": text, "wait": False})["turn"]
+    try:
+        ended = _Follower(client, turn).until_the_end()
+    except KeyboardInterrupt:
+        client.post(f"/turns/{turn}/stop")
+        print("Stopped.", file=sys.stderr)
+        return 130
+    if ended["status"] == "done":
+        print(terminal_safe(ended["reply"] or ""))
+        return 0
+    print(f"hermit: {terminal_safe(ended['error'] or 'The turn was stopped.')}", file=sys.stderr)
+    return 1
+
+
+class _Follower:
+    """Watches a turn: shows its commands as they run, and asks about those that wait."""
+
+    def __init__(self, client: Client, turn: int) -> None:
+        self._client = client
+        self._turn = turn
+        self._shown: set[int] = set()
+        self._asked: set[str] = set()
+
+    def until_the_end(self) -> dict[str, Any]:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            now: dict[str, Any] = self._client.get(f"/turns/{self._turn}")
+            for step in now["steps"]:
+                self._show(step)
+            if now["status"] in _ENDED:
+                return now
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, _LONGEST_PAUSE_S)
+
+    def _show(self, step: dict[str, Any]) -> None:
+        approval = step["approval"]
+        if step["status"] == "asked" and approval and approval not in self._asked:
+            self._asked.add(approval)
+            self._ask(approval)
+        if step["status"] in ("running", "done") and step["n"] not in self._shown:
+            self._shown.add(step["n"])
+            print(f"  $ {one_line(step['command'], 100)}", file=sys.stderr)
+
+    def _ask(self, approval: str) -> None:
+        question = next(
+            (a for a in self._client.get("/approvals", status="pending")["approvals"] if a["id"] == approval), None
+        )
+        if question is None:
+            return  # somebody has answered it elsewhere
+        print(f"\n{terminal_safe(question['reason'])} It wants to run exactly this:\n", file=sys.stderr)
+        for line in question["shown"].splitlines():
+            print(f"    {line}", file=sys.stderr)
+        if not sys.stdin.isatty():
+            print(f"\nWaiting: ./hermit approve {approval}  or  ./hermit deny {approval}", file=sys.stderr)
+            return
+        print("\nRun it? [y/N] ", end="", file=sys.stderr, flush=True)
+        decision = "approve" if sys.stdin.readline().strip().lower() in ("y", "yes") else "deny"
+        self._client.post(f"/approvals/{approval}", {"decision": decision})

@@ -1,0 +1,171 @@
+"""``up`` and ``down``: set everything up and run it; stop it again."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import docker
+
+from orchestrator import logs
+from orchestrator.app import App, Parts
+from orchestrator.commands.context import Context
+from orchestrator.engine_docker import DockerEngine
+from orchestrator.errors import OrchestratorError, Unavailable
+from orchestrator.home import Claim, running_pid
+from orchestrator.host.engine_setup import ensure_engine, find_engine
+from orchestrator.host.image import Target, ensure_image
+from orchestrator.llm.upstreams.catalog import build_upstreams, default_name
+from orchestrator.ports import who_listens
+
+READY_WITHIN_S = 60.0
+STOPPED_WITHIN_S = 30.0
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the two commands."""
+    up = commands.add_parser("up", help="set everything up and run it; safe to run again")
+    up.add_argument("-d", "--detach", action="store_true", help="return when it is healthy, and leave it running")
+    up.set_defaults(run=run_up)
+    down = commands.add_parser("down", help="stop the orchestrator and its cubicles; nothing is lost")
+    down.set_defaults(run=run_down)
+
+
+def run_up(context: Context, options: argparse.Namespace) -> int:
+    """Set up, then run until Ctrl-C, or in the background with ``-d``."""
+    if running_pid(context.settings.home) is not None:
+        if not context.client.is_healthy():
+            print("HermitShell is running but not healthy: './hermit status' shows why.", file=sys.stderr)
+            return 1
+        _greet(context)
+        return 0
+    _check_port(context)
+    client = ensure_engine(context.machine, context.progress)
+    ensure_image(client, "base", machine=context.machine, progress=context.progress, root=context.root)
+    client.close()
+    return _detach(context) if options.detach else serve(context)
+
+
+def serve(context: Context) -> int:
+    """Be the orchestrator until a signal ends it."""
+    home = context.home
+    claim = Claim(home)
+    secrets = context.settings.secrets
+    logs.to_file(home.log, secrets.every() | {home.command_token})
+    ending = threading.Event()
+    by_signal: list[int] = []
+
+    def end(number: int, _frame: object) -> None:
+        by_signal.append(number)
+        ending.set()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    app = App(context.settings, home, _parts(context))
+    app.start()
+    _greet(context)
+    ending.wait()
+    # Ctrl-C is a person who wants everything to end; SIGTERM may be a restart, and running cubicles are adopted then.
+    app.stop(stop_cubicles=by_signal[0] == signal.SIGINT)
+    claim.release()
+    return 0
+
+
+def run_down(context: Context, _options: argparse.Namespace) -> int:
+    """Stop the orchestrator if it runs, then whatever cubicles are left."""
+    pid = running_pid(context.settings.home)
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+        _await_end(context, pid)
+    client = find_engine(context.machine).client
+    if client is not None:
+        _stop_cubicles(DockerEngine(client, context.home.install))
+    print("HermitShell is stopped." if pid is not None else "HermitShell was not running.")
+    return 0
+
+
+def _parts(context: Context) -> Parts:
+    settings = context.settings
+    machine, progress = context.machine, context.progress
+    client = ensure_engine(machine, progress)
+    keys = settings.secrets.provider_keys()
+    upstreams = build_upstreams(
+        keys=keys,
+        custom_base_url=settings.llm_base_url,
+        custom_key=settings.secrets.get("HERMIT_LLM_API_KEY"),
+        custom_model=settings.llm_model,
+        ca_file=context.environment.get("SSL_CERT_FILE") or context.environment.get("REQUESTS_CA_BUNDLE"),
+    )
+
+    def image_tag(target: str) -> str:
+        wanted: Target = "studio" if target == "studio" else "base"
+        return ensure_image(client, wanted, machine=machine, progress=progress, root=context.root)
+
+    return Parts(
+        engine=DockerEngine(client, context.home.install),
+        image_tag=image_tag,
+        upstreams=upstreams,
+        default_provider=default_name(keys=keys, custom_base_url=settings.llm_base_url),
+    )
+
+
+def _detach(context: Context) -> int:
+    """Start ``serve`` in a session of its own and wait until it is healthy."""
+    log = context.home.path / "logs" / "start.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "orchestrator", "serve"],
+            env=dict(context.environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise OrchestratorError(said[-1].removeprefix("hermit: ") if said else f"It ended at once; see {log}.")
+        if context.client.is_healthy():
+            process.returncode = 0  # it goes on without us, and that is meant
+            _greet(context)
+            return 0
+        time.sleep(0.05)
+    raise Unavailable(f"It does not get healthy. {context.home.log} says more.")
+
+
+def _greet(context: Context) -> None:
+    """Say where the dashboard is; to somebody at a terminal with no password yet, how to get in."""
+    print(f"HermitShell is ready: {context.settings.url}")
+    if not context.settings.secrets.get("HERMIT_ADMIN_PASSWORD"):
+        print(f"Log in once with:     {context.client.post('/login-links')['url']}")
+    sys.stdout.flush()
+
+
+def _check_port(context: Context) -> None:
+    holder = who_listens(context.settings.port)
+    if holder:
+        raise Unavailable(
+            f"Port {context.settings.port} is taken by {holder}. Stop that, or choose another HERMIT_PORT."
+        )
+
+
+def _await_end(context: Context, pid: int) -> None:
+    deadline = time.monotonic() + STOPPED_WITHIN_S
+    while running_pid(context.settings.home) == pid:
+        if time.monotonic() > deadline:
+            raise Unavailable(f"The orchestrator (process {pid}) does not end. Try again, or 'kill -9 {pid}'.")
+        time.sleep(0.05)
+
+
+def _stop_cubicles(engine: DockerEngine) -> None:
+    try:
+        for container in engine.ours():
+            engine.remove(container.name)
+    except docker.errors.DockerException as error:
+        raise Unavailable("The engine could not stop the cubicles. Try './hermit down' again.") from error

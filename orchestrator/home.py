@@ -1,0 +1,111 @@
+"""HERMIT_HOME: the folder of everything persistent, readable by its owner alone, and used by one orchestrator at a
+time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import Conflict, Unavailable
+
+_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where things are."""
+
+    path: Path
+    install: str
+    """A short id made once, so that two installs share an engine in peace."""
+    command_token: str
+    """What the command on this machine proves itself with; whoever can read this folder is the operator."""
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.path / "db" / "hermit.db"
+
+    @property
+    def log(self) -> Path:
+        """The orchestrator's own log."""
+        return self.path / "logs" / "orchestrator.log"
+
+    @property
+    def prices(self) -> Path:
+        """The person's own prices over ours; it need not exist."""
+        return self.path / "prices.json"
+
+
+def prepare(path: Path) -> Home:
+    """The folder exists with all that belongs in it. Raises Unavailable with the mend."""
+    try:
+        for folder in (path, *(path / name for name in _FOLDERS)):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.chmod(0o700)
+        install = _kept(path / "keys" / "install-id", lambda: secrets.token_hex(4))
+        token = _kept(path / "keys" / "command.token", lambda: "hs_" + secrets.token_urlsafe(32))
+    except OSError as error:
+        raise Unavailable(_why(path, error)) from error
+    return Home(path, install, token)
+
+
+class Claim:
+    """The right to be the one orchestrator of a home; it ends with the process, however that ends."""
+
+    def __init__(self, home: Home) -> None:
+        """Raises Conflict when another orchestrator uses this home."""
+        self._file = (home.path / "run" / "orchestrator.pid").open("a+", encoding="ascii")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._file.close()
+            raise Conflict(f"HermitShell runs already with HERMIT_HOME={home.path}.") from error
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Another orchestrator may begin."""
+        self._file.truncate(0)
+        self._file.close()
+
+
+def running_pid(path: Path) -> int | None:
+    """The process id of the orchestrator that uses this home, or None when there is none."""
+    try:
+        with (path / "run" / "orchestrator.pid").open("r+", encoding="ascii") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = file.read().strip()
+                return int(text) if text.isdecimal() else None
+            return None
+    except FileNotFoundError:
+        return None
+
+
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    """The secret in a file, made on first use; written whole or not at all."""
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        pass
+    fresh = path.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_text(f"{make()}\n", encoding="ascii")
+    fresh.rename(path)
+    return path.read_text(encoding="ascii").strip()
+
+
+def _why(path: Path, error: OSError) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"I may not write to {path}. Set HERMIT_HOME to a folder of yours."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"The disk of {path} is full. Free some space, then try again."
+    return f"{path} can't be used as HERMIT_HOME ({error.strerror}). Choose another folder."

@@ -1,0 +1,82 @@
+"""Waking: gets cubicles going for waiting messages, a few at a time, without making the sender wait."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from orchestrator.cubicles import Cubicles
+from orchestrator.errors import NotFound, OrchestratorError, Unavailable
+from orchestrator.nouns import CubicleKey
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S = 30.0
+"""How long an engine that does not answer is asked again: it may be restarting."""
+_AGAIN_AFTER_S = 1.0
+_AT_ONCE = 4
+
+
+class Waker:
+    """Starts cubicles in the background; two calls for the same one start it once."""
+
+    def __init__(self, cubicles: Cubicles, on_failure: Callable[[CubicleKey, str], None]) -> None:
+        """``on_failure`` is told the reason when a cubicle can't be started."""
+        self._cubicles = cubicles
+        self._on_failure = on_failure
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wake")
+        self._waking: set[CubicleKey] = set()
+        self._lock = threading.Lock()  # protects _waking
+        self._closing = threading.Event()
+
+    def wake(self, key: CubicleKey) -> None:
+        """See to it that the cubicle runs; returns at once."""
+        with self._lock:
+            if key in self._waking or self._closing.is_set():
+                return
+            self._waking.add(key)
+        self._pool.submit(self._wake, key)
+
+    def is_waking(self, key: CubicleKey) -> bool:
+        """The cubicle is being started."""
+        with self._lock:
+            return key in self._waking
+
+    def close(self) -> None:
+        """Finish what is being started, start nothing more."""
+        self._closing.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _wake(self, key: CubicleKey) -> None:
+        try:
+            self._persistently(key)
+        except OrchestratorError as error:
+            self._failed(key, error.message)
+        except Exception:  # the top of a thread: whoever waits must be told something
+            logger.exception("cubicle %s could not be started", key)
+            self._failed(key, "The agent's container could not be started. './hermit doctor' shows what is wrong.")
+        finally:
+            with self._lock:
+                self._waking.discard(key)
+
+    def _persistently(self, key: CubicleKey) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self._cubicles.ensure(key)
+            except Unavailable:
+                if time.monotonic() > deadline or self._closing.wait(_AGAIN_AFTER_S):
+                    raise
+            else:
+                return
+
+    def _failed(self, key: CubicleKey, reason: str) -> None:
+        if self._closing.is_set():
+            return  # the messages stay in the queue for the next start
+        try:
+            self._on_failure(key, reason)
+        except NotFound:
+            logger.info("cubicle %s was deleted while it was being started", key)

@@ -1,0 +1,107 @@
+"""The watch: once a second it looks after turns whose cubicle ended, crabs that fell silent, stops that nobody heeded,
+questions that nobody answered, and queues that nobody serves."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from orchestrator.agents import Agents
+from orchestrator.approvals import Approvals
+from orchestrator.cubicles import Cubicles
+from orchestrator.errors import NotFound, OrchestratorError
+from orchestrator.nouns import CubicleKey, TurnStatus
+from orchestrator.turns import Turns
+
+logger = logging.getLogger(__name__)
+
+PERIOD_S = 1.0
+STOP_GRACE_S = 5.0
+"""How long a crab may take to heed a stop before its container is stopped under it."""
+SILENCE_S = 90.0
+"""How long beyond its longest command a crab may say nothing."""
+
+
+class Watch:
+    """A thread that does one pass after the other."""
+
+    def __init__(
+        self,
+        *,
+        turns: Turns,
+        cubicles: Cubicles,
+        approvals: Approvals,
+        agents: Agents,
+        wake: Callable[[CubicleKey], None],
+        is_waking: Callable[[CubicleKey], bool],
+        is_busy: Callable[[CubicleKey], bool],
+    ) -> None:
+        """``is_busy``: a model call of this cubicle is under way."""
+        self._turns = turns
+        self._cubicles = cubicles
+        self._approvals = approvals
+        self._agents = agents
+        self._wake = wake
+        self._is_waking = is_waking
+        self._is_busy = is_busy
+        self._heard: dict[CubicleKey, float] = {}
+        self._stop_seen: dict[int, float] = {}
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin the passes."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End after the current pass."""
+        self._ending.set()
+        self._thread.join(timeout=30)
+
+    def heard(self, key: CubicleKey) -> None:
+        """This cubicle's crab said something just now. Called at each door request."""
+        self._heard[key] = time.monotonic()
+
+    def look(self, now: float) -> None:
+        """One pass; ``now`` is monotonic seconds."""
+        self._approvals.expire_due()
+        under_way = self._turns.under_way()
+        for key, claim in under_way:
+            exit_ = self._cubicles.poll(key)
+            if exit_ is not None:
+                if not self._is_waking(key):
+                    self._turns.lost(key, exit_.reason)
+            elif claim.stop_asked:
+                self._enforce_stop(key, claim.turn, now)
+            elif self._is_silent(key, claim.turn, now):
+                self._cubicles.stop(key)
+                self._turns.lost(key, "the agent's loop no longer answered, so its container was stopped")
+        self._stop_seen = {
+            claim.turn: self._stop_seen.get(claim.turn, now) for _, claim in under_way if claim.stop_asked
+        }
+        for key in self._turns.unserved():
+            self._wake(key)
+
+    def _enforce_stop(self, key: CubicleKey, turn: int, now: float) -> None:
+        if now - self._stop_seen.get(turn, now) > STOP_GRACE_S:
+            self._cubicles.stop(key)
+            self._turns.end(key, turn, TurnStatus.STOPPED)
+
+    def _is_silent(self, key: CubicleKey, turn: int, now: float) -> bool:
+        if self._is_busy(key) or self._turns.get(turn).status is TurnStatus.WAITING:
+            self._heard[key] = now
+        allowed = self._agents.get(key.agent).command_timeout_s + SILENCE_S
+        return now - self._heard.setdefault(key, now) > allowed
+
+    def _loop(self) -> None:
+        while not self._ending.wait(PERIOD_S):
+            try:
+                self.look(time.monotonic())
+            except NotFound as error:
+                logger.info("an agent went away while it was looked after: %s", error.message)
+            except OrchestratorError as error:
+                logger.warning("the watch could not look: %s", error.message)
+            except Exception:  # the top of a thread: the next pass may do better
+                logger.exception("a pass of the watch broke")
