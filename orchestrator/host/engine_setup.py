@@ -197,9 +197,8 @@ def _complaint(knock: Knock, machine: Machine) -> str:
         )
     if knock.health is Health.SILENT:
         return f"The container engine at {where} does not answer: restart it, then try again."
-    if machine.env.get("DOCKER_HOST"):
-        f"No container engine answers at DOCKER_HOST={machine.env['DOCKER_HOST']}: start it, or unset DOCKER_HOST,"
-        " then try again."
+    if named := machine.env.get("DOCKER_HOST"):
+        return f"No container engine answers at DOCKER_HOST={named}: start it, or unset DOCKER_HOST, then try again."
     return f"No container engine answers at {where}: start one, then try again."
 
 
