@@ -13,9 +13,10 @@ import time
 from orchestrator.errors import Conflict, NotFound, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
-from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, TurnStatus, User
 from orchestrator.store import approvals as rows
 from orchestrator.store import audit as audit_rows
+from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
 from orchestrator.text import visible
 
@@ -79,6 +80,8 @@ class Approvals:
                 used_at=None,
             )
             rows.add(db, approval)
+            turn_rows.set_step(db, step.turn, step.n, "asked", approval=approval.id)
+            turn_rows.set_waiting(db, step.turn, is_waiting=True)
             self._audit(db, approval, "approval.asked", f"Asked: {visible(step.command)}")
         self.announce(approval)
         return approval
@@ -138,7 +141,10 @@ class Approvals:
 
     def announce(self, approval: Approval) -> None:
         """Show the question, or how it ended, on every surface."""
+        waits = approval.status is ApprovalStatus.PENDING
+        status = TurnStatus.WAITING if waits else TurnStatus.RUNNING
         self._broker.publish(Event("approval", approval.cubicle, as_json(approval)))
+        self._broker.publish(Event("turn", approval.cubicle, {"turn": approval.turn, "status": str(status)}))
 
     def _end(self, approval: Approval, status: ApprovalStatus, by: str) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
@@ -146,6 +152,9 @@ class Approvals:
         with self._store.writing() as db:
             if not rows.decide(db, approval.id, status, by, now):
                 return None
+            turn_rows.set_waiting(db, approval.turn, is_waiting=False)
+            if status is not ApprovalStatus.APPROVED:
+                turn_rows.set_step(db, approval.turn, approval.step, str(status))
             self._audit(db, approval, f"approval.{status}", f"{str(status).capitalize()} by {by}.")
         decided = self.get(approval.id)
         self._locks.decided(decided)

@@ -125,15 +125,14 @@ def _start(house: House, turn: int, body: dict[str, Any]) -> dict[str, Any]:
     approval = body.get("approval")
     if approval is not None and (not isinstance(approval, str) or len(approval) > 32):
         raise BadInput("approval: send the id or null.")
-    key = _key()
-    if approval is None:
-        # A second start without an approval: the question ended some other way.
-        house.steps.no_longer_waits(key, turn)
     answer = house.steps.start(
-        key, turn, _whole(body, "n"), thought=_text(body, "thought"), command=_text(body, "command"), approval=approval
+        _key(),
+        turn,
+        _whole(body, "n"),
+        thought=_text(body, "thought"),
+        command=_text(body, "command"),
+        approval=approval,
     )
-    if approval is not None:
-        house.steps.no_longer_waits(key, turn)
     return _answer_json(answer)
 
 

@@ -145,7 +145,8 @@ class Step:
     reason: str
     approval: str | None
     status: str
-    """``asked``, ``running``, ``done``, ``refused``."""
+    """``asked``, ``running``, ``done``, ``refused``, or how its approval ended: ``denied``, ``expired``, ``cancelled``.
+    """
     exit_code: int | None
     output: str
     started_at: float

@@ -13,7 +13,7 @@ from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.events import Broker
-from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step, TurnStatus
+from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step
 from orchestrator.policy import judge
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as rows
@@ -63,11 +63,7 @@ class Steps:
         if step.ruling is not Ruling.ASK:
             raise Conflict(f"Step {n} needs no approval.")
         approval = self._approvals.ask(key, step, timeout_s=self._agents.get(key.agent).approval_timeout_s)
-        with self._store.writing() as db:
-            rows.set_step(db, turn, n, "asked", approval=approval.id)
-            rows.set_waiting(db, turn, is_waiting=True)
         self._publish(key, turn, n)
-        self._publish_turn(key, turn, TurnStatus.WAITING)
         return approval
 
     def end(self, key: CubicleKey, turn: int, n: int, *, exit_code: int, output: str, ended: str) -> Answer:
@@ -91,13 +87,6 @@ class Steps:
                 )
         self._publish(key, turn, n)
         return Answer("stop" if is_over else "continue")
-
-    def no_longer_waits(self, key: CubicleKey, turn: int) -> None:
-        """The crab goes on, whichever way its question ended."""
-        with self._store.writing() as db:
-            changed = rows.set_waiting(db, turn, is_waiting=False)
-        if changed:
-            self._publish_turn(key, turn, TurnStatus.RUNNING)
 
     def _write_down(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str) -> Step:
         agent = self._agents.get(key.agent)
@@ -164,6 +153,3 @@ class Steps:
         step = self._find(turn, n)
         if step is not None:
             self._broker.publish(Event("step", key, {"turn": turn, **step_json(step)}))
-
-    def _publish_turn(self, key: CubicleKey, turn: int, status: TurnStatus) -> None:
-        self._broker.publish(Event("turn", key, {"turn": turn, "status": str(status), "agent": key.agent}))

@@ -9,9 +9,11 @@ from typing import Any
 
 from orchestrator.commands.client import Client
 from orchestrator.commands.context import Context
+from orchestrator.errors import Unavailable
 from orchestrator.text import one_line, terminal_safe
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
+_RESTART_S = 30.0
 _ENDED = ("done", "failed", "stopped")
 
 
@@ -72,13 +74,26 @@ class _Follower:
     def until_the_end(self) -> dict[str, Any]:
         pause_s = _FIRST_PAUSE_S
         while True:
-            now: dict[str, Any] = self._client.get(f"/turns/{self._turn}")
+            now = self._look()
             for step in now["steps"]:
                 self._show(step)
             if now["status"] in _ENDED:
                 return now
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, _LONGEST_PAUSE_S)
+
+    def _look(self) -> dict[str, Any]:
+        """The turn as it stands; a restart of the orchestrator in between is waited out."""
+        deadline = time.monotonic() + _RESTART_S
+        while True:
+            try:
+                body: dict[str, Any] = self._client.get(f"/turns/{self._turn}")
+            except Unavailable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_LONGEST_PAUSE_S)
+            else:
+                return body
 
     def _show(self, step: dict[str, Any]) -> None:
         approval = step["approval"]

@@ -249,7 +249,7 @@ class _Call:
 
 
 def read_request(body: Mapping[str, Any]) -> ModelRequest:
-    """The allow-listed parts of a cubicle's call, checked; everything else in it is dropped. Raises BadInput, TooLarge."""
+    """The allow-listed parts of a call, checked; everything else in it is dropped. Raises BadInput or TooLarge."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages or len(messages) > MAX_MESSAGES:
         raise BadInput(f"messages: send a list of 1 to {MAX_MESSAGES:,} messages.")
