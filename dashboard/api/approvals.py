@@ -1,0 +1,56 @@
+"""The inbox of questions, and the answers. A decision is a person's: by API token, or by hand on a page of ours."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from flask import Blueprint, request
+
+from dashboard import bodies
+from dashboard.auth import Asker, asker
+from dashboard.house import services
+from dashboard.shapes import approval_json
+from orchestrator.errors import BadInput, Conflict, NotFound
+from orchestrator.nouns import Approval, ApprovalStatus
+
+api = Blueprint("approvals", __name__)
+
+MIN_AGE_S = 0.5
+"""Nobody has read a younger question: a click on it was meant for what lay there before."""
+
+
+@api.get("/api/approvals")
+def every() -> Any:
+    """The newest questions, of one status where given."""
+    who, wanted = asker(), request.args.get("status", "")
+    if wanted and wanted not in list(ApprovalStatus):
+        raise BadInput(f"status: choose one of {', '.join(ApprovalStatus)}.")
+    found = services().approvals.every(
+        status=ApprovalStatus(wanted) if wanted else None,
+        user=None if who.is_operator else who.user.id,
+        limit=bodies.limit_arg(default=200, most=500),
+    )
+    return {"approvals": [approval_json(approval) for approval in found]}
+
+
+@api.post("/api/approvals/<approval>")
+def decide(approval: str) -> Any:
+    """Approve or deny, once."""
+    who, house = asker(), services()
+    decision = bodies.json_body("decision").get("decision")
+    if decision not in ("approve", "deny"):
+        raise BadInput("decision: send 'approve' or 'deny'.")
+    found = _visible(approval, who)
+    if who.session and time.time() - found.asked_at < MIN_AGE_S:
+        raise Conflict("This question appeared only just now. Read it, then decide.")
+    decided = house.approvals.decide(found.id, approve=decision == "approve", by=who.user, surface=who.surface)
+    return approval_json(decided)
+
+
+def _visible(approval: str, who: Asker) -> Approval:
+    """The approval, when it is the asker's to see; raises NotFound."""
+    found = services().approvals.get(approval)
+    if not who.is_operator and found.cubicle.user != who.user.id:
+        raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
+    return found

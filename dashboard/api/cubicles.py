@@ -1,0 +1,48 @@
+"""An agent's container for the person who asks: its state, and start, stop and reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard.auth import own_cubicle
+from dashboard.house import services
+from dashboard.shapes import cubicle_json
+from orchestrator.nouns import CubicleKey
+
+api = Blueprint("cubicles", __name__)
+
+
+@api.get("/api/agents/<name>/cubicle")
+def state(name: str) -> Any:
+    """Whether the cubicle runs, and what it uses."""
+    return _shown(own_cubicle(name))
+
+
+@api.post("/api/agents/<name>/cubicle/start")
+def start(name: str) -> Any:
+    """The cubicle runs; running already is fine."""
+    key = own_cubicle(name)
+    services().cubicles.ensure(key)
+    return _shown(key)
+
+
+@api.post("/api/agents/<name>/cubicle/stop")
+def stop(name: str) -> Any:
+    """The cubicle does not run; its workspace stays, and the next message starts it again."""
+    key = own_cubicle(name)
+    services().cubicles.stop(key)
+    return _shown(key)
+
+
+@api.post("/api/agents/<name>/cubicle/reset")
+def reset(name: str) -> Any:
+    """A fresh cubicle over the same workspace."""
+    key = own_cubicle(name)
+    services().cubicles.reset(key)
+    return _shown(key)
+
+
+def _shown(key: CubicleKey) -> dict[str, Any]:
+    return cubicle_json(key, services().cubicles.state(key))

@@ -1,0 +1,62 @@
+"""News as server-sent events. Each is one line of JSON, so that nothing an agent wrote can begin an event of its own.
+
+A stream tells members of their own turns alone, and ends when the session or token behind it does.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+
+from flask import Blueprint, Response, request
+
+from dashboard.auth import Asker, asker
+from dashboard.house import services
+from dashboard.shapes import event_json
+from orchestrator.events import Subscription
+from orchestrator.nouns import Event
+from orchestrator.people import People
+
+api = Blueprint("events", __name__)
+
+HEARTBEAT_S = 15.0
+"""How often a silent stream says that it lives, and how soon an ended login ends it."""
+
+
+@api.get("/api/events")
+def events() -> Response:
+    """All news from now on."""
+    who, broker = asker(), services().broker
+    subscription = broker.subscribe()
+    is_welcome = _check_of(who, services().people, request.headers.get("Authorization", ""))
+    response = Response(_stream(subscription, who, is_welcome), mimetype="text/event-stream")
+    response.headers["X-Accel-Buffering"] = "no"
+    response.call_on_close(lambda: broker.unsubscribe(subscription))
+    return response
+
+
+def _stream(subscription: Subscription, who: Asker, is_welcome: Callable[[], bool]) -> Iterator[str]:
+    yield "retry: 2000\n\n"
+    checked_at = time.monotonic()
+    while True:
+        event = subscription.get(HEARTBEAT_S)
+        if time.monotonic() - checked_at >= HEARTBEAT_S:
+            if not is_welcome():
+                return
+            checked_at = time.monotonic()
+            yield ": still here\n\n"
+        if event is not None and _concerns(event, who):
+            yield f"event: {event.kind}\ndata: {json.dumps(event_json(event))}\n\n"
+
+
+def _concerns(event: Event, who: Asker) -> bool:
+    return who.is_operator or event.cubicle is None or event.cubicle.user == who.user.id
+
+
+def _check_of(who: Asker, people: People, authorization: str) -> Callable[[], bool]:
+    """Asks whether the login that opened the stream still holds, with the same rights."""
+    token = authorization.partition(" ")[2].strip()
+    if who.session:
+        return lambda: people.of_session(who.session) == who.user
+    return lambda: people.of_token(token) == who.user

@@ -1,0 +1,61 @@
+"""How the house is: a bare yes or no for anybody, the detail for the operator, and which models there are to choose
+from.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard.auth import operator_only, public
+from dashboard.house import services
+from orchestrator.errors import OrchestratorError, Unavailable
+from orchestrator.services import Health
+
+logger = logging.getLogger(__name__)
+
+api = Blueprint("health", __name__)
+
+
+@api.get("/api/health")
+@public
+def health() -> Any:
+    """Whether messages can be answered; no detail, as nobody is logged in."""
+    try:
+        is_ok = services().health().is_ok
+    except OrchestratorError as error:
+        logger.warning("not healthy: %s", error.message)
+        is_ok = False
+    return ({"status": "ok"}, 200) if is_ok else ({"status": "unavailable"}, 503)
+
+
+@api.get("/api/status")
+@operator_only
+def status() -> Any:
+    """How each part is, and what is going on."""
+    house = services()
+    parts: Health = house.health()
+    return {
+        "status": "ok" if parts.is_ok else "unavailable",
+        "engine": parts.engine,
+        "database": parts.database,
+        "doors": parts.doors,
+        "provider": house.models()["default"],
+        "turns_under_way": len(house.turns.under_way()),
+        "cubicles_running": _running(),
+    }
+
+
+@api.get("/api/models")
+def models() -> Any:
+    """Which models an agent may be given."""
+    return services().models()
+
+
+def _running() -> int | None:
+    try:
+        return len(services().cubicles.running())
+    except Unavailable:
+        return None  # ``engine`` says why

@@ -1,0 +1,77 @@
+"""Messages and what becomes of them: a message makes a turn, a turn has steps, and the turns of one person are the
+history.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, request
+
+from dashboard import bodies
+from dashboard.auth import asker, own_cubicle, own_turn
+from dashboard.house import services
+from dashboard.shapes import outcome_json, turn_json
+from orchestrator.errors import BadInput
+
+api = Blueprint("messages", __name__)
+
+DEFAULT_WAIT_S = 120.0
+MAX_WAIT_S = 600.0
+
+
+@api.post("/api/agents/<name>/messages")
+def send(name: str) -> Any:
+    """A message to an agent: with ``wait`` the answer comes when the turn has ended or the time is up, else at
+    once.
+    """
+    key, turns = own_cubicle(name), services().turns
+    body = bodies.json_body("text", "wait", "timeout")
+    text, is_waiting = bodies.text(body, "text"), bodies.flag(body, "wait")
+    timeout_s = bodies.seconds(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
+    turn = turns.submit(key, text, source=asker().surface, origin=_origin(name))
+    if not is_waiting:
+        return outcome_json(turn), 202
+    return outcome_json(turns.wait(turn.id, timeout_s))
+
+
+@api.get("/api/turns/<id:turn>")
+def one(turn: int) -> Any:
+    """A turn with its steps."""
+    found = own_turn(turn)
+    return turn_json(found, services().turns.steps(found.id))
+
+
+@api.post("/api/turns/<id:turn>/stop")
+def stop(turn: int) -> Any:
+    """A turn ends as soon as it can, and a command that runs in it too. Again is fine."""
+    found = services().turns.stop(own_turn(turn).id)
+    return turn_json(found, services().turns.steps(found.id))
+
+
+@api.get("/api/agents/<name>/history")
+def history(name: str) -> Any:
+    """The newest turns of the conversation, oldest first; ``next`` is the ``before`` of the page before."""
+    key, turns = own_cubicle(name), services().turns
+    limit = bodies.limit_arg(default=50, most=200)
+    found = turns.history(key, limit=limit + 1, before=bodies.whole_arg("before"))
+    page = found[-limit:]
+    return {
+        "turns": [turn_json(turns.get(turn.id), turns.steps(turn.id)) for turn in page],
+        "next": page[0].id if len(found) > limit else None,
+    }
+
+
+@api.delete("/api/agents/<name>/history")
+def clear(name: str) -> Any:
+    """The agent forgets the conversation; the audit log keeps it."""
+    services().turns.clear(own_cubicle(name))
+    return "", 204
+
+
+def _origin(agent: str) -> str | None:
+    """What makes a repeated request the same message: the sender's own Idempotency-Key, when there is one."""
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > 100:
+        raise BadInput("Idempotency-Key: send at most 100 characters.")
+    return f"api:{asker().user.id}:{agent}:{key}" if key else None

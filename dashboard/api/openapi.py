@@ -1,0 +1,162 @@
+"""The API's own description, as OpenAPI 3.1: one row a route. A test holds it against the routes and against real
+answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard.auth import public
+from dashboard.openapi_schemas import INTEGER, SCHEMAS, STRING, Schema, choice, ref
+
+api = Blueprint("openapi", __name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path."""
+
+    method: str
+    path: str
+    summary: str
+    answer: str = ""
+    """The schema of the answer, or empty for an answer without body (or in another format)."""
+    body: str = ""
+    status: int = 200
+    query: dict[str, Schema] = field(default_factory=dict)
+    other: tuple[int, ...] = ()
+    """Further statuses with the same answer."""
+    fails: tuple[int, ...] = ()
+    """Error statuses of its own."""
+    is_public: bool = False
+
+
+_USER = {"user": {**INTEGER, "description": "for the operator: another person's"}}
+_PAGE = {"before": {**INTEGER, "description": "`next` of the page before"}, "limit": INTEGER}
+_AGENT = "/api/agents/{name}"
+
+ROUTES: tuple[Route, ...] = (
+    Route("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
+    Route("get", "/api/openapi.json", "This document", is_public=True),
+    Route("get", "/api/status", "How each part is (operator)", "Status"),
+    Route("get", "/api/models", "Which models an agent may be given", "Models"),
+    Route("get", "/api/users", "All people (operator)", "Users"),
+    Route("post", "/api/users", "A new person (operator)", "User", "NewUser", 201, fails=(400, 409)),
+    Route("patch", "/api/users/{user}", "Change a person (operator)", "User", "UserChange", fails=(400, 404, 409)),
+    Route("delete", "/api/users/{user}", "Delete a person (operator)", status=204, fails=(404, 409)),
+    Route("get", "/api/agents", "All agents", "Agents"),
+    Route("post", "/api/agents", "A new agent (operator)", "Agent", "NewAgent", 201, fails=(400, 409)),
+    Route("get", _AGENT, "One agent", "Agent", fails=(404,)),
+    Route("patch", _AGENT, "Change an agent (operator)", "Agent", "AgentChange", fails=(400, 404)),
+    Route("delete", _AGENT, "Delete an agent with its workspaces (operator)", status=204, fails=(404,)),
+    Route("get", f"{_AGENT}/log", "The end of the agent's .hermit.log", "Log", query=_USER, fails=(404,)),
+    Route(
+        "post",
+        f"{_AGENT}/messages",
+        "Send a message. With `wait` the answer comes when the turn has ended or `timeout` seconds have passed; "
+        "without, at once with 202. An Idempotency-Key header makes a repeated request the same message.",
+        "Outcome",
+        "Message",
+        other=(202,),
+        query=_USER,
+        fails=(400, 404, 413, 429),
+    ),
+    Route(
+        "get", f"{_AGENT}/history", "The conversation, oldest first", "History", query={**_PAGE, **_USER}, fails=(404,)
+    ),
+    Route("delete", f"{_AGENT}/history", "Clear the conversation", status=204, query=_USER, fails=(404,)),
+    Route("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
+    Route("post", "/api/turns/{turn}/stop", "Stop a turn, and a command that runs in it", "Turn", fails=(404,)),
+    Route(
+        "get",
+        "/api/approvals",
+        "The newest questions",
+        "Approvals",
+        query={"status": choice("pending", "approved", "denied", "expired", "cancelled"), "limit": INTEGER},
+        fails=(400,),
+    ),
+    Route("post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 404, 409)),
+    Route("get", f"{_AGENT}/cubicle", "The container's state and use", "Cubicle", query=_USER, fails=(404, 503)),
+    *(
+        Route("post", f"{_AGENT}/cubicle/{verb}", summary, "Cubicle", query=_USER, fails=(404, 503))
+        for verb, summary in (
+            ("start", "The container runs"),
+            ("stop", "The container does not run"),
+            ("reset", "A fresh container over the same workspace"),
+        )
+    ),
+    Route(
+        "get",
+        "/api/audit",
+        "What happened, newest first (operator)",
+        "AuditRows",
+        query={"q": STRING, "agent": STRING, "kind": STRING, **_PAGE},
+        fails=(400,),
+    ),
+    Route(
+        "get",
+        "/api/events",
+        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `cubicle`, `agent`. "
+        "The data is one JSON object with `agent` and `user`; a delta's `text` is the reply so far. News are "
+        "hints to look again.",
+    ),
+    Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
+    Route("post", "/api/login-links", "A new one-time login link (operator)", "LoginLink", "NewLoginLink", 201),
+)
+
+_DESCRIPTION = (
+    "Every call needs `Authorization: Bearer TOKEN` (`./hermit token create NAME`) or the dashboard's session with its "
+    'CSRF token. Errors are `{"error": {"code", "message"}}`. Times are ISO 8601 in UTC, money is in US dollars.'
+)
+
+
+@api.get("/api/openapi.json")
+@public
+def openapi() -> Any:
+    """The document."""
+    return document()
+
+
+def document() -> dict[str, Any]:
+    """The API's description."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "HermitShell", "version": "1", "description": _DESCRIPTION},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {"schemas": SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    responses = {str(status): _answer(route) for status in (route.status, *route.other)}
+    login = () if route.is_public else (401, 403)
+    for status in (*login, *(s for s in route.fails if s not in route.other)):
+        responses[str(status)] = {"description": "Refused", "content": {"application/json": {"schema": ref("Error")}}}
+    operation: dict[str, Any] = {"summary": route.summary, "parameters": _parameters(route), "responses": responses}
+    if route.body:
+        operation["requestBody"] = {"content": {"application/json": {"schema": ref(route.body)}}, "required": True}
+    if route.is_public:
+        operation["security"] = []
+    return operation
+
+
+def _answer(route: Route) -> dict[str, Any]:
+    if not route.answer:
+        return {"description": route.summary}
+    return {"description": route.summary, "content": {"application/json": {"schema": ref(route.answer)}}}
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": INTEGER if name in ("user", "turn") else STRING}
+        for name in names
+    ]
+    return in_path + [{"name": name, "in": "query", "schema": schema} for name, schema in route.query.items()]

@@ -1,0 +1,43 @@
+"""The dashboard's WSGI application: checks before every view, headers after every one, and the list of what there
+is.
+"""
+
+from __future__ import annotations
+
+from flask import Flask
+from werkzeug.routing import IntegerConverter, Map
+
+from dashboard import auth, faults, headers, hosts, house
+from dashboard.api import BLUEPRINTS as API
+from dashboard.pages import BLUEPRINTS as PAGES
+from orchestrator.services import Services
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""The longest message, with every character escaped, fits."""
+
+
+class _Id(IntegerConverter):
+    """A number that fits into a row's id and into JSON."""
+
+    def __init__(self, map: Map) -> None:  # noqa: A002 - werkzeug's own name for it
+        super().__init__(map, max=2**53 - 1)
+
+
+def create_app(services: Services) -> Flask:
+    """The application for one house."""
+    app = Flask("dashboard", static_folder="static", template_folder="templates")
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY_BYTES
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.url_map.merge_slashes = False
+    app.url_map.converters["id"] = _Id
+    app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's own provider has it
+    auth.public(app.view_functions["static"])
+    house.attach(app, services)
+    app.before_request(hosts.check)
+    app.before_request(auth.check)
+    app.after_request(headers.add)
+    faults.register(app)
+    for blueprint in (*API, *PAGES):
+        app.register_blueprint(blueprint)
+    return app

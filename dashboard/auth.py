@@ -1,0 +1,149 @@
+"""Who is asking, and whether they may. Everything needs a login unless its view is marked public; every change from a
+browser session also needs our own page (``origin``) and its token (``csrf``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from flask import current_app, g, request
+
+from dashboard import cookies, csrf, origin
+from dashboard.house import services
+from orchestrator.errors import Forbidden, NotFound, Unauthorized
+from orchestrator.nouns import CubicleKey, Role, Turn, User
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+_SAFE = ("GET", "HEAD")
+_PUBLIC = "is_public"
+_OPERATOR = "is_for_operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The person behind a request."""
+
+    user: User
+    session: str
+    """The session's token, or empty for a request with an API token."""
+
+    @property
+    def is_operator(self) -> bool:
+        """May do everything."""
+        return self.user.role is Role.OPERATOR
+
+    @property
+    def surface(self) -> str:
+        """Where the person sits, for the audit log."""
+        return "dashboard" if self.session else "api"
+
+
+def public(view: View) -> View:
+    """Mark a view that needs no login."""
+    setattr(view, _PUBLIC, True)
+    return view
+
+
+def operator_only(view: View) -> View:
+    """Mark a view that members may not use."""
+    setattr(view, _OPERATOR, True)
+    return view
+
+
+def asker() -> Asker:
+    """Who is asking; raises Unauthorized when nobody known is."""
+    found = g.get("asker")
+    if not isinstance(found, Asker):
+        raise Unauthorized("Log in first: send 'Authorization: Bearer TOKEN', or open the dashboard.")
+    return found
+
+
+def check() -> None:
+    """Find out who asks and refuse what they may not do; runs before every view."""
+    g.asker = None
+    view = current_app.view_functions.get(request.endpoint or "")
+    if view is None:
+        return  # there is no such route, which is said next
+    g.asker = _by_token() or _by_session()
+    if not is_public(view):
+        _check_rights(view)
+    if request.method not in _SAFE:
+        _check_change()
+    elif g.asker is not None:
+        origin.check_not_foreign()
+
+
+def is_public(view: Callable[..., Any]) -> bool:
+    """The view needs no login."""
+    return getattr(view, _PUBLIC, False) is True
+
+
+def is_for_operator(view: Callable[..., Any]) -> bool:
+    """The view is not for members."""
+    return getattr(view, _OPERATOR, False) is True
+
+
+# --- what is whose ---------------------------------------------------------------------------------------------
+
+
+def own_cubicle(agent: str) -> CubicleKey:
+    """The asker's cubicle of an agent, or with ``?user=ID`` an operator's look into another person's.
+
+    Raises NotFound for an unknown agent or user, Forbidden for a member who asks for somebody else's.
+    """
+    who = asker()
+    services().agents.get(agent)
+    wanted = request.args.get("user", "")
+    if not wanted or wanted == str(who.user.id):
+        return CubicleKey(agent, who.user.id)
+    if not who.is_operator:
+        raise Forbidden("Only an operator may look into another person's conversation.")
+    if not wanted.isdecimal() or len(wanted) > 15:
+        raise NotFound("There is no such user. GET /api/users lists them by number.")
+    return CubicleKey(agent, services().people.get(int(wanted)).id)
+
+
+def own_turn(turn: int) -> Turn:
+    """The turn, when it is the asker's to see; raises NotFound."""
+    who = asker()
+    found = services().turns.get(turn)
+    if not who.is_operator and found.cubicle.user != who.user.id:
+        raise NotFound(f"There is no turn {turn}.")
+    return found
+
+
+# --- checks ----------------------------------------------------------------------------------------------------
+
+
+def _by_token() -> Asker | None:
+    header = request.headers.get("Authorization")
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    user = services().people.of_token(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+    if user is None:
+        raise Unauthorized("This API token is not known. './hermit token create NAME' makes a new one.")
+    return Asker(user, session="")
+
+
+def _by_session() -> Asker | None:
+    session = cookies.session_token()
+    user = services().people.of_session(session) if session else None
+    return None if user is None else Asker(user, session)
+
+
+def _check_rights(view: Callable[..., Any]) -> None:
+    who = asker()
+    if is_for_operator(view) and not who.is_operator:
+        raise Forbidden("Only an operator may do this.")
+
+
+def _check_change() -> None:
+    if g.asker is not None and not g.asker.session:
+        origin.check_not_foreign()
+        return
+    origin.check_own()
+    if g.asker is not None:
+        csrf.check(g.asker.session)

@@ -1,0 +1,107 @@
+"""What a person or a program is told when something fails: one table from our errors to HTTP, JSON for the API, a
+page else.
+
+The sentence of an expected failure is written where it is known what happened. Anything else goes to the log,
+whole, and the asker only learns that it did.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from urllib.parse import quote
+
+from flask import Flask, Response, jsonify, make_response, redirect, render_template, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as AnyResponse
+
+from orchestrator.errors import (
+    BadInput,
+    Conflict,
+    Forbidden,
+    NotFound,
+    OrchestratorError,
+    OverBudget,
+    Stopped,
+    TooLarge,
+    TooMany,
+    Unauthorized,
+    Unavailable,
+    UnsafePath,
+)
+
+logger = logging.getLogger(__name__)
+
+STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
+    (BadInput, 400),
+    (Unauthorized, 401),
+    (OverBudget, 402),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Stopped, 409),
+    (UnsafePath, 409),
+    (TooLarge, 413),
+    (TooMany, 429),
+    (Unavailable, 503),
+)
+
+_BY_STATUS = {
+    400: ("bad_input", ""),
+    404: ("not_found", "There is nothing at this address. GET /api/openapi.json lists what there is."),
+    405: ("method_not_allowed", "This address does not do that. GET /api/openapi.json lists what there is."),
+    413: ("too_large", "This request is too large."),
+    415: ("unsupported_media_type", ""),
+    421: ("wrong_host", ""),
+}
+"""Code and sentence for failures that the web framework finds; an empty sentence is the failure's own."""
+
+_BROKEN = "Something went wrong on our side; the orchestrator's log says what. Try again."
+
+
+def register(app: Flask) -> None:
+    """Failures in ``app`` are told this way."""
+    app.register_error_handler(OrchestratorError, _refused)
+    app.register_error_handler(HTTPException, _framework)
+    app.register_error_handler(Exception, _broken)
+
+
+def wants_json() -> bool:
+    """The asker is a program."""
+    if request.path == "/api" or request.path.startswith("/api/"):
+        return True
+    return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json"
+
+
+def _refused(error: OrchestratorError) -> AnyResponse:
+    status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+    if status == 500:
+        return _broken(error)
+    if status == 401 and not wants_json():
+        return redirect(f"/login?next={quote(request.path)}" if request.path != "/" else "/login", 303)
+    response = _told(status, error.code, error.message)
+    if status == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="HermitShell"'
+    return response
+
+
+def _framework(error: HTTPException) -> AnyResponse:
+    status = error.code or 500
+    if status < 400:
+        return make_response(error.get_response())
+    code, sentence = _BY_STATUS.get(status, (HTTPStatus(status).phrase.lower().replace(" ", "_"), ""))
+    response = _told(status, code, sentence or error.description or HTTPStatus(status).phrase)
+    if "Allow" in (found := dict(error.get_headers())):
+        response.headers["Allow"] = found["Allow"]
+    return response
+
+
+def _broken(error: Exception) -> Response:
+    logger.error("%s %s broke", request.method, request.path, exc_info=error)
+    return _told(500, "internal", _BROKEN)
+
+
+def _told(status: int, code: str, message: str) -> Response:
+    if wants_json():
+        return make_response(jsonify({"error": {"code": code, "message": message}}), status)
+    return make_response(render_template("error.html", status=status, message=message), status)

@@ -1,0 +1,34 @@
+"""What every answer tells the browser: load from us alone, run no inline script, sit in nobody's frame, tell nobody
+where one comes from, keep nothing. There is no CORS header anywhere.
+"""
+
+from __future__ import annotations
+
+from flask import Response, request
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
+    "'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_FEATURES = (
+    "accelerometer autoplay bluetooth camera display-capture fullscreen geolocation gyroscope hid idle-detection "
+    "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb web-share "
+    "xr-spatial-tracking"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "X-DNS-Prefetch-Control": "off",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES.split()),
+}
+
+
+def add(response: Response) -> Response:
+    """Every answer carries the headers; runs after every view, error handlers included."""
+    response.headers.update(HEADERS)
+    response.headers["Cache-Control"] = "no-cache" if request.endpoint == "static" else "no-store"
+    return response

@@ -1,0 +1,35 @@
+"""Which Host names this install answers to. A page elsewhere may point its own name at our address (DNS rebinding);
+the browser then calls our pages its own, and only the Host header tells the difference.
+"""
+
+from __future__ import annotations
+
+from flask import request
+from werkzeug.exceptions import BadRequest, MisdirectedRequest
+
+from dashboard.house import services
+
+
+def check() -> None:
+    """Refuse a request for a name that is not ours; the port does not matter."""
+    host = request.environ.get("HTTP_HOST", "")
+    if not host:
+        raise BadRequest("Send a Host header.")
+    if name_of(host) not in services().settings.allowed_hosts:
+        raise MisdirectedRequest("This install does not answer to that host name. HERMIT_ALLOWED_HOSTS adds names.")
+
+
+def name_of(host: str) -> str:
+    """The name in ``name``, ``name:port``, ``[::1]`` or ``[::1]:port``, in small letters; empty when it is none of
+    them.
+    """
+    name, _, port = host.lower().rpartition(":") if _has_port(host) else (host.lower(), "", "0")
+    if not port.isdecimal():
+        return ""
+    if name.startswith("[") or name.endswith("]"):
+        return name[1:-1] if name.startswith("[") and name.endswith("]") else ""
+    return name.removesuffix(".")
+
+
+def _has_port(host: str) -> bool:
+    return ":" in host.rpartition("]")[2]

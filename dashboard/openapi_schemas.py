@@ -1,0 +1,196 @@
+"""The objects of the API as JSON schemas, strict: what is not listed is not there. Text and tables only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+STRING: Schema = {"type": "string"}
+INTEGER: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+BOOLEAN: Schema = {"type": "boolean"}
+TIME: Schema = {"type": "string", "format": "date-time", "description": "ISO 8601, UTC"}
+
+
+def ref(name: str) -> Schema:
+    """A named schema."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def nullable(schema: Schema) -> Schema:
+    """The same, or null."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def choice(*values: str) -> Schema:
+    """One of these texts."""
+    return {"type": "string", "enum": list(values)}
+
+
+def listing(items: Schema) -> Schema:
+    """A list of these."""
+    return {"type": "array", "items": items}
+
+
+def closed(properties: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
+    """An object with exactly these properties, all required unless said otherwise."""
+    names = list(properties) if required is None else list(required)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+_LIMITS = {"cpus": NUMBER, "memory_mb": INTEGER, "pids": INTEGER, "disk_mb": INTEGER}
+_SETTINGS: dict[str, Schema] = {
+    "role": STRING,
+    "personality": STRING,
+    "provider": {**STRING, "description": "empty: the install's default"},
+    "model": {**STRING, "description": "empty: the provider's default"},
+    "fallback_model": {**STRING, "description": "asked when the model fails: MODEL or MODEL@PROVIDER"},
+    "image": choice("base", "studio"),
+    "approval": choice("off", "dangerous", "all"),
+    "approval_timeout_s": INTEGER,
+    "step_limit": INTEGER,
+    "command_timeout_s": INTEGER,
+    "daily_budget_usd": NUMBER,
+    "limits": closed(_LIMITS),
+    "toolsets": listing(STRING),
+}
+_WRITABLE: dict[str, Schema] = {
+    **_SETTINGS,
+    "limits": closed(_LIMITS, required=()),
+    "telegram_token": {**nullable(STRING), "writeOnly": True},
+}
+_USER: dict[str, Schema] = {
+    "name": STRING,
+    "role": choice("operator", "member"),
+    "telegram_id": nullable(INTEGER),
+    "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
+}
+_STEP: dict[str, Schema] = {
+    "n": INTEGER,
+    "thought": STRING,
+    "command": STRING,
+    "sha256": STRING,
+    "verdict": choice("run", "ask", "refuse"),
+    "reason": STRING,
+    "approval": {**nullable(STRING), "description": "the id of the question that this command asked"},
+    "status": choice("asked", "running", "done", "refused"),
+    "exit_code": nullable(INTEGER),
+    "output": STRING,
+    "started_at": TIME,
+    "ended_at": nullable(TIME),
+}
+TURN_STATUS = choice("running", "waiting_approval", "done", "failed", "stopped")
+_TURN: dict[str, Schema] = {
+    "id": INTEGER,
+    "turn": {**INTEGER, "description": "the id again"},
+    "agent": STRING,
+    "user": INTEGER,
+    "source": STRING,
+    "prompt": STRING,
+    "status": TURN_STATUS,
+    "reply": nullable(STRING),
+    "error": nullable(STRING),
+    "created_at": TIME,
+    "started_at": nullable(TIME),
+    "ended_at": nullable(TIME),
+    "tokens": INTEGER,
+    "cost_usd": NUMBER,
+    "steps": listing(ref("Step")),
+}
+_APPROVAL: dict[str, Schema] = {
+    "id": STRING,
+    "agent": STRING,
+    "user": INTEGER,
+    "turn": INTEGER,
+    "step": INTEGER,
+    "kind": STRING,
+    "text": {**STRING, "description": "exactly what runs"},
+    "shown": {**STRING, "description": "the text with everything invisible written out"},
+    "sha256": {**STRING, "description": "of the text's UTF-8 bytes"},
+    "reason": STRING,
+    "status": choice("pending", "approved", "denied", "expired", "cancelled"),
+    "asked_at": TIME,
+    "expires_at": TIME,
+    "decided_at": nullable(TIME),
+    "decided_by": nullable(STRING),
+}
+_AUDIT_ROW: dict[str, Schema] = {
+    "id": INTEGER,
+    "at": TIME,
+    "kind": STRING,
+    "agent": nullable(STRING),
+    "user": nullable(INTEGER),
+    "turn": nullable(INTEGER),
+    "text": STRING,
+    "detail": {"type": "object"},
+}
+_CUBICLE: dict[str, Schema] = {
+    "agent": STRING,
+    "user": INTEGER,
+    "state": choice("running", "stopped"),
+    "started_at": nullable(TIME),
+    "uptime_s": nullable(NUMBER),
+    "cpu_percent": nullable(NUMBER),
+    "memory_bytes": nullable(INTEGER),
+    "pids": nullable(INTEGER),
+}
+
+SCHEMAS: dict[str, Schema] = {
+    "Error": closed({"error": closed({"code": STRING, "message": STRING})}),
+    "Health": closed({"status": choice("ok", "unavailable")}),
+    "Status": closed(
+        {
+            "status": choice("ok", "unavailable"),
+            "engine": STRING,
+            "database": STRING,
+            "doors": STRING,
+            "provider": STRING,
+            "turns_under_way": INTEGER,
+            "cubicles_running": nullable(INTEGER),
+        }
+    ),
+    "Models": closed(
+        {"default": STRING, "providers": listing(closed({"name": STRING, "default_model": STRING}))},
+    ),
+    "User": closed({"id": INTEGER, **_USER}),
+    "NewUser": closed(_USER, required=("name",)),
+    "UserChange": closed(_USER, required=()),
+    "Users": closed({"users": listing(ref("User"))}),
+    "Agent": closed(
+        {
+            "name": STRING,
+            **_SETTINGS,
+            "has_telegram": BOOLEAN,
+            "status": choice("idle", "active", "stopped"),
+            "spent_today_usd": NUMBER,
+            "created_at": TIME,
+        }
+    ),
+    "NewAgent": closed({"name": STRING, **_WRITABLE}, required=("name",)),
+    "AgentChange": closed(_WRITABLE, required=()),
+    "Agents": closed({"agents": listing(ref("Agent"))}),
+    "Log": closed({"log": STRING}),
+    "Message": closed(
+        {
+            "text": STRING,
+            "wait": {**BOOLEAN, "default": False},
+            "timeout": {**NUMBER, "minimum": 0, "maximum": 600, "default": 120, "description": "seconds"},
+        },
+        required=("text",),
+    ),
+    "Outcome": closed({"turn": INTEGER, "status": TURN_STATUS, "reply": nullable(STRING), "error": nullable(STRING)}),
+    "Step": closed(_STEP),
+    "Turn": closed(_TURN),
+    "History": closed({"turns": listing(ref("Turn")), "next": nullable(INTEGER)}),
+    "Approval": closed(_APPROVAL),
+    "Approvals": closed({"approvals": listing(ref("Approval"))}),
+    "Decision": closed({"decision": choice("approve", "deny")}),
+    "Cubicle": closed(_CUBICLE),
+    "AuditRow": closed(_AUDIT_ROW),
+    "AuditRows": closed({"rows": listing(ref("AuditRow")), "next": nullable(INTEGER)}),
+    "NewToken": closed({"name": STRING, "user": {**INTEGER, "description": "default: yourself"}}, required=("name",)),
+    "Token": closed({"name": STRING, "token": {**STRING, "description": "shown this once"}}),
+    "NewLoginLink": closed({"user": {**INTEGER, "description": "default: yourself"}}, required=()),
+    "LoginLink": closed({"url": STRING}),
+}

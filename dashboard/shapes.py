@@ -1,0 +1,124 @@
+"""Our nouns as the API shows them: what each object looks like outside, written once. No secret is in any of them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dashboard.times import iso, with_iso_times
+from orchestrator import agents, approvals, turns
+from orchestrator.cubicles import State
+from orchestrator.errors import Unavailable
+from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Event, Role, Step, Turn, TurnStatus, User
+from orchestrator.services import Services
+from orchestrator.store.audit import AuditRow
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What is going on in the house at one moment."""
+
+    busy: frozenset[CubicleKey]
+    running: frozenset[CubicleKey]
+
+    def of(self, agent: str, viewer: User) -> str:
+        """``active``, ``idle`` or ``stopped``: an operator is told of the agent as a whole, a member of their own
+        part.
+        """
+        if _concerns(self.busy, agent, viewer):
+            return "active"
+        return "idle" if _concerns(self.running, agent, viewer) else "stopped"
+
+
+def activity(house: Services) -> Activity:
+    """What is going on now; with an engine that does not answer, nothing is known to run."""
+    try:
+        running = frozenset(house.cubicles.running())
+    except Unavailable as error:
+        logger.warning("the cubicles can't be counted: %s", error.message)
+        running = frozenset()
+    return Activity(busy=frozenset(key for key, _ in house.turns.under_way()), running=running)
+
+
+def user_json(user: User) -> dict[str, Any]:
+    """A person."""
+    return {**asdict(user), "role": str(user.role)}
+
+
+def agent_json(house: Services, agent: Agent, status: str) -> dict[str, Any]:
+    """An agent with its settings; its Telegram token is never shown."""
+    return {
+        **agents.as_json(agent),
+        "approval": str(agent.approval),
+        "has_telegram": house.agents.has_telegram(agent.name),
+        "status": status,
+        "spent_today_usd": house.budget.today(agent.name).spent_micro / MICRO,
+        "created_at": iso(agent.created_at),
+    }
+
+
+def turn_json(turn: Turn, steps: Sequence[Step]) -> dict[str, Any]:
+    """A turn with its steps."""
+    body = with_iso_times(turns.as_json(turn))
+    return {"id": turn.id, **body, "status": turn_status(turn.status), "steps": [step_json(step) for step in steps]}
+
+
+def turn_status(status: str) -> str:
+    """A turn's status outside: one that waits for its cubicle is under way for whoever sent it."""
+    return str(TurnStatus.RUNNING) if status == TurnStatus.QUEUED else str(status)
+
+
+def outcome_json(turn: Turn) -> dict[str, Any]:
+    """What whoever sent a message wants to know."""
+    return {"turn": turn.id, "status": turn_status(turn.status), "reply": turn.reply, "error": turn.error}
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """A command within a turn."""
+    return with_iso_times(turns.step_json(step))
+
+
+def approval_json(approval: Approval) -> dict[str, Any]:
+    """A question to a person."""
+    return with_iso_times(approvals.as_json(approval))
+
+
+def audit_json(row: AuditRow) -> dict[str, Any]:
+    """Something that happened."""
+    return with_iso_times(asdict(row))
+
+
+def cubicle_json(key: CubicleKey, state: State) -> dict[str, Any]:
+    """A cubicle: whether it runs, since when, and what it uses."""
+    usage = state.usage
+    uptime_s = None if state.started_at is None else round(max(0.0, time.time() - state.started_at), 1)
+    return {
+        "agent": key.agent,
+        "user": key.user,
+        "state": "running" if state.running else "stopped",
+        "started_at": iso(state.started_at),
+        "uptime_s": uptime_s,
+        "cpu_percent": None if usage is None else usage.cpu_percent,
+        "memory_bytes": None if usage is None else usage.memory_bytes,
+        "pids": None if usage is None else usage.pids,
+    }
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """News, with whose it is."""
+    body = with_iso_times(event.body)
+    if event.kind == "turn" and "status" in body:
+        body["status"] = turn_status(body["status"])
+    whose = {} if event.cubicle is None else {"agent": event.cubicle.agent, "user": event.cubicle.user}
+    return {**body, **whose}
+
+
+def _concerns(keys: frozenset[CubicleKey], agent: str, viewer: User) -> bool:
+    return any(
+        (key.agent == agent and viewer.role is Role.OPERATOR) or key == CubicleKey(agent, viewer.id) for key in keys
+    )

@@ -1,0 +1,231 @@
+"""A whole house for tests of its surfaces: the real app with a real database and real turns, an engine that only
+remembers, and a crab that plays what it is told in this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from orchestrator.app import App, Parts
+from orchestrator.config import load
+from orchestrator.errors import NotFound, Unavailable
+from orchestrator.home import prepare
+from orchestrator.llm.upstreams.rehearsal import Rehearsal
+from orchestrator.nouns import (
+    ApprovalStatus,
+    Container,
+    CubicleKey,
+    CubicleSpec,
+    Event,
+    Exit,
+    Turn,
+    TurnStatus,
+    Usage,
+)
+from orchestrator.services import Services
+from orchestrator.steps import Steps
+
+API_TOKEN = "test-token-of-the-operator"
+PATIENCE_S = 10.0
+
+
+class PaperEngine:
+    """An engine whose containers exist on paper alone."""
+
+    def __init__(self) -> None:
+        self.containers: dict[str, Container] = {}
+        self.is_broken = False
+        self.on_start: Callable[[CubicleKey], None] = _nothing
+
+    def start(self, spec: CubicleSpec) -> Container:
+        """Write a container down."""
+        self._answer()
+        container = Container(spec.name, spec.name, spec.key, spec.image, "paper", running=True, started_at=time.time())
+        self.containers[spec.name] = container
+        self.on_start(spec.key)
+        return container
+
+    def poll(self, name: str) -> Exit | None:
+        """None for what was started and not stopped."""
+        self._answer()
+        return None if name in self.containers else Exit(0, "gone")
+
+    def stop(self, name: str, *, grace_s: float = 2.0) -> None:
+        """Strike a container out."""
+        self._answer()
+        self.containers.pop(name, None)
+
+    def remove(self, name: str) -> None:
+        """Strike a container out."""
+        self.stop(name)
+
+    def ours(self) -> list[Container]:
+        """What is written down."""
+        self._answer()
+        return list(self.containers.values())
+
+    def stats(self, name: str) -> Usage:
+        """Always the same figures."""
+        if name not in self.containers:
+            raise NotFound("gone")
+        return Usage(cpu_percent=1.5, memory_bytes=7_000_000, pids=3)
+
+    def _answer(self) -> None:
+        if self.is_broken:
+            raise Unavailable("The Docker engine does not answer. Start it, then try again.")
+
+
+Play = Callable[["Scene"], None]
+"""What a crab does in one turn; without an outcome of its own the turn is done without a reply."""
+
+
+@dataclass
+class Scene:
+    """One turn, for a play."""
+
+    house: PaperHouse
+    key: CubicleKey
+    turn: Turn
+    is_stopped: Callable[[], bool]
+
+    def stream(self, *texts: str, pause_s: float = 0.0) -> None:
+        """Show the reply as it grows."""
+        for text in texts:
+            self.house.services.broker.publish(Event("delta", self.key, {"turn": self.turn.id, "text": text}))
+            time.sleep(pause_s)
+
+    def run(self, n: int, command: str, *, thought: str = "", output: str = "", exit_code: int = 0) -> bool:
+        """Take a step; a person is asked where policy says so. True when the command was run."""
+        steps, key, turn = self.house.steps, self.key, self.turn.id
+        answer = steps.start(key, turn, n, thought=thought, command=command, approval=None)
+        if answer.do == "ask":
+            approval = steps.ask(key, turn, n)
+            decided = self._decision(approval.id)
+            used = approval.id if decided is ApprovalStatus.APPROVED else None
+            steps.no_longer_waits(key, turn)
+            if used is None:
+                return False
+            answer = steps.start(key, turn, n, thought=thought, command=command, approval=used)
+        if answer.do != "run":
+            return False
+        steps.end(key, turn, n, exit_code=exit_code, output=output, ended="exited")
+        return True
+
+    def say(self, reply: str) -> None:
+        """End the turn with a reply."""
+        self.house.services.turns.end(self.key, self.turn.id, TurnStatus.DONE, reply=reply)
+
+    def fail(self, error: str) -> None:
+        """End the turn with an error."""
+        self.house.services.turns.end(self.key, self.turn.id, TurnStatus.FAILED, error=error)
+
+    def _decision(self, approval: str) -> ApprovalStatus:
+        deadline = time.monotonic() + PATIENCE_S * 6
+        while time.monotonic() < deadline:
+            status = self.house.services.approvals.get(approval).status
+            if status is not ApprovalStatus.PENDING:
+                return status
+            if self.is_stopped():
+                return ApprovalStatus.CANCELLED
+            time.sleep(0.02)
+        raise AssertionError("nobody decided")
+
+
+def echo(scene: Scene) -> None:
+    """The play when nothing else is said."""
+    scene.say(f"You said: {scene.turn.prompt}")
+
+
+@dataclass
+class PaperHouse:
+    """A house, and the handles that tests turn."""
+
+    app: App
+    services: Services
+    steps: Steps
+    engine: PaperEngine
+    plays: dict[str, Play] = field(default_factory=dict)
+    """Which play a prompt starts; ``echo`` for all others."""
+    _crabs: dict[CubicleKey, threading.Thread] = field(default_factory=dict)
+    _closing: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        """Where the house answers, once it was started."""
+        return self.services.settings.url
+
+    def close(self) -> None:
+        """The crabs leave, then the house closes."""
+        self._closing.set()
+        for crab in self._crabs.values():
+            crab.join(PATIENCE_S)
+        self.app.stop(stop_cubicles=False)
+
+    def hatch(self, key: CubicleKey) -> None:
+        """A crab lives in this cubicle."""
+        if key not in self._crabs:
+            self._crabs[key] = threading.Thread(target=self._live, args=(key,), name=f"crab {key}", daemon=True)
+            self._crabs[key].start()
+
+    def _live(self, key: CubicleKey) -> None:
+        while not self._closing.is_set():
+            turn = self.services.turns.take(key, "paper", 0.1)
+            if turn is None:
+                continue
+            stopped = threading.Event()
+            scene = Scene(self, key, turn, is_stopped=partial(self._is_stopped, turn.id, stopped))
+            self.plays.get(turn.prompt, echo)(scene)
+            status = TurnStatus.STOPPED if scene.is_stopped() else TurnStatus.DONE
+            self.services.turns.end(key, turn.id, status)
+
+    def _is_stopped(self, turn: int, stopped: threading.Event) -> bool:
+        claims = {claim.turn: claim for _, claim in self.services.turns.under_way()}
+        if self._closing.is_set() or (turn in claims and claims[turn].stop_asked):
+            stopped.set()
+        return stopped.is_set()
+
+
+@contextmanager
+def paper_house(
+    folder: Path, *, environment: Mapping[str, str] | None = None, crabs: bool = True
+) -> Iterator[PaperHouse]:
+    """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
+    settings = load(
+        {
+            "HERMIT_HOME": str(folder),
+            "HERMIT_API_TOKEN": API_TOKEN,
+            "HERMIT_ADMIN_USER": "ada",
+            "HERMIT_PORT": str(_free_port()),
+            **(environment or {}),
+        },
+        folder,
+    )
+    engine = PaperEngine()
+    upstreams = {"rehearsal": Rehearsal()}
+    app = App(settings, prepare(settings.home), Parts(engine, lambda image: f"test/{image}", upstreams, "rehearsal"))
+    services = app.services
+    steps = Steps(store=app._store, broker=services.broker, agents=services.agents, approvals=services.approvals)
+    house = PaperHouse(app, services, steps, engine)
+    if crabs:
+        engine.on_start = house.hatch
+    app.start()
+    try:
+        yield house
+    finally:
+        house.close()
+
+
+def _nothing(_: CubicleKey) -> None:
+    """Nobody lives in the cubicles."""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
