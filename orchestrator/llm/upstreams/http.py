@@ -174,6 +174,8 @@ class Exchange:
             raise self._explain(error) from None  # urllib3's error could carry what was sent
         finally:
             _under_way.reset(token)
+        if self._is_closed:
+            self.drop()  # whoever closed could not: there was no response yet
         self._raise_if_closed()
         return self._response.status
 

@@ -22,7 +22,7 @@ _HIGH_SURROGATES = range(0xD800, 0xDC00)
 def json_object(text: bytes) -> dict[str, Any] | None:
     """The JSON object in ``text``, or None when it is anything else."""
     try:
-        found = json.loads(text, parse_constant=_no_number)
+        found = _DECODER.decode(text.decode())
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
@@ -101,3 +101,7 @@ class TextJoiner:
 
 def _no_number(_name: str) -> None:
     """NaN and Infinity are no JSON; they become null, which every reader here treats as absent."""
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+"""Made once: ``json.loads`` would make one for every event of a stream."""
