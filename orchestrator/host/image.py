@@ -63,7 +63,7 @@ def ensure_image(
         with progress.task(f"Building the cubicle image ({target})") as task:
             events = _build(client, name, labels, context_tar(files), apt_options=carried_settings(machine))
             _finish(events, machine.state_dir / f"image-{target}.log", task)
-            _remove_old(client, target, content)
+            _remove_old(client, target, content, older_than_s=KEEP_OLD_S)
     except (requests.RequestException, docker.errors.DockerException) as error:
         logger.info("the engine failed while the image was ensured: %s", error)
         raise Unavailable(
@@ -193,10 +193,10 @@ def _why(failure: str, said: list[str]) -> str:
 # --- leaving no litter -----------------------------------------------------------------------------------------
 
 
-def _remove_old(client: docker.DockerClient, target: Target, content: str) -> None:
+def _remove_old(client: docker.DockerClient, target: str, content: str, *, older_than_s: float) -> None:
     """Older images of the same target go, unless a container uses them or somebody may be about to."""
     for image in client.api.images(filters={"label": [f"{TARGET_LABEL}={target}", CONTENT_LABEL]}):
-        if image["Labels"][CONTENT_LABEL] == content or time.time() - image["Created"] < KEEP_OLD_S:
+        if image["Labels"][CONTENT_LABEL] == content or time.time() - image["Created"] < older_than_s:
             continue
         for tag in _own_tags(image):
             try:
