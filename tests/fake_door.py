@@ -35,12 +35,16 @@ class FakeDoor:
         self.decide: Callable[[Json], Json | None] = lambda lock: lock | {"status": "approved"}
         """What becomes of a question: the content of the lock file, or None for no lock at all."""
         self.expires_in_s = 60.0
+        self.asked_about = ""
+        """What the person is asked about instead of the command itself."""
         self.on_end: Callable[[Json], str] = lambda _: "continue"
+        """What the host says after a command or after panel actions: ``continue`` or ``stop``."""
         self.act: Callable[[Any], Json] = lambda action: {"ok": True, "result": f"did {action}"}
         self.faults: list[str] = []
         """``drop`` (hang up unheard), ``drop_after`` (hang up after doing it), a status, ``garbage``, ``chunked``."""
         self.calls: list[tuple[str, Json]] = []
         """Route and body of every call that was heard, in order."""
+        self.connections = 0
         self.broken: list[str] = []
         """What went wrong in the door itself, e.g. a call that is not by the book."""
         self.finished: dict[int, Json] = {}
@@ -110,6 +114,10 @@ class FakeDoor:
         with self.changed:
             return [body for name, body in self.calls if name.endswith(route) and body.get("phase", "") == phase]
 
+    def approve(self, approval: str) -> None:
+        """The host will let the approval run its step once; the lock is another matter."""
+        self._approved.add(approval)
+
     def write_lock(self, kind: str, name: object, content: Json) -> None:
         """A lock file, whole from the first moment."""
         draft = self.folder / f"draft-{threading.get_ident()}"
@@ -160,7 +168,7 @@ class FakeDoor:
 
     def _step(self, turn: int, body: Json) -> Json:
         if body["phase"] == "actions":
-            return {"results": [self.act(action) for action in body["actions"]], "do": "continue"}
+            return {"results": [self.act(action) for action in body["actions"]], "do": self.on_end(body)}
         if body["phase"] == "end":
             return {"do": self.on_end(body)}
         self._commands[turn, body["n"]] = body["command"]
@@ -173,14 +181,14 @@ class FakeDoor:
 
     def _ask(self, body: Json) -> Json:
         approval = f"A{body['turn']}x{body['n']}"
-        sha256 = hashlib.sha256(self._commands[body["turn"], body["n"]].encode()).hexdigest()
+        sha256 = hashlib.sha256((self.asked_about or self._commands[body["turn"], body["n"]]).encode()).hexdigest()
         expires_at = time.time() + self.expires_in_s
         asked = {"id": approval, "sha256": sha256, "turn": body["turn"], "n": body["n"], "expires_at": expires_at}
         lock = self.decide(asked)
         if lock is not None:
             approved = lock["status"] == "approved"
             if approved:
-                self._approved.add(approval)
+                self.approve(approval)
             self.write_lock("approval" if approved else "deny", approval, lock)
         return {"approval": approval, "sha256": sha256, "expires_at": expires_at}
 
@@ -202,6 +210,7 @@ class _Server(socketserver.ThreadingUnixStreamServer):
     def get_request(self) -> tuple[Any, Any]:
         connection, address = super().get_request()
         self.open_sockets.add(connection)
+        self.door.connections += 1
         return connection, address
 
     def shutdown_request(self, request: Any) -> None:
