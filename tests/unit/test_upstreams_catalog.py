@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.config import PROVIDER_KEYS
 from orchestrator.errors import ConfigError, UpstreamFailed
-from orchestrator.llm.upstreams.catalog import PRESETS, build_upstreams, default_models, default_name, is_listening
+from orchestrator.llm.upstreams.catalog import PRESETS, build_upstreams, default_name, is_listening
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.nouns import ModelRequest
 from orchestrator.pricing import load_prices, price_of
@@ -69,7 +69,10 @@ def test_the_custom_server_gets_its_key_and_model(provider: ScriptedUpstream) ->
     assert list(upstreams["custom"].complete(ModelRequest("", ({"role": "user", "content": "hi"},), 9)))
     assert provider.calls[0].headers["authorization"] == "Bearer sk-custom"
     assert provider.calls[0].json["model"] == "mine"
-    assert default_models(upstreams) == {"custom": "mine", "rehearsal": "rehearsal"}
+    assert {name: each.default_model for name, each in upstreams.items()} == {
+        "custom": "mine",
+        "rehearsal": "rehearsal",
+    }
 
 
 def test_an_unusable_key_names_its_setting() -> None:

@@ -114,12 +114,6 @@ def build_upstreams(
     return upstreams
 
 
-def default_models(upstreams: Mapping[str, Upstream]) -> dict[str, str]:
-    """Each provider's model for agents that name none; empty where it decides at the first call (Ollama)."""
-    known = (OpenAICompatible, Anthropic, Rehearsal)
-    return {name: each.default_model if isinstance(each, known) else "" for name, each in upstreams.items()}
-
-
 def default_name(
     *,
     keys: Mapping[str, str],
