@@ -27,6 +27,7 @@ from orchestrator.errors import (
     TooMany,
     Unavailable,
 )
+from orchestrator.http_server import CONNECTION
 from orchestrator.llm.proxy import Proxy
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.people import People
@@ -80,7 +81,7 @@ def door_app(house: House) -> Flask:
         boot = request.args.get("boot", "")
         if not boot or len(boot) > 64:
             raise BadInput("boot: send the random id of this process.")
-        turn = house.turns.take(_key(), boot, _wait_s())
+        turn = house.turns.take(_key(), boot, _wait_s(), hang_up=request.environ[CONNECTION])
         return Response(status=204) if turn is None else {"turn": _turn_json(house, turn)}
 
     @app.post("/api/internal/turns/<int:turn>/steps")

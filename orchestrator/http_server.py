@@ -31,6 +31,8 @@ WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
 _TICK_S = 1.0
+CONNECTION = "hermit.connection"
+"""Where the WSGI environment holds the descriptor of the client's connection, for whoever waits long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +275,7 @@ class _Gateway(wsgi.Gateway_10):
             raise OSError("the client went away within its request")
         self.req.conn.deadline = None
         environ["wsgi.input"] = io.BytesIO(body)
+        environ[CONNECTION] = self.req.conn.socket.fileno()
         environ.update(self.req.server.environ)
         return environ
 

@@ -71,7 +71,7 @@ class Turns:
             )
         turn = self.get(turn_id)
         self._publish(turn)
-        if turn.status is TurnStatus.QUEUED and not self._bells.of(key).ring():
+        if turn.status is TurnStatus.QUEUED and not self._bells.ring(key):
             self._wake(key)
         return turn
 
@@ -127,10 +127,13 @@ class Turns:
 
     # --- the crab's side ---------------------------------------------------------------------------------------
 
-    def take(self, key: CubicleKey, boot: str, wait_s: float) -> Turn | None:
-        """The next turn for a crab that holds none, waiting for one; None when the time is up."""
+    def take(self, key: CubicleKey, boot: str, wait_s: float, *, hang_up: int | None = None) -> Turn | None:
+        """The next turn for a crab that holds none, waiting for one; None when the time is up or the crab hung up.
+
+        ``hang_up`` is the descriptor of its connection.
+        """
         deadline = time.monotonic() + wait_s
-        with self._bells.of(key).listening() as ear:
+        with self._bells.listening(key, hang_up) as ear:
             while True:
                 turn = self._claim(key, boot)
                 if turn is not None:
@@ -192,7 +195,7 @@ class Turns:
         with self._store.reading() as db:
             busy = {key for key, _ in rows.under_way(db)}
             waiting = rows.waiting_cubicles(db)
-        return [key for key in waiting if key not in busy and not self._bells.of(key).ring()]
+        return [key for key in waiting if key not in busy and not self._bells.ring(key)]
 
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:

@@ -1,0 +1,122 @@
+"""A house for the benches: a real orchestrator process, a model server process, real cubicles, all gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+
+LAUNCH = ("-m", "orchestrator")
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class House:
+    """A running install."""
+
+    url: str
+    home: Path
+    model_url: str
+    pid: int
+    session: requests.Session
+    engine: docker.DockerClient
+
+    def call(self, method: str, path: str, **body: Any) -> Any:
+        """One API call; raises on an error status."""
+        answer = self.session.request(method, f"{self.url}/api{path}", json=body or None, timeout=120)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def say(self, text: str, agent: str = "crab") -> str:
+        """One turn; its reply."""
+        ended = self.call("POST", f"/agents/{agent}/messages", text=text, wait=True, timeout=120)
+        if ended["status"] != "done":
+            raise RuntimeError(f"the turn {ended['status']}: {ended['error']}")
+        return str(ended["reply"])
+
+    def container(self, agent: str = "crab") -> Any:
+        """The agent's container."""
+        filters = {"label": [f"hermitshell.home={self.home}", f"hermitshell.agent={agent}"]}
+        return self.engine.containers.list(filters=filters)[0]
+
+
+@contextmanager
+def running_house() -> Iterator[House]:
+    """Start everything; stop and remove everything."""
+    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, _model_server() as model_url:
+        home, token = Path(folder) / "home", secrets.token_urlsafe(24)
+        port = _free_port()
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("HERMIT_", "TELEGRAM_"))},
+            "HERMIT_HOME": str(home),
+            "HERMIT_ROOT": str(ROOT),
+            "HERMIT_PORT": str(port),
+            "HERMIT_API_TOKEN": token,
+            "HERMIT_LLM_BASE_URL": model_url,
+            "HERMIT_LLM_MODEL": "scripted-large",
+            "PYTHONPATH": str(ROOT),
+        }
+        command = [sys.executable, *LAUNCH]
+        process = subprocess.Popen([*command, "serve"], env=environment, stdout=subprocess.DEVNULL)
+        session = requests.Session()
+        session.headers["Authorization"] = f"Bearer {token}"
+        house = House(f"http://127.0.0.1:{port}", home, model_url, process.pid, session, docker.from_env())
+        try:
+            _await_health(house, process)
+            house.call("PATCH", "/agents/crab", daily_budget_usd=100000, step_limit=400)
+            yield house
+        finally:
+            subprocess.run([*command, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
+            process.wait(timeout=30)
+            house.engine.close()
+            session.close()
+
+
+@contextmanager
+def _model_server() -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("model_server.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(timeout=10)
+
+
+def _await_health(house: House, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError("the orchestrator ended at once")
+        try:
+            if requests.get(f"{house.url}/api/health", timeout=5).ok:
+                return
+        except requests.ConnectionError:
+            pass
+        time.sleep(0.05)
+    raise RuntimeError("the orchestrator does not get healthy")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,51 @@
+"""A model server for the benches, in a process of its own: answers at once, and tells when it was asked.
+
+The last user message decides: while fewer than ``steps=N`` commands were run in this turn, the answer is the command
+``true``; then it is a message with the monotonic time at which the first call of the turn had arrived and the last one was
+answered, in nanoseconds. On Linux that clock is the same for all processes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.scripted_upstream import Reply, Request, ScriptedUpstream, says
+
+WANTED = re.compile(r"steps=(\d+)")
+
+
+class Model:
+    """Remembers when each turn began."""
+
+    def __init__(self) -> None:
+        self._began_ns = 0
+
+    def __call__(self, request: Request) -> Reply | str:
+        now_ns = time.monotonic_ns()
+        messages = request.json["messages"]
+        asked = max(i for i, m in enumerate(messages) if m["role"] == "user" and "steps=" in str(m["content"]))
+        wanted = int(WANTED.findall(str(messages[asked]["content"]))[-1])
+        done = (len(messages) - 1 - asked) // 2
+        if done == 0:
+            self._began_ns = now_ns
+        if done < wanted:
+            return says(json.dumps({"message": "", "terminal": "true"}))
+        return says(json.dumps({"message": f"{self._began_ns} {time.monotonic_ns()}", "terminal": ""}))
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    with ScriptedUpstream() as upstream:
+        upstream.answer(Model())
+        print(upstream.base_url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
