@@ -242,7 +242,7 @@ def _wait(machine: Machine, task: Task, connect: Connect, pid: int | None) -> Kn
             return knock
         if pid is not None and machine.has_ended(pid):
             raise Unavailable(
-                f"Docker stopped while it was starting: {last_words(machine.log_text(LOG))} The log is"
+                f"Docker stopped while it was starting: {last_words(machine.log_text(LOG))}. The log is"
                 f" {machine.state_dir / LOG}."
             )
         task.detail("waiting for its first answer")
@@ -255,7 +255,7 @@ def last_words(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith("failed to start") or "level=fatal" in line]
     telling = telling or [line for line in lines if "level=error" in line]
-    return _message((telling or lines or ["it said nothing."])[-1])
+    return _message((telling or lines or ["it said nothing"])[-1]).rstrip(".")
 
 
 def _message(line: str) -> str:

@@ -39,7 +39,7 @@ KEEP_OLD_S = 3600.0
 """An image younger than this stays: somebody may be about to start it."""
 _TAIL_LINES = 15
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_WORDS = {"FROM": "from", "COPY": "copying", "RUN": "running"}
+_WORDS = {"cubicle-install": "Debian packages", "cubicle-people": "users and folders", "/app/crab": "the crab"}
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -169,17 +169,15 @@ def follow_build(events: Iterable[dict[str, Any]], log: Path, task: Task) -> str
 
 def _show(line: str, task: Task) -> None:
     if step := re.match(r"Step (\d+/\d+) : (\w+) +(.*)", line):
-        text = f"step {step[1]}: {_WORDS.get(step[2], 'settings')} {_brief(step[3])}"
-        (task.step if step[2] == "RUN" else task.detail)(text)
+        text = next((words for part, words in _WORDS.items() if part in step[3]), "")
+        if step[2] == "RUN" and text:
+            task.step(f"step {step[1]}: {text}")
+        else:
+            task.detail(f"step {step[1]}")
     elif line.startswith("step: "):
         task.step(line.removeprefix("step: "))
     elif re.match(r"Get:\d|Unpacking |Setting up ", line):
         task.detail(line)
-
-
-def _brief(instruction: str) -> str:
-    text = " ".join(instruction.split())
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _why(failure: str, said: list[str]) -> str:

@@ -198,7 +198,7 @@ def test_systemd_tells_that_it_failed(machine: FakeMachine, progress: Progress) 
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        ("", "it said nothing."),
+        ("", "it said nothing"),
         ('time="x" level=error msg="no space left" module=a\ntime="x" level=info msg="bye"', "no space left"),
         ('time="x" level=fatal msg="bad \\"flag\\" given"', 'bad "flag" given'),
         ("plain words", "plain words"),
