@@ -16,6 +16,7 @@ POWERFUL_KEYS = frozenset({"terminal", "panelActions"})
 """Keys that make something happen: given twice with different values, or cut off in the middle, they are refused."""
 MAX_TRIES = 1000
 """Braces that are tried as the beginning of an object; a text with more of them in vain is a text."""
+MAX_ACTIONS = 50
 FORM = '{"message": "…", "terminal": "…"}'
 
 _OLD_FORM = re.compile(r"^[ \t]*ACTION:[ \t]*EXECUTE\b", re.MULTILINE)
@@ -143,6 +144,8 @@ def _actions(answer: Answer, value: object) -> list[object]:
     if not isinstance(value, list):
         answer.errors.append(f'"panelActions" must be a list, not {_kind(value)}.')
         return []
+    if len(value) > MAX_ACTIONS:
+        answer.errors.append(f'"panelActions" may hold {MAX_ACTIONS} entries at most.')
     for number, item in enumerate(value, 1):
         if not isinstance(item, str | dict):
             answer.errors.append(f'Number {number} of "panelActions" must be text or an object, not {_kind(item)}.')

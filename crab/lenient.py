@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 
-MAX_DEPTH = 32
+MAX_DEPTH = 16
+MAX_DIGITS = 20
+"""Longer numbers stay text: nobody means them, and conversion of huge ones is slow."""
 
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))*+")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*+")
@@ -161,13 +163,13 @@ class ObjectReader:
 
 
 def _number(text: str) -> object:
-    if len(text) > 100:  # no conversion of huge digits, no infinity
-        return text
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
+    if len(text) <= MAX_DIGITS:
+        for kind in (int, float):
+            try:
+                value = kind(text)
+            except ValueError:
+                continue
+            return value if abs(value) < 1e300 else text  # no infinity, which JSON does not have
     return text
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from crab.answer import Answer
-from crab.door import Door
+from crab.door import Door, DoorRefused
 from crab.locks import Locks, sha256_of, wait_for_approval
 from crab.log import Log
 from crab.output import shortened
@@ -21,16 +21,18 @@ MAX_IN_A_ROW = 3
 REPLY_CHARS = 100_000
 THOUGHT_CHARS = 4_000
 ACTIONS_TIMEOUT_S = 600.0
+ABOUT_THIS_STEP = frozenset({"bad_input", "too_large", "too_many"})
+"""Codes of the door that speak of one step only: the model may do better with the next."""
 LAST_STEP = (
     "That was the last of your {} steps: no more commands and no more panel actions. "
     'Sum up for the person in "message" what is done and what is not.'
 )
 
 NOT_RUN = {
-    "denied": "The person was asked and said no. The command was not run. Respect that: do not try it in another form.",
-    "expired": "Nobody approved the command in time. It was not run.",
-    "cancelled": "The question to the person was withdrawn. The command was not run.",
-    "mismatch": "The approval was for another text than this command. It was not run.",
+    "denied": "The person was asked and said no. Respect that: do not try it in another form.",
+    "expired": "A person was asked and did not answer in time.",
+    "cancelled": "The question to the person was withdrawn.",
+    "mismatch": "The approval was for another text than this command.",
 }
 
 
@@ -131,7 +133,10 @@ class Work:
         self._n += 1
         self._note("actions", str(actions))
         body = {"n": self._n, "phase": "actions", "actions": actions}
-        answer = self._door.post(f"turns/{self._turn.id}/steps", body, timeout_s=ACTIONS_TIMEOUT_S)
+        try:
+            answer = self._door.post(f"turns/{self._turn.id}/steps", body, timeout_s=ACTIONS_TIMEOUT_S)
+        except DoorRefused as refused:
+            return self._not_done("Panel actions were not done.", _reason(refused))
         results = answer.get("results")
         given = results if isinstance(results, list) else []
         told = "Panel actions:\n" + "\n".join(_action_line(number, item) for number, item in enumerate(given, 1))
@@ -143,13 +148,16 @@ class Work:
     def _do_command(self, command: str, thought: str) -> str:
         self._n += 1
         self._note("command", command)
-        do, reason = is_dangerous(self._door, turn=self._turn.id, n=self._n, thought=thought, command=command)
-        if do == "ask":
-            do, reason = self._ask(command, thought)
+        try:
+            do, reason = is_dangerous(self._door, turn=self._turn.id, n=self._n, thought=thought, command=command)
+            if do == "ask":
+                do, reason = self._ask(command, thought)
+        except DoorRefused as refused:
+            do, reason = "refuse", _reason(refused)
         if do == "stop":
             raise Ended("stopped")
         if do != "run":
-            return self._not_run(reason)
+            return self._not_done("The command was not run.", reason)
         self._refused = 0
         return self._run(command)
 
@@ -172,12 +180,12 @@ class Work:
             return "refuse", NOT_RUN[word]
         return is_dangerous(self._door, turn=turn, n=self._n, thought=thought, command=command, approval=approval)
 
-    def _not_run(self, reason: str) -> str:
+    def _not_done(self, what: str, reason: str) -> str:
         self._note("refused", reason)
         self._refused += 1
         if self._refused >= MAX_IN_A_ROW:
-            raise Ended("failed", error=f"I was refused {MAX_IN_A_ROW} commands in a row and stopped. {reason}")
-        return f"The command was not run. {reason}"
+            raise Ended("failed", error=f"I was refused {MAX_IN_A_ROW} times in a row and stopped. {reason}")
+        return f"{what} {reason}"
 
     def _run(self, command: str) -> str:
         turn = self._turn
@@ -210,6 +218,13 @@ def describe(result: Result) -> str:
     elif result.exit_code == 137:
         head += " It was killed, most likely because memory ran out."
     return f"{head} Output:\n{result.output}" if result.output.strip() else f"{head} No output."
+
+
+def _reason(refused: DoorRefused) -> str:
+    """What the model is told of a step that the door did not take. Any other refusal ends the turn: it is raised on."""
+    if refused.code in ABOUT_THIS_STEP:
+        return refused.message
+    raise refused
 
 
 def _action_line(number: int, item: object) -> str:

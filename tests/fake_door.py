@@ -263,7 +263,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if fault.isdigit():
-            self._send(int(fault), {"error": {"code": "trouble", "message": f"Answered {fault}."}})
+            code = {"400": "bad_input", "429": "too_many"}.get(fault, "trouble")
+            self._send(int(fault), {"error": {"code": code, "message": f"Answered {fault}."}})
             return
         status, answer = door.answer(self.command, self.path, body)
         if fault == "drop_after":

@@ -54,6 +54,10 @@ READABLE: dict[str, tuple[str, Expected]] = {
     "talk of thinking": ('{"message": "use <think> and </think>"}', ("use <think> and </think>", "", [])),
     "plain text": ("  Hello there.\n", ("Hello there.", "", [])),
     "plain text with braces": ("In CSS: a {color: red}", ("In CSS: a {color: red}", "", [])),
+    "numbers JSON has not": (
+        '{"panelActions": [{"a": 1e999, "b": ' + "9" * 5000 + ', "c": -1.5, "d": 1.2.3}]}',
+        ("", "", [{"a": "1e999", "b": "9" * 5000, "c": -1.5, "d": "1.2.3"}]),
+    ),
     "objects in panelActions": (
         '{"panelActions": [{"name": "MEMORY_ADD", "fields": ["a"]}]}',
         ("", "", [{"name": "MEMORY_ADD", "fields": ["a"]}]),
@@ -110,6 +114,7 @@ REFUSED = {
     "nested too deep": ('{"message": ' + "[" * 100 + "]" * 100 + "}", "nested too deep"),
     "no known key": ('{"response": "Hi"}', "none of the keys"),
     "no known key in a fence": ('```json\n{"response": "Hi"}\n```', "none of the keys"),
+    "too many actions": (json.dumps({"panelActions": ["A:b"] * 51}), "50 entries at most"),
     "old form without a command": ("ACTION: EXECUTE\n", "needs a line COMMAND"),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,3 +67,88 @@ def test_a_turn_with_a_command_and_an_approval(door: FakeDoor, workspace: Path, 
         *("turn", "thought", "command", "output", "exit"),
         *("thought", "command", "waiting", "approval", "output", "exit", "reply"),
     ]
+
+
+def test_a_command_sees_three_descriptors(door: FakeDoor, crab: object) -> None:
+    """Nothing of the crab's own is open in a command: not the door, not a pipe."""
+    door.answers = [say(terminal="ls /proc/self/fd | wc -l; pwd"), say(message="ok")]
+    assert door.wait_finished(door.turn())["status"] == "done"
+    (end,) = door.bodies("/steps", "end")
+    assert end["output"].split()[0] == "4"  # 0, 1, 2 and the folder that ls reads
+    assert end["output"].split()[1].endswith("/work")
+
+
+def test_the_host_restarts_in_a_turn(door: FakeDoor, workspace: Path, crab: object) -> None:
+    """A host that goes away while a command runs finds the turn where it was; the command runs once."""
+    door.answers = [say(terminal="echo x >> ran; touch begun; sleep 0.3"), say(message="ok")]
+    turn = door.turn()
+    begun = workspace / "work" / "begun"
+    with door.changed:
+        assert door.changed.wait_for(lambda: any(name.endswith("/steps") for name, _ in door.calls), 20)
+    while not begun.exists():
+        time.sleep(0.01)
+    door.shut()
+    time.sleep(0.1)
+    door.open()
+    assert door.wait_finished(turn)["message"] == "ok"
+    assert (workspace / "work" / "ran").read_text() == "x\n"
+
+
+def test_the_host_restarts_while_a_person_thinks(door: FakeDoor, workspace: Path, crab: object) -> None:
+    """A question outlives the host that asked it."""
+    door.rule = lambda _: ("ask", "why")
+    asked: list[dict[str, object]] = []
+    door.decide = asked.append
+    door.answers = [say(terminal="echo x >> ran"), say(message="ok")]
+    turn = door.turn()
+    with door.changed:
+        assert door.changed.wait_for(lambda: any(name == "approvals" for name, _ in door.calls), 20)
+    door.shut()
+    door.open()
+    door.approve(str(asked[0]["id"]))
+    door.write_lock("approval", asked[0]["id"], asked[0] | {"status": "approved"})
+    assert door.wait_finished(turn)["message"] == "ok"
+    assert (workspace / "work" / "ran").read_text() == "x\n"
+
+
+def test_many_turns_leave_nothing_behind(door: FakeDoor, crab: subprocess.Popen[bytes]) -> None:
+    """Turn after turn the crab keeps its size and its descriptors."""
+
+    def size() -> tuple[int, int]:
+        folder = Path(f"/proc/{crab.pid}")
+        return int((folder / "statm").read_text().split()[1]) * 4, len(list((folder / "fd").iterdir()))
+
+    sizes = []
+    for _ in range(60):
+        door.answers = [say(terminal="echo hi; exit 1"), say(terminal="seq 20000"), say(message="ok")]
+        assert door.wait_finished(door.turn())["status"] == "done"
+        sizes.append(size())
+    assert sizes[-1][1] == sizes[5][1]
+    assert sizes[-1][0] - sizes[5][0] < 512
+    assert door.connections == 1
+
+
+@pytest.mark.parametrize("python", sorted({sys.executable, "/usr/bin/python3"}))
+def test_the_crab_is_light(tmp_path: Path, python: str) -> None:
+    """Its imports stay few: each heavy module would cost every cubicle its start and its memory."""
+    root = Path(__file__).resolve().parents[2]
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); import crab.agent; print(*sorted(sys.modules))"
+    command = [python, "-I", "-S", "-B", "-c", f"{code}; print(open('/proc/self/statm').read().split()[1])"]
+    *_, names, pages = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
+    heavy = {
+        "ssl",
+        "http",
+        "http.client",
+        "urllib",
+        "asyncio",
+        "subprocess",
+        "inspect",
+        "dataclasses",
+        "typing",
+        "logging",
+    }
+    heavy |= {"threading", "pathlib", "contextlib", "datetime", "_hashlib", "hashlib", "tempfile", "shutil", "email"}
+    assert heavy.isdisjoint(names.split())
+    assert {name for name in names.split() if name.startswith("orchestrator")} == set()
+    if python == "/usr/bin/python3":
+        assert int(pages) * 4 < 12 * 1024

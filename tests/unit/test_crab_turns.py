@@ -215,7 +215,7 @@ def test_refused(door: FakeDoor, serve: Serve, tmp_path: Path) -> None:
     assert ended["message"] == "I gave up."
     assert heard(door) == "The command was not run. Not that."
     ended = serve(no, no, no)
-    assert (ended["status"], ended["error"]) == ("failed", "I was refused 3 commands in a row and stopped. Not that.")
+    assert (ended["status"], ended["error"]) == ("failed", "I was refused 3 times in a row and stopped. Not that.")
     assert not (tmp_path / "work" / "ran").exists()
 
 
@@ -321,6 +321,17 @@ def test_a_turn_that_the_host_gave_up(door: FakeDoor, serve: Serve) -> None:
     """A refused step ends the turn with the host's own words."""
     door.faults = ["", "404"]
     assert serve(say(terminal="true")) == {"status": "failed", "message": "", "action": "", "error": "Answered 404."}
+
+
+@pytest.mark.parametrize("fault", ["400", "429"])
+def test_a_step_that_the_host_did_not_take(door: FakeDoor, serve: Serve, fault: str) -> None:
+    """A refusal that speaks of one step is told to the model, which may do better."""
+    door.faults = ["", fault]
+    assert serve(say(terminal="true"), say(message="ok"))["message"] == "ok"
+    assert heard(door) == f"The command was not run. Answered {fault}."
+    door.faults = ["", fault]
+    assert serve(say(panelActions=["A:b"]), say(message="ok"))["message"] == "ok"
+    assert heard(door) == f"Panel actions were not done. Answered {fault}."
 
 
 @pytest.mark.parametrize(
