@@ -64,14 +64,15 @@ class ObjectReader:
             if not char:
                 return
             key = self._key(char)
+            if self.is_cut:
+                raise _Broken("it ends inside a key")
             if depth == 0:
                 self.keys.add(key)
-            if self._next() != ":":
-                if self.is_cut:
-                    return
+            if self._next() == ":":
+                self.at += 1
+                self._store(found, key, self._value(depth))
+            elif not self.is_cut:
                 raise _Broken("a colon is missing")
-            self.at += 1
-            self._store(found, key, self._value(depth))
             if self.is_cut:
                 self.cut_key = key if depth == 0 else ""
                 return
