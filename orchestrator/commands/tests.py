@@ -28,7 +28,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
     for target in ("base", "studio"):
         ensure_image(client, target, machine=machine, progress=progress, root=context.root)
     client.close()
-    ensure_test_tools(machine, progress)
+    ensure_test_tools(machine, progress, context.root)
     environment = {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
     pytest = [sys.executable, "-P", "-m", "pytest", *options.rest]
     os.chdir(context.root)

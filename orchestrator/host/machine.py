@@ -191,7 +191,11 @@ class LocalMachine:
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:
     """What a command needs of ours: how to reach the network, and none of our secrets."""
-    kept = {name: value for name, value in env.items() if name in _KEPT or name.lower().endswith("_proxy")}
+    kept = {
+        name: value
+        for name, value in env.items()
+        if name in _KEPT or name.startswith("PIP_") or name.lower().endswith("_proxy")
+    }
     return {**kept, "PATH": _path(env), "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
 

@@ -1,0 +1,27 @@
+"""A real language model behind an OpenAI-compatible server, in a process of its own: ``python llama_server.py MODEL.gguf``.
+
+Prints its address when it answers, and ends when stdin does.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import xllamacpp
+
+
+def main(model: str) -> None:
+    """Serve ``model`` on a free port of loopback."""
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = model
+    parameters.n_ctx = 8192
+    parameters.n_parallel = 1
+    parameters.port = 0
+    parameters.cpuparams.n_threads = 2
+    server = xllamacpp.Server(parameters)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
