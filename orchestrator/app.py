@@ -87,6 +87,7 @@ class App:
             approvals=self._approvals,
             locks=locks,
             wake=self._wake,
+            freshen=self._freshen,
             abort_model=self._proxy.abort,
         )
         steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
@@ -167,10 +168,14 @@ class App:
     def _wake(self, key: CubicleKey) -> None:
         self._waker.wake(key)  # made after the turns that need it
 
+    def _freshen(self, key: CubicleKey) -> bool:
+        return self._cubicles.freshen(key)  # made after the turns that need it
+
     def _heard(self, key: CubicleKey) -> None:
         self._watch.heard(key)  # made after the doors that need it
 
     def _agent_changed(self, name: str) -> None:
+        self._cubicles.suspect(name)
         self._broker.publish(Event("agent", None, {"agent": name}))
 
     def _remove_agent(self, name: str) -> None:

@@ -83,10 +83,13 @@ class Cubicles:
         self._broker = broker
         self._image_tag = image_tag
         self._locks: defaultdict[CubicleKey, threading.Lock] = defaultdict(threading.Lock)  # one change at a time each
+        self._suspect: set[CubicleKey] = set()
+        """Running, but perhaps not as their agents want them by now: looked at before their next turn begins."""
 
     def ensure(self, key: CubicleKey) -> Container:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
         with self._locks[key]:
+            self._suspect.discard(key)  # first, so that a change from here on is noticed
             spec = self._spec(key)
             self._doors.open(key, uid=spec.uid, gid=spec.gid)
             before = self._engine.poll(spec.name)
@@ -94,6 +97,20 @@ class Cubicles:
             if before is not None:
                 self._tell(key, "started")
             return container
+
+    def suspect(self, agent: str) -> None:
+        """The agent was changed: its cubicles may have to be replaced before their next turn."""
+        self._suspect.update(self.known(agent))
+
+    def freshen(self, key: CubicleKey) -> bool:
+        """Replace an idle cubicle that is not as its agent wants it; True when it was not replaced.
+
+        Asked by the cubicle itself, between two turns, with a turn waiting. Raises what ``ensure`` does.
+        """
+        if key not in self._suspect:
+            return True
+        before = {container.id for container in self._engine.ours() if container.key == key}
+        return self.ensure(key).id in before
 
     def stop(self, key: CubicleKey) -> None:
         """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
@@ -155,6 +172,7 @@ class Cubicles:
                 self._engine.remove(container.name)
             elif container.running:
                 with self._locks[container.key]:
+                    self._suspect.add(container.key)  # the image may be another since it was started
                     uid, gid = self._ids(container.key)
                     self._doors.open(container.key, uid=uid, gid=gid)
 

@@ -43,14 +43,18 @@ class Turns:
         approvals: Approvals,
         locks: Locks,
         wake: Callable[[CubicleKey], None],
+        freshen: Callable[[CubicleKey], bool],
         abort_model: Callable[[int], None],
     ) -> None:
-        """``wake`` gets a cubicle going without waiting for it; ``abort_model`` cuts a turn's model call."""
+        """``wake`` gets a cubicle going without waiting for it, ``freshen`` replaces one that is out of date (False: it
+        did); ``abort_model`` cuts a turn's model call.
+        """
         self._store = store
         self._broker = broker
         self._approvals = approvals
         self._locks = locks
         self._wake = wake
+        self._freshen = freshen
         self._abort_model = abort_model
         self._bells = Bells()
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome
@@ -205,7 +209,7 @@ class Turns:
             self._lose(key, claim, "the agent's loop was restarted")
         if held:
             return self._claim(key, boot)
-        if waiting is None:
+        if waiting is None or not self._freshen(key):
             return None
         with self._store.writing() as db:
             claimed = rows.claim(db, waiting, boot, time.time())
