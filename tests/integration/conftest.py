@@ -1,0 +1,72 @@
+"""What the tests on the real engine share: the engine, the image, and houses. Containers are removed by their install's
+label; a test that fails shows what the engine knows of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import docker
+import pytest
+
+from orchestrator.errors import Unavailable
+from orchestrator.host.engine_setup import find_engine, usable
+from orchestrator.host.image import ensure_image
+from orchestrator.host.machine import LocalMachine
+from orchestrator.host.progress import Progress
+from tests.real_house import ProcessHouse, RealHouse, process_house, real_house
+
+
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> LocalMachine:
+    """The machine that the tests run on."""
+    return LocalMachine(tmp_path_factory.mktemp("state"), os.environ)
+
+
+@pytest.fixture(scope="session")
+def client(machine: LocalMachine) -> Iterator[docker.DockerClient]:
+    """The engine. Without one the tests are skipped, but never where a CI runs them: './hermit test' sets one up."""
+    try:
+        found = usable(find_engine(machine), machine)
+    except Unavailable as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"a CI must run these tests: {error.message}")
+        pytest.skip(error.message)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def image(client: docker.DockerClient, machine: LocalMachine) -> str:
+    """The cubicle's image, built if it is missing or stale."""
+    return ensure_image(client, "base", machine=machine, progress=Progress())
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str) -> Iterator[RealHouse]:
+    """One house for the tests of a module; each makes agents of its own in it."""
+    with real_house(tmp_path_factory.mktemp("home"), client, image) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def process(
+    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str
+) -> Iterator[ProcessHouse]:
+    """One orchestrator process for the tests of a module, which kill it and start it again."""
+    with process_house(tmp_path_factory.mktemp("home"), client) as made:
+        yield made
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test tells what its house knows."""
+    report = yield
+    if report.failed:
+        for name, value in getattr(item, "funcargs", {}).items():
+            if hasattr(value, "diagnostics"):
+                report.sections.append((f"the {name}", value.diagnostics()))
+    return report
