@@ -57,10 +57,11 @@ def ensure_base(client: docker.DockerClient, machine: Machine, progress: Progres
     if found := find_base(client):
         return found
     with progress.task(f"Looking for {OFFICIAL} in a registry") as task:
-        pulled = _pull(client, task)
-    if not pulled:
-        progress.say(f"No registry gives {OFFICIAL}; making the base from Debian packages instead.")
-        _make(client, machine, progress)
+        pulled = find_base(client) if _pull(client, task) else None
+    if pulled:
+        return pulled
+    progress.say(f"No registry gives {OFFICIAL}; making the base from Debian packages instead.")
+    _make(client, machine, progress)
     made = find_base(client)
     if made is None:
         raise Unavailable("The engine lost the base image right after it was made; look at the engine's log.")
@@ -70,29 +71,35 @@ def ensure_base(client: docker.DockerClient, machine: Machine, progress: Progres
 # --- from a registry -------------------------------------------------------------------------------------------
 
 
-def _pull(client: docker.DockerClient, task: Task) -> bool:
+def _pull(client: docker.DockerClient, task: Task, *, silence_s: float = PULL_SILENCE_S) -> bool:
     """True when the registry gave the image. Any failure is a no: there is another way."""
     try:
-        for event in _pull_events(client):
+        for event in _pull_events(client, silence_s):
             if "error" in event:
                 logger.info("pulling %s failed: %s", OFFICIAL, event["error"])
                 task.step("no registry answers")
                 return False
             task.detail(f"{event.get('status', '')} {event.get('progress', '')}")
-    except (requests.RequestException, urllib3.exceptions.HTTPError, docker.errors.APIError, TimeoutError) as error:
+    except (
+        requests.RequestException,
+        urllib3.exceptions.HTTPError,
+        docker.errors.APIError,
+        OSError,
+        ValueError,
+    ) as error:
         logger.info("pulling %s failed: %s", OFFICIAL, error)
         task.step("no registry answers")
         return False
     return True
 
 
-def _pull_events(client: docker.DockerClient) -> Iterator[dict[str, Any]]:
+def _pull_events(client: docker.DockerClient, silence_s: float) -> Iterator[dict[str, Any]]:
     """The engine's account of the pull. Not ``api.pull``, which knows no time limit."""
     name, _, tag = OFFICIAL.partition(":")
     api = client.api
     deadline = time.monotonic() + PULL_TOTAL_S
     url = f"{api.base_url}/v{api.api_version}/images/create"
-    with api.post(url, params={"fromImage": name, "tag": tag}, stream=True, timeout=PULL_SILENCE_S) as response:
+    with api.post(url, params={"fromImage": name, "tag": tag}, stream=True, timeout=silence_s) as response:
         if not response.ok:
             yield {"error": response.text[:300]}
             return

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import socketserver
 import tarfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 
 from orchestrator.errors import Unavailable
@@ -160,6 +164,67 @@ def test_only_what_apt_needs_is_carried_into_a_build(tmp_path: Path) -> None:
         " -o Acquire::Check-Valid-Until=false"
     )
     assert carried_settings(FakeMachine(tmp_path, commands=set())) == ""
+
+
+class Registry(socketserver.ThreadingUnixStreamServer):
+    """An engine's socket whose pulls end as told; ``None`` is a registry that says nothing."""
+
+    daemon_threads = True
+    answer: bytes | None = None
+    asked = ""
+
+    def __init__(self, path: Path) -> None:
+        self.released = threading.Event()
+        super().__init__(str(path), _Pull)
+
+
+class _Pull(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        assert isinstance(self.server, Registry)
+        self.server.asked = self.rfile.readline().decode()
+        while self.rfile.readline().strip():
+            pass
+        if self.server.answer is None:
+            self.server.released.wait(10)
+        else:
+            self.wfile.write(self.server.answer)
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Registry]:
+    with Registry(tmp_path / "engine.sock") as server:
+        thread = threading.Thread(target=server.serve_forever, name="registry", kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.released.set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answer", "pulled"),
+    [
+        (b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{"status": "Pulling"}\r\n{"status": "Done"}\r\n', True),
+        (b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{"status": "Pulling"}\r\n{"error": "no route"}\r\n', False),
+        (b'HTTP/1.1 500 No\r\nConnection: close\r\n\r\n{"message": "dial tcp: no route to host"}', False),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nnot JSON\r\n", False),
+        (b"", False),
+        (None, False),
+    ],
+)
+def test_a_registry_is_tried_and_left_soon(
+    registry: Registry,
+    tmp_path: Path,
+    answer: bytes | None,
+    pulled: bool,  # noqa: FBT001 - a table's column
+) -> None:
+    """Whatever goes wrong, silence too, means going on without it."""
+    registry.answer = answer
+    client = docker.DockerClient(base_url=f"unix://{tmp_path}/engine.sock", version="1.41")
+    task = Task("Looking", io.StringIO(), lambda: 0.0)
+    assert base_image._pull(client, task, silence_s=0.2) is pulled
+    assert registry.asked.startswith("POST /v1.41/images/create?fromImage=debian&tag=bookworm-slim ")
+    client.close()
 
 
 class NoEngine:
