@@ -7,6 +7,7 @@ docs.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,11 +100,8 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
     home = (root / Path(environment.get("HERMIT_HOME") or "data").expanduser()).resolve()
     values = {**_read_file(home / "hermit.env"), **{k: v for k, v in environment.items() if k in SETTINGS and v}}
     secret_names = ("HERMIT_ADMIN_PASSWORD", "HERMIT_API_TOKEN", "HERMIT_LLM_API_KEY", "TELEGRAM_BOT_TOKEN")
-    operator_id = values.get("HERMIT_TELEGRAM_OPERATOR_ID", "").strip()
-    if operator_id and not operator_id.isdecimal():
-        raise ConfigError(
-            "HERMIT_TELEGRAM_OPERATOR_ID must be a number. Write to @userinfobot in Telegram to see yours."
-        )
+    for name, value in values.items():
+        _check_text(name, value)
     return Settings(
         home=home,
         host=values.get("HERMIT_HOST", "127.0.0.1"),
@@ -114,7 +112,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
         llm_base_url=_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
-        telegram_operator_id=int(operator_id) if operator_id else None,
+        telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
         secrets=Secrets({name: values.get(name, "").strip() for name in (*secret_names, *PROVIDER_KEYS)}),
     )
@@ -122,7 +120,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
 
 def _read_file(path: Path) -> dict[str, str]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -148,17 +146,36 @@ def _unquoted(value: str) -> str:
 
 def _port(values: Mapping[str, str], name: str, default: int) -> int:
     text = values.get(name, "").strip() or str(default)
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise ConfigError(f"{name} is {text!r}; it must be a port number from 1 to 65535.")
+    if not text.isdecimal() or len(text) > 5 or not 1 <= int(text) <= 65535:
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be a port number from 1 to 65535.")
     return int(text)
 
 
 def _url(values: Mapping[str, str], name: str) -> str:
     text = values.get(name, "").strip().rstrip("/")
-    parts = urlsplit(text)
-    if text and (parts.scheme not in ("http", "https") or not parts.hostname):
+    if text and not _is_url(text):
         raise ConfigError(f"{name} is {text!r}; it must be a URL such as https://example.org/v1.")
     return text
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket or a port that is none
+        return False
+
+
+def _telegram_id(values: Mapping[str, str], name: str) -> int | None:
+    text = values.get(name, "").strip()
+    if text and (not text.isdecimal() or len(text) > 15 or int(text) == 0):
+        raise ConfigError(f"{name} must be a number. Write to @userinfobot in Telegram to see yours.")
+    return int(text) if text else None
+
+
+def _check_text(name: str, value: str) -> None:
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in value):
+        raise ConfigError(f"{name} holds a control character or bytes that are no UTF-8. Write it anew.")
 
 
 def _hosts(text: str, host: str) -> frozenset[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from contextlib import suppress
 
 from orchestrator.errors import Unavailable
 from orchestrator.http_server import HttpServer, Listener, ServerLimits, WsgiApp
@@ -63,6 +64,8 @@ class Doors:
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             try:
                 # By way of the descriptor: socket paths end at 107 bytes, HERMIT_HOME may be longer.
+                with suppress(FileNotFoundError):  # left there by a death between bind and rename
+                    os.unlink(".door.new", dir_fd=folder)
                 where = f"/proc/self/fd/{folder}"
                 listening.bind(f"{where}/.door.new")
                 os.chmod(".door.new", 0o600, dir_fd=folder)

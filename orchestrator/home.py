@@ -7,13 +7,17 @@ import errno
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from orchestrator.errors import Conflict, Unavailable
 
 _FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs")
+_CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
+"""A command that looks whether we run holds the claim for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,12 @@ class Claim:
 
     def __init__(self, home: Home) -> None:
         """Raises Conflict when another orchestrator uses this home."""
-        self._file = (home.path / "run" / "orchestrator.pid").open("a+", encoding="ascii")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        path = home.path / "run" / "orchestrator.pid"
+        path.touch(mode=0o600)
+        self._file = path.open("r+", encoding="ascii")
+        if not _is_locked_by_us(self._file, tries=_CLAIM_TRIES):
             self._file.close()
-            raise Conflict(f"HermitShell runs already with HERMIT_HOME={home.path}.") from error
+            raise Conflict(f"HermitShell runs already with HERMIT_HOME={home.path}.")
         self._file.truncate(0)
         self._file.write(f"{os.getpid()}\n")
         self._file.flush()
@@ -80,14 +84,25 @@ def running_pid(path: Path) -> int | None:
     """The process id of the orchestrator that uses this home, or None when there is none."""
     try:
         with (path / "run" / "orchestrator.pid").open("r+", encoding="ascii") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                text = file.read().strip()
-                return int(text) if text.isdecimal() else None
-            return None
+            if _is_locked_by_us(file, tries=1):
+                return None
+            text = file.read().strip()
+            return int(text) if text.isdecimal() else None
     except FileNotFoundError:
         return None
+
+
+def _is_locked_by_us(file: IO[str], *, tries: int) -> bool:
+    """Nobody else holds the file; the lock is ours until it is closed."""
+    for attempt in range(1, tries + 1):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt < tries:
+                time.sleep(_CLAIM_PAUSE_S)
+        else:
+            return True
+    return False
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:
@@ -96,10 +111,18 @@ def _kept(path: Path, make: Callable[[], str]) -> str:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
         pass
-    fresh = path.with_suffix(".new")
+    fresh = path.with_suffix(f".{os.getpid()}.new")
     fresh.touch(mode=0o600)
-    fresh.write_text(f"{make()}\n", encoding="ascii")
-    fresh.rename(path)
+    try:
+        with fresh.open("w", encoding="ascii") as file:
+            file.write(f"{make()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        path.hardlink_to(fresh)
+    except FileExistsError:
+        pass  # another command of this moment was faster; its secret is the one
+    finally:
+        fresh.unlink()
     return path.read_text(encoding="ascii").strip()
 
 

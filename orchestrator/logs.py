@@ -36,8 +36,12 @@ class _Careful(logging.Formatter):
         super().__init__(form)
         self._secrets = sorted((s for s in secrets if len(s) >= 6), key=len, reverse=True)
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """The record's own text on one line; a traceback after it has lines of its own."""
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
+
     def format(self, record: logging.LogRecord) -> str:
-        """The record on one line."""
+        """The record on one line, and its traceback indented below."""
         text = super().format(record)
         for secret in self._secrets:
             text = text.replace(secret, "•••")

@@ -10,6 +10,8 @@ _LISTENING = "0A"
 def who_listens(port: int) -> str:
     """``nginx (process 812)``, or an empty text when nobody does or it can't be seen."""
     inodes = _inodes(port)
+    if not inodes:
+        return ""
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal():
             continue

@@ -1,14 +1,18 @@
-"""JSON from somebody we don't trust: bounded in depth and number length, no duplicate keys, no NaN. Pure."""
+"""JSON from somebody we don't trust: bounded in depth and number length, no duplicate keys, no NaN, no half
+characters. Pure."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 from orchestrator.errors import BadInput
 
 MAX_DEPTH = 32
 _MAX_DIGITS = 30
+_MAY_BE_HALVED = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\0")
+"""What every lone surrogate is written with: an escape, bytes that are no UTF-8, or another encoding."""
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -24,6 +28,8 @@ def read_object(body: bytes) -> dict[str, Any]:
         raise BadInput("The body must be one JSON object, such as {}.")
     if _is_deep(value):
         raise BadInput(f"The body must be one JSON object: it is nested deeper than {MAX_DEPTH} levels.")
+    if _MAY_BE_HALVED.search(body) and not _is_unicode(value):
+        raise BadInput("The body must be one JSON object: a text in it holds half a character (a lone surrogate).")
     return value
 
 
@@ -53,6 +59,15 @@ def _real(text: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise _Refused("a number in it is too large")
     return number
+
+
+def _is_unicode(value: object) -> bool:
+    """No text in the value holds a lone surrogate, which neither UTF-8 nor the database can hold."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_deep(value: object) -> bool:

@@ -7,6 +7,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+_MAX_WORDS = 50
+
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
@@ -51,7 +53,7 @@ def search(
 ) -> list[AuditRow]:
     """The newest rows that match everything given, newest first; ``before`` is the id to go on from."""
     wanted: list[tuple[str, Any]] = []
-    if words.strip():
+    if words.replace("\0", " ").strip():
         wanted.append(("id IN (SELECT rowid FROM audit_fts WHERE audit_fts MATCH ?)", _match(words)))
     if agent is not None:
         wanted.append(("agent = ?", agent))
@@ -68,5 +70,5 @@ def search(
 
 
 def _match(words: str) -> str:
-    """An FTS5 query that asks for every word, quoted so that no word is taken for an operator."""
-    return " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
+    """An FTS5 query that asks for every word, quoted so that no word is taken for an operator. NUL would end it."""
+    return " ".join('"' + word.replace('"', '""') + '"' for word in words.replace("\0", " ").split()[:_MAX_WORDS])

@@ -38,26 +38,35 @@ class Store:
         """
         self._path = path
         self._readers: list[sqlite3.Connection] = []
-        self._pool_lock = threading.Lock()  # protects _readers
+        self._is_closed = False
+        self._pool_lock = threading.Lock()  # protects _readers and _is_closed
         self._write_lock = threading.RLock()  # protects _writer and its transaction
         try:
             path.touch(mode=0o600)
             self._writer = self._connect()
-            migrations.apply(Database(self._writer))
         except (OSError, sqlite3.DatabaseError) as error:
-            raise Unavailable(f"The database {path} cannot be used ({error}). Restore it from a backup.") from error
+            raise _unusable(path, error) from error
+        try:
+            migrations.apply(Database(self._writer))
+        except sqlite3.DatabaseError as error:
+            self._writer.close()
+            raise _unusable(path, error) from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees the last committed state; it must not write."""
-        with self._pool_lock:
-            connection = self._readers.pop() if self._readers else None
-        connection = connection or self._connect(query_only=True)
+        """A connection that sees the last committed state; it must not write.
+
+        Raises Unavailable when the file can't be read.
+        """
+        connection = self._borrow()
         try:
             yield connection
+        except sqlite3.DatabaseError as error:
+            if not _is_of_the_disk(error):
+                raise
+            raise Unavailable(f"The database cannot be read ({error}). Look after its disk.") from error
         finally:
-            with self._pool_lock:
-                self._readers.append(connection)
+            self._give_back(connection)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -66,6 +75,7 @@ class Store:
         Raises Unavailable when the disk is full or broken; nothing has changed then.
         """
         with self._write_lock:
+            self._raise_if_closed()
             if self._writer.in_transaction:
                 yield self._writer  # already inside writing(): the outer one commits
                 return
@@ -76,23 +86,56 @@ class Store:
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
-                if isinstance(error, sqlite3.OperationalError):
+                if isinstance(error, sqlite3.DatabaseError) and _is_of_the_disk(error):
                     raise Unavailable(f"The database cannot be written ({error}). Is the disk full?") from error
                 raise
 
     def close(self) -> None:
         """Checkpoint and let go of the file. Nobody may read or write afterwards."""
-        with self._pool_lock, self._write_lock:
+        with self._write_lock, self._pool_lock:
+            self._is_closed = True
             for connection in self._readers:
                 connection.close()
             self._readers.clear()
             self._writer.close()
 
+    def _borrow(self) -> sqlite3.Connection:
+        with self._pool_lock:
+            self._raise_if_closed()
+            if self._readers:
+                return self._readers.pop()
+        try:
+            return self._connect(query_only=True)
+        except sqlite3.DatabaseError as error:
+            raise Unavailable(f"The database cannot be opened ({error}). Look after its disk.") from error
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._pool_lock:
+            if self._is_closed:
+                connection.close()
+            else:
+                self._readers.append(connection)
+
+    def _raise_if_closed(self) -> None:
+        if self._is_closed:
+            raise Unavailable("HermitShell is being stopped. Try again when it runs.")
+
     def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, cached_statements=256)
         connection.row_factory = sqlite3.Row
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
-        if query_only:
-            connection.execute("PRAGMA query_only=ON")
+        try:
+            for pragma in (*_PRAGMAS, "PRAGMA query_only=ON") if query_only else _PRAGMAS:
+                connection.execute(pragma)
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
         return connection
+
+
+def _is_of_the_disk(error: sqlite3.DatabaseError) -> bool:
+    """Full, broken, locked or no database: nothing that the statement or its values are to blame for."""
+    return type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError)
+
+
+def _unusable(path: Path, error: Exception) -> Unavailable:
+    return Unavailable(f"The database {path} cannot be used ({error}). Restore it from a backup.")
