@@ -10,6 +10,7 @@ from werkzeug.routing import IntegerConverter, Map
 from dashboard import auth, faults, headers, hosts, house
 from dashboard.api import BLUEPRINTS as API
 from dashboard.pages import BLUEPRINTS as PAGES
+from dashboard.pages import filters
 from orchestrator.services import Services
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -38,6 +39,7 @@ def create_app(services: Services) -> Flask:
     app.before_request(auth.check)
     app.after_request(headers.add)
     faults.register(app)
+    filters.register(app)
     for blueprint in (*API, *PAGES):
         app.register_blueprint(blueprint)
     return app

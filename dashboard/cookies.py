@@ -4,7 +4,8 @@ host.
 
 from __future__ import annotations
 
-from flask import Response, request
+from flask import request
+from werkzeug.wrappers import Response
 
 from dashboard.origin import is_https
 from orchestrator.people import SESSION_S

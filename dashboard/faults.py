@@ -48,14 +48,15 @@ STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
 
 _BY_STATUS = {
     400: ("bad_input", ""),
-    404: ("not_found", "There is nothing at this address. GET /api/openapi.json lists what there is."),
-    405: ("method_not_allowed", "This address does not do that. GET /api/openapi.json lists what there is."),
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address does not do that; GET /api/openapi.json lists what each does."),
     413: ("too_large", "This request is too large."),
     415: ("unsupported_media_type", ""),
     421: ("wrong_host", ""),
 }
 """Code and sentence for failures that the web framework finds; an empty sentence is the failure's own."""
 
+_HEADINGS = {403: "Not for you", 404: "Nothing here", 500: "Something broke", 503: "Not just now"}
 _BROKEN = "Something went wrong on our side; the orchestrator's log says what. Try again."
 
 
@@ -78,7 +79,7 @@ def _refused(error: OrchestratorError) -> AnyResponse:
     if status == 500:
         return _broken(error)
     if status == 401 and not wants_json():
-        return redirect(f"/login?next={quote(request.path)}" if request.path != "/" else "/login", 303)
+        return _to_login()
     response = _told(status, error.code, error.message)
     if status == 401:
         response.headers["WWW-Authenticate"] = 'Bearer realm="HermitShell"'
@@ -101,7 +102,17 @@ def _broken(error: Exception) -> Response:
     return _told(500, "internal", _BROKEN)
 
 
+def _to_login() -> AnyResponse:
+    """A page opened from elsewhere comes without its cookie: it opens itself once more before anybody has to log
+    in.
+    """
+    if request.method == "GET" and request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
+        return make_response(render_template("bounce.html"))
+    return redirect("/login" if request.path == "/" else f"/login?next={quote(request.path)}", 303)
+
+
 def _told(status: int, code: str, message: str) -> Response:
     if wants_json():
         return make_response(jsonify({"error": {"code": code, "message": message}}), status)
-    return make_response(render_template("error.html", status=status, message=message), status)
+    heading = _HEADINGS.get(status, "That did not work")
+    return make_response(render_template("error.html", heading=heading, message=message), status)

@@ -11,8 +11,8 @@ CONTENT_SECURITY_POLICY = (
     "'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _FEATURES = (
-    "accelerometer autoplay bluetooth camera display-capture fullscreen geolocation gyroscope hid idle-detection "
-    "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb web-share "
+    "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid idle-detection "
+    "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb "
     "xr-spatial-tracking"
 )
 HEADERS = {

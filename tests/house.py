@@ -106,12 +106,9 @@ class Scene:
         answer = steps.start(key, turn, n, thought=thought, command=command, approval=None)
         if answer.do == "ask":
             approval = steps.ask(key, turn, n)
-            decided = self._decision(approval.id)
-            used = approval.id if decided is ApprovalStatus.APPROVED else None
-            steps.no_longer_waits(key, turn)
-            if used is None:
+            if self._decision(approval.id) is not ApprovalStatus.APPROVED:
                 return False
-            answer = steps.start(key, turn, n, thought=thought, command=command, approval=used)
+            answer = steps.start(key, turn, n, thought=thought, command=command, approval=approval.id)
         if answer.do != "run":
             return False
         steps.end(key, turn, n, exit_code=exit_code, output=output, ended="exited")

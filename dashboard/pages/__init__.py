@@ -1,7 +1,9 @@
-"""Pages for people."""
+"""Pages for people, rendered on the server; their scripts fetch parts of them anew. ``BLUEPRINTS`` is the whole of
+it.
+"""
 
 from __future__ import annotations
 
-from flask import Blueprint
+from dashboard.pages import chat, home, login
 
-BLUEPRINTS: tuple[Blueprint, ...] = ()
+BLUEPRINTS = (home.pages, chat.pages, login.pages)

@@ -1,0 +1,36 @@
+"""Times as people say them: how long ago, how soon, how long it took. The exact time is beside it, in the person's
+zone. Pure.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+_UNITS = ((86_400, "day", "days"), (3_600, "h", "h"), (60, "min", "min"))
+
+
+def relative(at: float, now: float) -> str:
+    """``just now``, ``3 min ago``, ``in 2 h``."""
+    seconds = abs(now - at)
+    if seconds < 45:
+        return "just now" if at <= now else "in less than a minute"
+    for size, one, many in _UNITS:
+        if seconds >= size or size == 60:
+            count = max(1, round(seconds / size))
+            span = f"{count} {one if count == 1 else many}"
+            return f"{span} ago" if at <= now else f"in {span}"
+    raise AssertionError("minutes catch everything")
+
+
+def exact(at: float, zone: str) -> str:
+    """``Sat 28 Feb 2026, 10:00:00 CET``."""
+    return datetime.fromtimestamp(at, UTC).astimezone(ZoneInfo(zone)).strftime("%a %d %b %Y, %H:%M:%S %Z")
+
+
+def took(seconds: float) -> str:
+    """``0.2 s``, ``14 s``, ``3 min 5 s``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

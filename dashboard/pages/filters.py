@@ -1,0 +1,59 @@
+"""How templates write times, money and texts of agents."""
+
+from __future__ import annotations
+
+import time
+
+from flask import Flask
+from markupsafe import Markup
+
+from dashboard import ages, csrf
+from dashboard.auth import Asker, asker
+from dashboard.markdown import render
+from dashboard.marks import marked
+from dashboard.times import iso
+from orchestrator.budget import dollars
+from orchestrator.errors import Unauthorized
+from orchestrator.text import one_line, terminal_safe
+
+TONES = 6
+
+
+def register(app: Flask) -> None:
+    """Templates of ``app`` know these names."""
+    app.jinja_env.filters.update(
+        when=when,
+        took=ages.took,
+        dollars=dollars,
+        markdown=render,
+        marked=marked,
+        one_line=one_line,
+        output=terminal_safe,
+        tone=tone,
+    )
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf()})
+
+
+def tone(name: str) -> int:
+    """The colour of an agent's shell, which stays the same."""
+    return sum(name.encode()) % TONES
+
+
+def when(at: float) -> Markup:
+    """A time: relative for reading, exact on hover, both kept fresh by the page."""
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        iso(at), ages.exact(at, asker().user.time_zone), ages.relative(at, time.time())
+    )
+
+
+def _viewer() -> Asker | None:
+    try:
+        return asker()
+    except Unauthorized:
+        return None
+
+
+def _csrf() -> str:
+    viewer = _viewer()
+    return csrf.token_of(viewer.session) if viewer is not None and viewer.session else ""

@@ -1,0 +1,33 @@
+"""The first page: what waits for you, and your agents. Its parts are fetched again when there is news."""
+
+from __future__ import annotations
+
+from flask import Blueprint, render_template
+
+from dashboard.pages.views import agent_views, pending
+
+pages = Blueprint("home", __name__)
+
+
+@pages.get("/")
+def home() -> str:
+    """The whole page."""
+    return render_template("home.html", agents=agent_views(), waiting=pending())
+
+
+@pages.get("/parts/waiting")
+def waiting() -> str:
+    """The questions that wait."""
+    return render_template("parts/waiting.html", waiting=pending())
+
+
+@pages.get("/parts/agents")
+def agents() -> str:
+    """The agents as cards."""
+    return render_template("parts/agents.html", agents=agent_views())
+
+
+@pages.get("/parts/side")
+def side() -> str:
+    """The agents as a list beside every page."""
+    return render_template("parts/side.html", agents=agent_views(), waiting=pending())

@@ -1,0 +1,75 @@
+"""Logging in and out. A login link is used by a button, not by opening it: whoever looks at links in advance burns
+none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, redirect, render_template, request
+
+from dashboard import cookies
+from dashboard.auth import asker, public
+from dashboard.house import services
+from orchestrator.errors import BadInput, Unauthorized
+
+pages = Blueprint("login", __name__)
+
+
+@pages.get("/login")
+@public
+def login() -> str:
+    """How to get in: by password where there is one, else by a link from the terminal."""
+    people = services().people
+    has_password = any(people.has_password(user.id) for user in people.every())
+    return render_template("login.html", has_password=has_password, next=_next(request.args.get("next", "")))
+
+
+@pages.post("/login")
+@public
+def log_in() -> Any:
+    """In by name and password."""
+    name, password = request.form.get("name", ""), request.form.get("password", "")
+    try:
+        session = services().people.log_in(name[:64], password[:1000])
+    except BadInput as error:
+        return _not_in(error.message)
+    return cookies.remember(redirect(_next(request.form.get("next", "")), 303), session)
+
+
+@pages.get("/login/<code>")
+@public
+def link(code: str) -> str:
+    """The button; looking at the page changes nothing."""
+    return render_template("link.html", code=code)
+
+
+@pages.post("/login/<code>")
+@public
+def use_link(code: str) -> Any:
+    """In by a one-time link."""
+    return cookies.remember(redirect("/", 303), services().people.use_link(code[:200]))
+
+
+@pages.post("/logout")
+def log_out() -> Any:
+    """Out: the session is over everywhere."""
+    who = asker()
+    if not who.session:
+        raise Unauthorized("An API token has no session to end.")
+    services().people.log_out(who.session)
+    return cookies.forget(redirect("/login", 303))
+
+
+def _not_in(message: str) -> Any:
+    if request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json":
+        return {"error": {"code": "unauthorized", "message": message}}, 401
+    return render_template(
+        "login.html", has_password=True, next=_next(request.form.get("next", "")), failed=message
+    ), 401
+
+
+def _next(path: str) -> str:
+    """A page of ours to go on to, whatever was asked for."""
+    is_ours = path.startswith("/") and not path.startswith("//") and path.isprintable() and "\\" not in path
+    return path if is_ours and not path.startswith("/login") else "/"

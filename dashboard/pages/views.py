@@ -1,0 +1,140 @@
+"""What templates are given: our nouns, read once and joined, so that a template only lays out. No template calls
+the house.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.shapes import activity
+from orchestrator.errors import NotFound
+from orchestrator.nouns import Agent, Approval, ApprovalStatus, CubicleKey, Step, Turn, TurnStatus
+
+REHEARSAL = "rehearsal"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """An agent on a card or in the list."""
+
+    agent: Agent
+    status: str
+    spent_micro: int
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Nothing is left of today's money."""
+        return self.spent_micro >= self.agent.daily_budget_micro
+
+    @property
+    def label(self) -> str:
+        """How it stands, as a person says it."""
+        return {"active": "working", "idle": "ready", "stopped": "asleep"}[self.status]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalView:
+    """A question, with the name of the person whose agent asks."""
+
+    approval: Approval
+    whose: str
+    """Empty when it is the viewer's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A command, and the question that it asked."""
+
+    step: Step
+    approval: Approval | None
+
+    @property
+    def is_asking(self) -> bool:
+        """A person has to decide now."""
+        return self.approval is not None and self.approval.status is ApprovalStatus.PENDING
+
+    @property
+    def state(self) -> str:
+        """One word for how it stands, which is also its colour."""
+        if self.step.status == "done":
+            return "ok" if self.step.exit_code == 0 else "bad"
+        if self.step.status == "asked" and self.approval is not None and not self.is_asking:
+            return "running" if self.approval.status is ApprovalStatus.APPROVED else "refused"
+        return self.step.status
+
+    @property
+    def label(self) -> str:
+        """The same as a person reads it."""
+        if self.step.status == "done":
+            return f"exit {self.step.exit_code}"
+        if self.state == "refused":
+            return str(self.approval.status) if self.approval is not None else "refused"
+        return "asks you" if self.state == "asked" else "running"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A message with all that came of it."""
+
+    turn: Turn
+    steps: tuple[StepView, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Something may still come."""
+        return not self.turn.status.is_final
+
+    @property
+    def is_queued(self) -> bool:
+        """Nobody has begun it."""
+        return self.turn.status is TurnStatus.QUEUED
+
+
+def agent_views() -> list[AgentView]:
+    """Every agent."""
+    house, who = services(), asker()
+    now = activity(house)
+    return [
+        AgentView(agent, now.of(agent.name, who.user), house.budget.today(agent.name).spent_micro)
+        for agent in house.agents.every()
+    ]
+
+
+def pending() -> list[ApprovalView]:
+    """The questions that the viewer may answer, oldest first: a new one moves nothing that is read already."""
+    house, who = services(), asker()
+    names = {user.id: user.name for user in house.people.every()}
+    found = house.approvals.every(status=ApprovalStatus.PENDING, user=None if who.is_operator else who.user.id)
+    return [
+        ApprovalView(a, "" if a.cubicle.user == who.user.id else names.get(a.cubicle.user, "somebody"))
+        for a in reversed(found)
+    ]
+
+
+def turn_view(turn: Turn) -> TurnView:
+    """One turn, with its money and its steps."""
+    turns = services().turns
+    return TurnView(turns.get(turn.id), tuple(StepView(step, _question(step)) for step in turns.steps(turn.id)))
+
+
+def page_of_turns(key: CubicleKey, before: int | None, limit: int) -> tuple[list[TurnView], int | None]:
+    """The newest turns, oldest first, and where to page on from."""
+    found = services().turns.history(key, limit=limit + 1, before=before)
+    page = found[-limit:]
+    return [turn_view(turn) for turn in page], page[0].id if len(found) > limit else None
+
+
+def is_rehearsal(agent: Agent) -> bool:
+    """No real model answers for this agent."""
+    return (agent.provider or services().models()["default"]) == REHEARSAL
+
+
+def _question(step: Step) -> Approval | None:
+    if step.approval is None:
+        return None
+    try:
+        return services().approvals.get(step.approval)
+    except NotFound:
+        return None  # the step outlived it

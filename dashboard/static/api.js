@@ -1,0 +1,49 @@
+// Calls to our own server. Every change carries the page's token; a failure is an Error whose message is meant for the reader.
+
+const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
+
+export async function call(method, path, body) {
+  const headers = { Accept: "application/json", "X-CSRF-Token": csrf };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const answer = await reach(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  if (!answer.ok) throw new Error(await said(answer));
+  return answer.status === 204 ? null : answer.json();
+}
+
+export async function part(path) {
+  const answer = await reach(path, { headers: { Accept: "text/html" } });
+  if (!answer.ok) throw new Error(`The page could not be brought up to date (${answer.status}).`);
+  const holder = document.createElement("template");
+  holder.innerHTML = await answer.text();
+  return holder.content;
+}
+
+export async function reach(path, options) {
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch {
+    throw new Error("HermitShell does not answer. Is it still running?");
+  }
+  if (answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/login")) toLogin();
+  return answer;
+}
+
+export async function said(answer) {
+  try {
+    return (await answer.json()).error.message;
+  } catch {
+    return `Something went wrong (${answer.status}). Try again.`;
+  }
+}
+
+export function show(place, error) {
+  if (!place) return;
+  place.textContent = error ? error.message : "";
+  place.hidden = !error;
+}
+
+function toLogin() {
+  if (location.pathname.startsWith("/login")) return;
+  location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
+}

@@ -1,0 +1,226 @@
+// The conversation: sends messages, shows replies while they are written, and has each turn rendered anew when it has news.
+
+import { call, part, show } from "./api.js";
+import { ask } from "./forms.js";
+import { carryOver, soon } from "./parts.js";
+
+const NEAR_PX = 160;
+
+let agent = "";
+let viewer = 0;
+let log, form, field, button, trouble, working;
+
+export function startChat() {
+  const talk = document.querySelector("[data-agent]");
+  if (!talk) return;
+  agent = talk.dataset.agent;
+  viewer = Number(document.body.dataset.viewer);
+  log = talk.querySelector(".log");
+  form = talk.querySelector("[data-composer]");
+  field = form.querySelector("textarea");
+  button = form.querySelector("button");
+  trouble = talk.querySelector(".dock .trouble");
+  working = talk.querySelector(".working");
+  listen(talk);
+  follow();
+  settle();
+  if (!location.hash) toEnd();
+  if (matchMedia("(hover: hover)").matches) field.focus({ preventScroll: true });
+}
+
+function listen(talk) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send();
+  });
+  field.addEventListener("input", grow);
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    send();
+  });
+  working.querySelector(".stop").addEventListener("click", stop);
+  talk.addEventListener("click", (event) => {
+    const target = event.target.closest("button");
+    if (!target) return;
+    if (target.matches(".try")) suggest(target.textContent);
+    else if (target.matches("[data-earlier]")) earlier(target);
+    else if (target.matches("[data-clear]")) clear(target);
+    else if (target.matches("[data-reset]")) reset(target);
+  });
+}
+
+function follow() {
+  const mine = (news) => news.agent === agent && news.user === viewer;
+  document.addEventListener("news:turn", ({ detail }) => mine(detail) && look(detail.turn));
+  document.addEventListener("news:step", ({ detail }) => mine(detail) && stepped(detail));
+  document.addEventListener("news:delta", ({ detail }) => mine(detail) && write(detail));
+  document.addEventListener("news:approval", ({ detail }) => {
+    if (detail.turn && mine(detail)) look(detail.turn);
+    else if (!detail.turn) lookAtOpen();
+  });
+  document.addEventListener("news:again", reread);
+}
+
+// --- what the person does ---
+
+async function send() {
+  const text = field.value;
+  if (!text.trim() || button.disabled) return;
+  show(trouble, null);
+  button.disabled = true;
+  field.readOnly = true;
+  try {
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text });
+    field.value = "";
+    await refresh(turn);
+    toEnd();
+  } catch (error) {
+    show(trouble, error);
+  }
+  field.readOnly = false;
+  grow();
+  field.focus();
+}
+
+async function stop() {
+  const open = openTurns()[0];
+  if (!open) return;
+  try {
+    await call("POST", `/api/turns/${open.dataset.turn}/stop`);
+    look(open.dataset.turn);
+  } catch (error) {
+    show(trouble, error);
+  }
+}
+
+function suggest(text) {
+  field.value = text;
+  grow();
+  send();
+}
+
+async function earlier(target) {
+  target.disabled = true;
+  try {
+    const fresh = await part(target.dataset.earlier);
+    const height = document.documentElement.scrollHeight;
+    target.closest(".earlier").replaceWith(fresh);
+    scrollBy(0, document.documentElement.scrollHeight - height);
+  } catch (error) {
+    show(trouble, error);
+    target.disabled = false;
+  }
+}
+
+async function clear(target) {
+  target.closest("details").open = false;
+  if (!(await ask(`Clear the conversation with ${agent}? Its files stay. The audit log keeps what was said.`, "Clear"))) return;
+  try {
+    await call("DELETE", `/api/agents/${agent}/history`);
+    location.reload();
+  } catch (error) {
+    show(trouble, error);
+  }
+}
+
+async function reset(target) {
+  target.closest("details").open = false;
+  if (!(await ask(`Give ${agent} a fresh container? What runs inside ends; the files in its workspace stay.`, "Start fresh"))) return;
+  try {
+    await call("POST", `/api/agents/${agent}/cubicle/reset`);
+  } catch (error) {
+    show(trouble, error);
+  }
+}
+
+// --- what the agent does ---
+
+function look(turn) {
+  soon(`turn ${turn}`, () => refresh(turn));
+}
+
+function lookAtOpen() {
+  for (const turn of openTurns()) look(turn.dataset.turn);
+}
+
+async function reread() {
+  lookAtOpen();
+  soon("turns", async () => {
+    const fresh = await part(`/agents/${agent}/turns`);
+    for (const turn of fresh.querySelectorAll(".turn")) put(turn);
+    settle();
+  });
+}
+
+async function refresh(turn) {
+  const fresh = (await part(`/parts/turns/${turn}`)).querySelector(".turn");
+  const wasNear = isNearEnd();
+  put(fresh);
+  settle();
+  if (wasNear) toEnd();
+}
+
+function put(fresh) {
+  const old = document.getElementById(fresh.id);
+  if (old) {
+    carryOver(old, fresh);
+    old.replaceWith(fresh);
+    return;
+  }
+  const number = Number(fresh.dataset.turn);
+  const next = [...log.querySelectorAll(".turn")].find((turn) => Number(turn.dataset.turn) > number);
+  if (next) next.before(fresh);
+  else log.append(fresh);
+}
+
+function stepped(news) {
+  // What was being written is the step's thought now, and stands there.
+  const live = document.querySelector(`#turn-${Number(news.turn)} .live`);
+  if (live && news.status !== "done") live.textContent = "";
+  look(news.turn);
+}
+
+function write(news) {
+  const live = document.querySelector(`#turn-${Number(news.turn)} .live`);
+  if (!live) {
+    look(news.turn);
+    return;
+  }
+  const wasNear = isNearEnd();
+  live.textContent = news.text;
+  if (wasNear) toEnd();
+}
+
+// --- how the page stands ---
+
+function settle() {
+  const open = openTurns();
+  working.hidden = open.length === 0;
+  const first = open[0]?.dataset.status;
+  const text = !first ? "" : first === "waiting_approval" ? `${agent} waits for your answer` : `${agent} is working`;
+  const place = working.querySelector(".working-text");
+  if (place.textContent !== text) place.textContent = text;
+  const empty = log.querySelector(".empty");
+  empty.hidden = log.querySelector(".turn") !== null;
+  grow();
+}
+
+function grow() {
+  button.disabled = !field.value.trim() || field.readOnly;
+  field.style.height = "auto";
+  field.style.height = `${field.scrollHeight}px`;
+}
+
+function openTurns() {
+  return [...log.querySelectorAll('.turn[aria-busy="true"]')];
+}
+
+function isNearEnd() {
+  const page = document.documentElement;
+  return page.scrollHeight - page.scrollTop - page.clientHeight < NEAR_PX;
+}
+
+function toEnd() {
+  scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+}

@@ -1,0 +1,17 @@
+// Puts the page's parts to work. Each module owns one of them and finds out by itself whether it is on this page.
+
+import { startForms } from "./forms.js";
+import { startNews } from "./news.js";
+import { startParts } from "./parts.js";
+import { startApprovals } from "./approvals.js";
+import { startChat } from "./chat.js";
+import { startTimes } from "./times.js";
+
+startForms();
+startTimes();
+if (document.body.dataset.viewer) {
+  startApprovals();
+  startParts();
+  startChat();
+  startNews();
+}

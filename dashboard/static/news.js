@@ -1,0 +1,55 @@
+// News from the server, handed on as events of the document: "news:turn", "news:step", "news:delta", … and "news:again" when the
+// stream is back after a gap. A hidden page lets go of its stream, as a browser keeps only a few connections per server.
+
+const KINDS = ["turn", "step", "delta", "approval", "cubicle", "agent"];
+const PATIENCE_MS = 3000;
+
+let source = null;
+let wasOpen = false;
+let trouble = 0;
+
+export function startNews() {
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  window.addEventListener("pagehide", close);
+  window.addEventListener("pageshow", open);
+  open();
+}
+
+function open() {
+  if (source && source.readyState !== EventSource.CLOSED) return;
+  source = new EventSource("/api/events");
+  source.addEventListener("open", heard);
+  source.addEventListener("error", lost);
+  for (const kind of KINDS) {
+    source.addEventListener(kind, (event) => tell(kind, JSON.parse(event.data)));
+  }
+}
+
+function close() {
+  source?.close();
+  source = null;
+}
+
+function heard() {
+  clearTimeout(trouble);
+  trouble = 0;
+  offline(false);
+  if (wasOpen) tell("again", {});
+  wasOpen = true;
+}
+
+function lost() {
+  trouble ||= setTimeout(() => offline(true), PATIENCE_MS);
+  if (source?.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+  close();
+  setTimeout(open, PATIENCE_MS);
+}
+
+function offline(is) {
+  const sign = document.querySelector(".offline");
+  if (sign) sign.hidden = !is;
+}
+
+function tell(kind, detail) {
+  document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail }));
+}

@@ -1,0 +1,52 @@
+// Parts of a page that the server renders anew when there is news: an element with data-part (where from) and data-on (which
+// news). What a person has opened stays open, and what is marked data-keep is carried over as it is, untouched.
+
+import { part } from "./api.js";
+
+const PAUSE_MS = 150;
+const pending = new Map();
+
+export function startParts() {
+  for (const element of document.querySelectorAll("[data-part]")) {
+    for (const kind of [...element.dataset.on.split(" "), "again"]) {
+      document.addEventListener(`news:${kind}`, () => soon(element, () => refresh(element)));
+    }
+  }
+}
+
+// Runs once for many calls in a row, and again when there was a call meanwhile.
+export function soon(key, work) {
+  const known = pending.get(key);
+  if (known) {
+    known.again = true;
+    return;
+  }
+  const entry = { again: false };
+  pending.set(key, entry);
+  setTimeout(async () => {
+    try {
+      await work();
+    } catch (error) {
+      console.warn(error.message);
+    }
+    pending.delete(key);
+    if (entry.again) soon(key, work);
+  }, PAUSE_MS);
+}
+
+async function refresh(element) {
+  const fresh = await part(element.dataset.part);
+  carryOver(element, fresh);
+  element.replaceChildren(fresh);
+}
+
+export function carryOver(old, fresh) {
+  for (const details of fresh.querySelectorAll("details[data-key]")) {
+    const before = old.querySelector(`details[data-key="${CSS.escape(details.dataset.key)}"]`);
+    if (before) details.open = before.open;
+  }
+  for (const place of fresh.querySelectorAll("[data-keep]")) {
+    const kept = old.querySelector(`[data-keep="${CSS.escape(place.dataset.keep)}"]`);
+    if (kept) place.replaceWith(kept);
+  }
+}

@@ -1,0 +1,92 @@
+"""A real browser on a real dashboard, which notes every complaint and every request that leaves the house."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, sync_playwright
+
+from tests.house import PaperHouse, paper_house
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+PHONE = ViewportSize(width=390, height=844)
+DESK = ViewportSize(width=1440, height=900)
+
+
+@dataclass
+class Visit:
+    """Somebody's browser window."""
+
+    house: PaperHouse
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    """Console errors and warnings, broken scripts, requests to anybody else."""
+
+    def log_in(self) -> None:
+        """By a one-time link, as ``up`` prints it."""
+        people = self.house.services.people
+        self.page.goto(f"{self.house.url}/login/{people.make_link(people.operator().id)}")
+        self.page.get_by_role("button", name="Log in").click()
+        self.page.wait_for_url(f"{self.house.url}/")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests."""
+    if not Path(CHROMIUM).exists():
+        pytest.fail(f"{CHROMIUM} is missing: apt-get install -y --no-install-recommends chromium", pytrace=False)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[PaperHouse]:
+    """A house that answers."""
+    with paper_house(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
+def visit(request: pytest.FixtureRequest, browser: Browser, house: PaperHouse) -> Iterator[Visit]:
+    """A fresh window, small and large; at the end nothing may have been complained about."""
+    context = browser.new_context(viewport=request.param)
+    made = open_window(context, house)
+    yield made
+    context.close()
+    assert made.complaints == []
+
+
+def open_window(context: BrowserContext, house: PaperHouse) -> Visit:
+    """A window whose complaints are kept."""
+    visit = Visit(house, context.new_page())
+    visit.page.set_default_timeout(10_000)
+    visit.page.on("console", lambda said: _note(visit, said.type, said.text))
+    visit.page.on("pageerror", lambda error: visit.complaints.append(f"script: {error}"))
+    visit.page.on("request", lambda sent: _check(visit, sent))
+    return visit
+
+
+def _note(visit: Visit, kind: str, text: str) -> None:
+    if kind in ("error", "warning"):
+        visit.complaints.append(f"{kind}: {text}")
+
+
+def _check(visit: Visit, sent: Request) -> None:
+    if not sent.url.startswith((visit.house.url, "data:")):
+        visit.complaints.append(f"request to {sent.url}")
