@@ -1,0 +1,144 @@
+"""Judges a shell command before it runs: run, ask a person, or refuse. Pure: the same text gives the same verdict.
+
+Owns ``judge`` and the sentences that a person reads. This is a guard against mistakes (lost data, acts that cannot be
+undone, processes of others), not against malice: code can always do what no reader of it foresees, and the container
+is the wall for that. It sees through the ordinary ways of writing a command (quotes, paths, wrappers, nested shells,
+substitutions, here-documents, code given to interpreters) and asks when it cannot tell. It does not see into files:
+scripts, makefiles and ``npm`` scripts run, and so does whatever a program does by itself.
+"""
+
+from __future__ import annotations
+
+from orchestrator.nouns import ApprovalPolicy, Ruling, Verdict
+from orchestrator.policy_code import code_in
+from orchestrator.policy_languages import read_code
+from orchestrator.policy_parts import Call, Code, Finding, Part, Parts, ShellText
+from orchestrator.policy_rules import rule_on, rule_on_redirect
+from orchestrator.policy_wrappers import MADE_UP, unwrap
+from orchestrator.shell_parts import Problem, Redirect, Simple
+from orchestrator.shell_syntax import read
+from orchestrator.shell_words import UNKNOWN, Word
+
+MAX_CHARS = 100_000
+"""A longer command is refused."""
+MAX_DEPTH = 8
+"""Commands within commands (``bash -c "bash -c …"``); deeper ones ask."""
+_MAX_WORK = 40_000  # characters of nested text that are read in all; more asks
+_MAX_FINDINGS = 99
+_PIECE_CHARS = 80
+
+_UNREADABLE = "It could not be understood fully"
+_TOO_LONG = "It is too long or too deeply nested to be understood"
+
+
+def judge(command: str, approval: ApprovalPolicy) -> Verdict:
+    """What happens to the command under the agent's approval policy."""
+    refusal = _unusable(command)
+    if refusal:
+        return Verdict(Ruling.REFUSE, refusal)
+    if approval is ApprovalPolicy.OFF:
+        return Verdict(Ruling.RUN)
+    findings = _examine(command)
+    if findings:
+        return Verdict(Ruling.ASK, _sentence(findings))
+    if approval is ApprovalPolicy.ALL:
+        return Verdict(Ruling.ASK, "This agent asks before every command.")
+    return Verdict(Ruling.RUN)
+
+
+def _unusable(command: str) -> str:
+    """Why the command cannot be run at all, told to the model; empty when it can."""
+    if len(command) > MAX_CHARS:
+        return (
+            f"The command is too long ({len(command)} characters, at most {MAX_CHARS}): "
+            "write it to a script file in several smaller steps, then run the file."
+        )
+    if "\0" in command:
+        return "The command holds a NUL character, which no shell can take: leave it out, or write it as \\0 to printf."
+    try:
+        command.encode()
+    except UnicodeEncodeError:
+        return "The command holds half a character (a lone surrogate) that cannot be sent as UTF-8: write it whole."
+    return ""
+
+
+def _examine(command: str) -> list[Finding]:
+    """Everything in the command that is a reason to ask, in the order it is written."""
+    findings: list[Finding] = []
+    todo: list[tuple[Part, int]] = [(ShellText(command), 0)]
+    work = 0
+    while todo and len(findings) < _MAX_FINDINGS:
+        part, depth = todo.pop()
+        if isinstance(part, Finding):
+            findings.append(part)
+            continue
+        work += len(part.text) if depth and isinstance(part, ShellText) and not part.is_guess else 1
+        if depth > MAX_DEPTH or work > _MAX_WORK:
+            findings.append(Finding(_TOO_LONG, command))
+            break
+        todo.extend((inner, depth + 1) for inner in reversed(list(_look(part))))
+    return findings
+
+
+def _look(part: ShellText | Code | Call) -> Parts:
+    if isinstance(part, ShellText):
+        return _look_at_text(part)
+    if isinstance(part, Code):
+        return read_code(part.language, part.text)
+    return _look_at_call(part)
+
+
+def _look_at_text(text: ShellText) -> Parts:
+    reading = read(text.text.replace(UNKNOWN, "${_}"))
+    if reading.problem and not text.is_guess:
+        yield Finding(_UNREADABLE if reading.problem is Problem.UNPARSABLE else _TOO_LONG, text.text)
+    for part in reading.parts:
+        if isinstance(part, str):
+            yield ShellText(part, is_guess=text.is_guess)
+        elif isinstance(part, Simple):
+            if _is_fork_bomb(part):
+                yield Finding("It starts copies of itself without end", part.function)
+            stdin = text.stdin if part.stdin.text is None and not part.stdin.is_piped else part.stdin
+            yield Call(part.words, stdin, reading.own_jobs, text.is_guess)
+        elif isinstance(part, Redirect) and not text.is_guess:
+            yield from rule_on_redirect(part)
+
+
+def _is_fork_bomb(command: Simple) -> bool:
+    return bool(command.function and command.is_forked and command.words and command.words[0].text == command.function)
+
+
+def _look_at_call(call: Call) -> Parts:
+    if not call.words:
+        return
+    name = _name(call.words[0])
+    if not name:
+        if not call.is_guess:
+            yield call.found(MADE_UP)
+        return
+    yield from rule_on(call, name)
+    yield from unwrap(call, name)
+    yield from code_in(call, name)
+
+
+def _name(word: Word) -> str:
+    """The command's name without its folders; empty when the shell makes it up, or when nothing is named."""
+    name = word.text.rpartition("/")[2]
+    if word.is_plain or word.text in ("[", "[["):
+        return "" if name == "{}" else name
+    # a known last part of an unknown path is enough: "$DIR/bin/tool"
+    is_known = UNKNOWN not in name and "/" in word.text and not set(name) & set("*?[{")
+    return name if is_known else ""
+
+
+def _sentence(findings: list[Finding]) -> str:
+    first = findings[0]
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return f"{first.what}: {_shown(first.piece)}{more}."
+
+
+def _shown(piece: str) -> str:
+    """The piece on one line, shortened, with everything invisible made visible."""
+    short = piece.replace(UNKNOWN, "…").strip()
+    cut = short[:_PIECE_CHARS] + ("…" if len(short) > _PIECE_CHARS else "")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)

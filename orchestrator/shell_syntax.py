@@ -1,0 +1,310 @@
+"""From the text of a bash command to the simple commands in it, however nested.
+
+Owns the reading: tree-sitter parses, a walk without recursion collects every command and every redirection with what
+they stand in (a pipe, a here-document, a function). It decides nothing about danger and never runs anything. Reading is
+bounded: the parser needs quadratic time and memory for hostile text, so long text is shortened first (here-documents
+are data) or not read at all, and parsing ends at the first error. What cannot be read says so in ``Reading.problem``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from orchestrator.shell_bodies import Outline, outline
+from orchestrator.shell_parts import NO_INPUT, Problem, Reading, Redirect, Simple, Stdin
+from orchestrator.shell_words import HOME, UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc, unquote
+
+MAX_BYTES = 12_000
+"""What the parser is given at most, here-documents apart; its worst case takes about half a second then."""
+MAX_PIPES = 400
+"""An unfinished pipeline costs the parser memory by the square of its length."""
+
+_BASH = Language(tree_sitter_bash.language())
+_SMALL_BYTES = 1_500  # parsed without the detour that lets an error end the parse early
+_SUBSTITUTIONS = frozenset(
+    {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
+)
+_HOMES = frozenset({"$HOME", "${HOME}"})
+_REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
+_RESERVED = frozenset(
+    re.split(" ", "{ } ( ) [[ ]] if then else elif fi for while until do done case esac select function in ;;")
+)
+_SILENT = frozenset({":", "true", "cat /dev/null", "echo -n", "printf ''", 'printf ""'})
+_OWN_JOB = re.compile(r'(\w+)=("?)(?:\$!|\$\{!\})\2')
+_BACKQUOTED = re.compile(r"(?<!\\)`((?:\\.|[^`\\])*)`", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class _Context(NamedTuple):
+    """What a node inherits from those around it."""
+
+    stdin: Stdin = NO_INPUT
+    own: Stdin | None = None  # a redirection that belongs to the last command of the node
+    extra: tuple[Word, ...] = ()  # words that the grammar put behind a redirection, and that belong there too
+    function: str = ""
+    is_forked: bool = False
+    empties: bool = False  # for a redirection: no command writes into it
+
+
+def read(text: str) -> Reading:
+    """What the text would run. Never raises on any text that encodes to UTF-8."""
+    if _CONTROL.search(text):
+        return Reading(problem=Problem.UNPARSABLE)
+    short = outline(text)
+    source = short.text.encode()
+    if len(source) > MAX_BYTES or source.count(b"|") > MAX_PIPES:
+        return Reading(problem=Problem.TOO_LONG)
+    root = _parse(source)
+    if root is None or root.has_error:
+        return Reading(problem=Problem.UNPARSABLE)
+    try:
+        return _Walk(source, short).walk(root)
+    except UnreadableWord:
+        return Reading(problem=Problem.UNPARSABLE)
+
+
+def _parse(source: bytes) -> Node | None:
+    """The root of the tree, or None when an error ended the parse early."""
+    if len(source) <= _SMALL_BYTES:
+        tree = Parser(_BASH).parse(source)
+        return tree.root_node if tree else None
+    try:
+        tree = Parser(_BASH).parse(lambda at, _: source[at : at + 4096], progress_callback=lambda _, failed: failed)
+    except ValueError:  # how the binding says that the callback ended it
+        return None
+    return tree.root_node if tree else None
+
+
+class _Walk:
+    """One walk over one tree."""
+
+    def __init__(self, source: bytes, short: Outline) -> None:
+        self._source = source
+        self._short = short
+        self._knows_home = b"HOME=" not in source
+        self._parts: list[Simple | Redirect | str] = []
+        self._own_jobs: set[str] = set()
+        self._other_variables: set[str] = set()
+        self._todo: list[tuple[Node, _Context]] = []
+
+    def walk(self, root: Node) -> Reading:
+        self._todo.append((root, _Context()))
+        while self._todo:
+            node, context = self._todo.pop()
+            self._visit(node, context)
+        return Reading(tuple(self._parts), frozenset(self._own_jobs - self._other_variables))
+
+    def _visit(self, node: Node, context: _Context) -> None:
+        match node.type:
+            case "command":
+                self._visit_command(node, context)
+            case "redirected_statement":
+                self._visit_redirected(node, context)
+            case "pipeline" | "list" | "negated_command":
+                self._visit_series(node, context)
+            case "function_definition":
+                name = node.child_by_field_name("name")
+                self._visit_children(node, context._replace(function=self._raw(name) if name else ""))
+            case "variable_assignment":
+                self._note_assignment(node)
+                self._visit_children(node, context)
+            case "command_substitution" if self._source[node.start_byte] == ord("`"):
+                self._visit_backquotes(node, context)
+            case "heredoc_redirect":
+                self._visit_heredoc(node, context)
+            case "file_redirect":
+                self._note_redirect(node, context)
+                self._visit_children(node, context)
+            case _:
+                self._visit_children(node, context)
+
+    def _visit_children(self, node: Node, context: _Context) -> None:
+        if not node.child_count:
+            return
+        inner = _Context(context.own or context.stdin, function=context.function, is_forked=context.is_forked)
+        forked = inner._replace(is_forked=True)
+        following = ""
+        for child in reversed(node.children):
+            self._todo.append((child, forked if following == "&" else inner))
+            following = child.type
+
+    def _visit_series(self, node: Node, context: _Context) -> None:
+        """``a | b``, ``a && b``: a redirection behind it belongs to the last, a pipe to every one but the first."""
+        is_forked = context.is_forked or node.type == "pipeline"
+        inner = _Context(context.stdin, function=context.function, is_forked=is_forked)
+        visits: list[tuple[Node, _Context]] = []
+        for child in node.children:
+            if child.type in ("|", "|&"):
+                echoed = self._echoed(visits[-1][0]) if visits else None
+                inner = inner._replace(stdin=Stdin(is_piped=True, text=echoed))
+            else:
+                visits.append((child, inner))
+        last, inner = visits[-1]
+        visits[-1] = (last, inner._replace(own=context.own, extra=context.extra))
+        self._todo.extend(reversed(visits))
+
+    def _visit_redirected(self, node: Node, context: _Context) -> None:
+        body, own, extra = None, context.own, context.extra
+        redirects: list[Node] = []
+        for child in node.children:
+            if child.type not in _REDIRECTS:
+                body = child
+                continue
+            redirects.append(child)
+            own = self._input(child) or own
+            extra += self._words(_words_behind(child))
+        empties = body is None or self._writes_nothing(body)
+        outside = context._replace(own=None, extra=(), empties=empties)
+        self._todo.extend((redirect, outside) for redirect in reversed(redirects))
+        if body is not None:
+            self._todo.append((body, context._replace(own=own, extra=extra)))
+
+    def _visit_command(self, node: Node, context: _Context) -> None:
+        stdin = context.own or context.stdin
+        for child in node.children:
+            if child.type in _REDIRECTS:
+                stdin = self._input(child) or stdin
+        words = self._words(_word_nodes(node)) + context.extra
+        if words and words[0].raw in _RESERVED:
+            raise UnreadableWord  # the grammar took a keyword for a command: it lost its way without noticing
+        self._parts.append(Simple(words, stdin, context.function, context.is_forked))
+        self._visit_children(node, context)
+
+    def _visit_backquotes(self, node: Node, context: _Context) -> None:
+        """The grammar does not undo the backslashes of `` `…` ``, so a text that has some is read on its own."""
+        raw = self._raw(node)[1:-1]
+        if "\\" in raw:
+            self._parts.append(re.sub(r"\\([$`\\\"])", r"\1", raw))
+        else:
+            self._visit_children(node, context)
+
+    def _visit_heredoc(self, node: Node, context: _Context) -> None:
+        body = _child(node, "heredoc_body")
+        if body is not None and self._is_live(node):
+            # the grammar sees `$(…)` in a here-document, but not `…` in backquotes
+            self._parts.extend(_BACKQUOTED.findall(self._masked(body)))
+        self._visit_children(node, context)
+
+    def _note_assignment(self, node: Node) -> None:
+        own_job = _OWN_JOB.fullmatch(self._raw(node))
+        if own_job:
+            self._own_jobs.add(own_job[1])
+        elif node.children:
+            self._other_variables.add(self._raw(node.children[0]))
+
+    def _note_redirect(self, node: Node, context: _Context) -> None:
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        target = node.child_by_field_name("destination")
+        if target is None or operator in ("<", "<&", "<&-", ">&-"):
+            return
+        words = self._words([target])
+        if operator == ">&" and words[0].raw.isdigit():
+            return
+        empties = context.empties and operator not in (">>", "&>>", "<>")
+        self._parts.append(Redirect(words[0], operator + " " + words[0].raw, empties))
+
+    def _input(self, redirect: Node) -> Stdin | None:
+        """What the redirection gives a command to read, or None when it is one of output."""
+        if redirect.type == "herestring_redirect":
+            return Stdin(text=self._words([redirect.children[-1]])[0].text + "\n")
+        if redirect.type == "heredoc_redirect":
+            return Stdin(text=self._heredoc(redirect))
+        if redirect.children[0].type != "<":
+            return None
+        target = redirect.child_by_field_name("destination")
+        return Stdin(is_piped=target is not None and target.type == "process_substitution")
+
+    def _heredoc(self, node: Node) -> str:
+        body = _child(node, "heredoc_body")
+        if body is None:
+            return ""
+        text = self._raw(body)
+        if text.strip() in self._short.bodies:
+            return self._short.bodies[text.strip()]
+        if not self._is_live(node):
+            return text
+        return unescape_heredoc(_BACKQUOTED.sub(UNKNOWN, self._masked(body)))
+
+    def _is_live(self, heredoc: Node) -> bool:
+        start = _child(heredoc, "heredoc_start")
+        return start is not None and not set(self._raw(start)) & set("'\"\\")
+
+    def _echoed(self, node: Node) -> str | None:
+        """What a plain ``echo`` or ``printf`` writes into the pipe behind it."""
+        if node.type != "command":
+            return None
+        name, *rest = self._words(_word_nodes(node)) or (literal(""),)
+        if name.text not in ("echo", "printf"):
+            return None
+        return " ".join(word.text for word in rest)
+
+    def _writes_nothing(self, body: Node) -> bool:
+        return body.type == "command" and self._raw(body) in _SILENT
+
+    def _words(self, nodes: list[Node]) -> tuple[Word, ...]:
+        words: list[Word] = []
+        at = 0
+        while at < len(nodes):
+            group = [nodes[at]]
+            # a backslash at a line's end joins what stands on both sides of it; the grammar makes two words of that
+            while at + 1 < len(nodes) and self._is_joined(group[-1], nodes[at + 1]):
+                at += 1
+                group.append(nodes[at])
+            at += 1
+            words.append(self._word(group))
+        return tuple(words)
+
+    def _is_joined(self, left: Node, right: Node) -> bool:
+        gap = self._source[left.end_byte : right.start_byte]
+        return not gap.replace(b"\\\n", b"")
+
+    def _word(self, group: list[Node]) -> Word:
+        raw = self._source[group[0].start_byte : group[-1].end_byte].decode()
+        if len(group) == 1 and not group[0].child_count:
+            return unquote(raw, raw)
+        return unquote(raw, "".join(self._masked(node) for node in group))
+
+    def _masked(self, node: Node) -> str:
+        """The node's text with ``UNKNOWN`` in place of each substitution in it."""
+        pieces: list[bytes] = []
+        at = node.start_byte
+        todo = [node]
+        while todo:
+            inner = todo.pop()
+            if inner.type not in _SUBSTITUTIONS:
+                todo.extend(reversed(inner.children))
+                continue
+            pieces.append(self._source[at : inner.start_byte])
+            is_home = self._knows_home and self._raw(inner) in _HOMES
+            pieces.append(HOME.encode() if is_home else UNKNOWN.encode())
+            at = inner.end_byte
+        pieces.append(self._source[at : node.end_byte])
+        return b"".join(pieces).decode()
+
+    def _raw(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode()
+
+
+def _child(node: Node, kind: str) -> Node | None:
+    return next((child for child in node.children if child.type == kind), None)
+
+
+def _word_nodes(command: Node) -> list[Node]:
+    """The nodes of a command's words; the grammar may hide some behind a redirection."""
+    nodes: list[Node] = []
+    for child in command.children:
+        if child.type in _REDIRECTS:
+            nodes.extend(_words_behind(child))
+        elif child.type != "variable_assignment":
+            nodes.append(child)
+    return nodes
+
+
+def _words_behind(redirect: Node) -> list[Node]:
+    if redirect.type == "heredoc_redirect":
+        return redirect.children_by_field_name("argument")
+    return redirect.children_by_field_name("destination")[1:]
