@@ -6,19 +6,23 @@ ends is cancelled, and both say so. Nothing that an agent writes, anywhere, is a
 
 from __future__ import annotations
 
+import logging
 import secrets
 import sqlite3
+import threading
 import time
 
-from orchestrator.errors import Conflict, NotFound, TooMany
+from orchestrator.errors import Conflict, NotFound, OrchestratorError, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
-from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, TurnStatus, User
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
 from orchestrator.store import approvals as rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
 from orchestrator.text import visible
+
+logger = logging.getLogger(__name__)
 
 MAX_PENDING = 5
 """Open questions of one cubicle at a time; a person who is asked too much stops reading."""
@@ -34,6 +38,8 @@ class Approvals:
         self._store = store
         self._locks = locks
         self._broker = broker
+        self._untold: list[Approval] = []
+        self._untold_lock = threading.Lock()  # protects _untold
 
     def every(
         self, *, status: ApprovalStatus | None = None, user: int | None = None, limit: int = 200
@@ -54,10 +60,13 @@ class Approvals:
     def ask(self, key: CubicleKey, step: Step, *, timeout_s: int) -> Approval:
         """Ask a person about a step's command; asking again about the same step gives the same open question.
 
-        Raises TooMany when this cubicle has too many open questions.
+        Raises TooMany when this cubicle has too many open questions, Conflict when the turn has ended.
         """
+        self.expire_due()
         now = time.time()
         with self._store.writing() as db:
+            if not turn_rows.is_open(db, step.turn):
+                raise Conflict("The turn has ended, so nobody is asked any more.")
             pending = rows.pending_of_step(db, step.turn, step.n, now)
             if pending is not None:
                 return pending
@@ -115,36 +124,42 @@ class Approvals:
     def cancel_turn(self, turn: int) -> None:
         """The turn has ended: its open questions are cancelled and its lock files go."""
         with self._store.reading() as db:
-            asked = rows.every(db, turn=turn)
-        for approval in asked:
+            unused = rows.unused_of_turn(db, turn)
+        for approval in unused:
             self._end(approval, ApprovalStatus.CANCELLED, "the turn ended")
             self._locks.clear_approval(approval.cubicle, approval.id)
 
     def expire_due(self) -> None:
-        """Questions whose time is up are expired."""
+        """Questions whose time is up are expired, and locks that could not be written are tried again."""
+        with self._untold_lock:
+            untold, self._untold = self._untold, []
+        for decided in untold:
+            self._tell_crab(decided)
         with self._store.reading() as db:
             overdue = rows.overdue(db, time.time())
         for approval in overdue:
             self._end(self.get(approval), ApprovalStatus.EXPIRED, "nobody answered in time")
 
     def reconcile(self) -> None:
-        """After a start: locks that a crash kept from being written are written, open questions are asked anew."""
+        """After a start: locks that a crash kept from being written are written, questions of turns that have ended
+        are cancelled, open ones are asked anew."""
         self.expire_due()
         with self._store.reading() as db:
-            open_ones = rows.every(db, status=ApprovalStatus.PENDING)
-            unread = [a for a in rows.every(db) if a.decided_at is not None and a.used_at is None]
-        for approval in unread:
-            if approval.status is not ApprovalStatus.CANCELLED:
-                self._locks.decided(approval)
-        for approval in open_ones:
+            orphans, waiting = rows.pending_of_ended_turns(db), rows.unused_of_open_turns(db)
+        for turn in sorted({approval.turn for approval in orphans}):
+            self.cancel_turn(turn)
+        for approval in waiting:
+            if approval.status is not ApprovalStatus.PENDING:
+                self._tell_crab(approval)
             self.announce(approval)
 
     def announce(self, approval: Approval) -> None:
         """Show the question, or how it ended, on every surface."""
-        waits = approval.status is ApprovalStatus.PENDING
-        status = TurnStatus.WAITING if waits else TurnStatus.RUNNING
         self._broker.publish(Event("approval", approval.cubicle, as_json(approval)))
-        self._broker.publish(Event("turn", approval.cubicle, {"turn": approval.turn, "status": str(status)}))
+        with self._store.reading() as db:
+            turn = turn_rows.one(db, approval.turn)
+        if turn is not None and not turn.status.is_final:
+            self._broker.publish(Event("turn", approval.cubicle, {"turn": turn.id, "status": str(turn.status)}))
 
     def _end(self, approval: Approval, status: ApprovalStatus, by: str) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
@@ -157,9 +172,18 @@ class Approvals:
                 turn_rows.set_step(db, approval.turn, approval.step, str(status))
             self._audit(db, approval, f"approval.{status}", f"{str(status).capitalize()} by {by}.")
         decided = self.get(approval.id)
-        self._locks.decided(decided)
+        self._tell_crab(decided)
         self.announce(decided)
         return decided
+
+    def _tell_crab(self, approval: Approval) -> None:
+        """Write the lock. The decision stands even where that fails for now."""
+        try:
+            self._locks.decided(approval)
+        except OrchestratorError as error:
+            logger.warning("approval %s: %s", approval.id, error.message)
+            with self._untold_lock:
+                self._untold.append(approval)
 
     def _audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
         audit_rows.add(

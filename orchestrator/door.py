@@ -12,6 +12,7 @@ from typing import Any
 
 from flask import Flask, Request, Response, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import IntegerConverter, Map
 
 from orchestrator import conversation
 from orchestrator.agents import Agents
@@ -66,6 +67,13 @@ class House:
     """Told at each request that this cubicle's crab lives."""
 
 
+class _Id(IntegerConverter):
+    """A number that fits into a row's id."""
+
+    def __init__(self, map: Map) -> None:  # noqa: A002 - werkzeug's own name for it
+        super().__init__(map, max=2**53 - 1)
+
+
 def door_app(house: House) -> Flask:
     """The WSGI application behind every door."""
     app = Flask("orchestrator.door", static_folder=None)
@@ -76,6 +84,8 @@ def door_app(house: House) -> Flask:
     def note() -> None:
         house.heard(_key())
 
+    app.url_map.converters["id"] = _Id
+
     @app.get("/api/internal/turns/next")
     def next_turn() -> Any:
         boot = request.args.get("boot", "")
@@ -84,13 +94,13 @@ def door_app(house: House) -> Flask:
         turn = house.turns.take(_key(), boot, _wait_s(), hang_up=request.environ[CONNECTION])
         return Response(status=204) if turn is None else {"turn": _turn_json(house, turn)}
 
-    @app.post("/api/internal/turns/<int:turn>/steps")
+    @app.post("/api/internal/turns/<id:turn>/steps")
     def step(turn: int) -> Any:
         body = read_object(request.get_data())
         phase = _one_of(body, "phase", "start", "end", "actions")
         return {"start": _start, "end": _end, "actions": _actions}[phase](house, turn, body)
 
-    @app.post("/api/internal/turns/<int:turn>/finish")
+    @app.post("/api/internal/turns/<id:turn>/finish")
     def finish(turn: int) -> Any:
         return _finish(house, turn, read_object(request.get_data()))
 
@@ -102,7 +112,14 @@ def door_app(house: House) -> Flask:
 
     @app.post("/api/internal/llm")
     def llm() -> Any:
-        return house.proxy.complete(_key(), read_object(request.get_data()))
+        body, key = read_object(request.get_data()), _key()
+        turn = None if body.get("turn") is None else _whole(body, "turn")
+
+        def check_wanted() -> None:
+            if turn is not None:
+                house.turns.check_wanted(key, turn)
+
+        return house.proxy.complete(key, body, check_wanted=check_wanted)
 
     @app.post("/api/internal/status")
     def status() -> Any:
@@ -223,7 +240,7 @@ def _key() -> CubicleKey:
 
 def _wait_s(source: Request = request) -> float:
     text = source.args.get("wait", "0")
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal()):
         raise BadInput("wait: send whole seconds.")
     return min(float(text), MAX_WAIT_S)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Any
 
+from orchestrator.errors import Unavailable
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 from orchestrator.workspace import Workspaces
 
@@ -46,18 +48,19 @@ class Locks:
         self._remove(key, f"hermit_stop.{turn}.lock")
 
     def _write(self, key: CubicleKey, name: str, content: dict[str, Any]) -> None:
-        with self._workspaces.run_folder(key) as folder:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(f".{name}.new", flags, 0o644, dir_fd=folder)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                os.fchmod(descriptor, 0o644)
-                json.dump(content, file)
-            os.rename(f".{name}.new", name, src_dir_fd=folder, dst_dir_fd=folder)
+        try:
+            with self._workspaces.run_folder(key) as folder:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+                descriptor = os.open(f".{name}.new", flags, 0o644, dir_fd=folder)
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    os.fchmod(descriptor, 0o644)
+                    json.dump(content, file)
+                os.rename(f".{name}.new", name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            raise Unavailable(f"{name} could not be written ({error.strerror}). Is the disk full?") from error
 
     def _remove(self, key: CubicleKey, *names: str) -> None:
         with self._workspaces.run_folder(key) as folder:
             for name in names:
-                try:
+                with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=folder)
-                except FileNotFoundError:
-                    continue

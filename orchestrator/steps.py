@@ -20,6 +20,8 @@ from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
 from orchestrator.turns import step_json
 
+MAX_COMMAND_BYTES = 131_000
+"""The kernel takes no longer argument than 128 KiB, so nothing longer could run."""
 MAX_OUTPUT_CHARS = 65_536
 MAX_THOUGHT_CHARS = 20_000
 
@@ -46,9 +48,9 @@ class Steps:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
         if self._is_over(key, turn):
             return Answer("stop")
-        known = self._find(turn, n)
+        known = self._find(turn, n) or self._write_down(key, turn, n, thought=thought, command=command)
         if known is None:
-            known = self._write_down(key, turn, n, thought=thought, command=command)
+            return Answer("stop")
         if known.command != command:
             raise Conflict(f"Step {n} of this turn is another command. Use the next number.")
         if approval is not None and known.ruling is Ruling.ASK:
@@ -88,10 +90,15 @@ class Steps:
         self._publish(key, turn, n)
         return Answer("stop" if is_over else "continue")
 
-    def _write_down(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str) -> Step:
+    def _write_down(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str) -> Step | None:
+        """The step as it stands in the database, be it that the same call was faster; None when the turn is over."""
         agent = self._agents.get(key.agent)
-        if n > agent.step_limit + 5:
-            raise BadInput(f"n: this agent may take {agent.step_limit} steps a turn.")
+        if not 1 <= n <= agent.step_limit + 5:
+            raise BadInput(f"n: this agent may take {agent.step_limit} steps a turn, numbered from 1.")
+        if len(command.encode()) > MAX_COMMAND_BYTES or "\0" in command:
+            raise BadInput(
+                f"The command is over {MAX_COMMAND_BYTES:,} bytes, or holds a NUL. Write long texts to a file in parts."
+            )
         verdict = judge(command, agent.approval)
         now = time.time()
         step = Step(
@@ -99,7 +106,7 @@ class Steps:
             n=n,
             thought=thought[:MAX_THOUGHT_CHARS],
             command=command,
-            sha256=hashlib.sha256(command.encode("utf-8", "surrogatepass")).hexdigest(),
+            sha256=hashlib.sha256(command.encode()).hexdigest(),
             ruling=verdict.ruling,
             reason=verdict.reason,
             approval=None,
@@ -110,7 +117,10 @@ class Steps:
             ended_at=None,
         )
         with self._store.writing() as db:
-            rows.add_step(db, step)
+            if not rows.is_open(db, turn):
+                return None
+            if not rows.add_step(db, step):
+                return rows.step(db, turn, n)
             audit_rows.add(
                 db,
                 "command",
@@ -125,14 +135,16 @@ class Steps:
         return step
 
     def _start_approved(self, key: CubicleKey, step: Step, approval: str) -> Answer:
-        if step.status == "running":
+        if step.status == "running" and step.approval == approval:
             return Answer(Ruling.RUN)  # told before, but the answer got lost
-        if not self._approvals.use(approval, step):
+        with self._store.writing() as db:
+            is_valid = rows.is_open(db, step.turn) and self._approvals.use(approval, step)
+            if is_valid:
+                rows.set_step(db, step.turn, step.n, "running")
+        if not is_valid:
             return Answer(
                 Ruling.REFUSE, "This approval is not valid for this command: it was used, changed or is too old."
             )
-        with self._store.writing() as db:
-            rows.set_step(db, step.turn, step.n, "running")
         self._publish(key, step.turn, step.n)
         self._approvals.forget_lock(key, approval)
         return Answer(Ruling.RUN)

@@ -8,6 +8,7 @@ so.
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 
 from orchestrator.approvals import Approvals
 from orchestrator.bells import Bells
-from orchestrator.errors import BadInput, NotFound, TooLarge, TooMany
+from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import MICRO, CubicleKey, Event, Step, Turn, TurnStatus
@@ -57,7 +58,8 @@ class Turns:
         self._freshen = freshen
         self._abort_model = abort_model
         self._bells = Bells()
-        self._ended = threading.Condition()  # notified whenever a turn gets its outcome
+        self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
+        self._is_closed = False
 
     def submit(self, key: CubicleKey, text: str, *, source: str, origin: str | None = None) -> Turn:
         """Queue a message; with an ``origin`` seen before, the older turn comes back and nothing happens.
@@ -67,6 +69,9 @@ class Turns:
         _check_prompt(text)
         now = time.time()
         with self._store.writing() as db:
+            seen = None if origin is None else rows.of_origin(db, origin)
+            if seen is not None:
+                return seen
             if rows.queued(db, key) >= MAX_QUEUED:
                 raise TooMany(f"{MAX_QUEUED:,} messages are waiting for {key.agent} already. Wait, or stop some.")
             turn_id = rows.add(db, key, source=source, prompt=text, origin=origin, now=now)
@@ -75,7 +80,7 @@ class Turns:
             )
         turn = self.get(turn_id)
         self._publish(turn)
-        if turn.status is TurnStatus.QUEUED and not self._bells.ring(key):
+        if not self._bells.ring(key):
             self._wake(key)
         return turn
 
@@ -112,22 +117,29 @@ class Turns:
         with self._ended:
             while not (found := self.get(turn)).status.is_final:
                 left = deadline - time.monotonic()
-                if left <= 0:
+                if left <= 0 or self._is_closed:
                     return found
                 self._ended.wait(left)
         return found
 
     def stop(self, turn: int) -> Turn:
         """A person wants the turn to end: at once when it only waits, else as soon as the crab hears. Again is fine."""
+        found = self.get(turn)
         with self._store.writing() as db:
             is_under_way = rows.ask_stop(db, turn, time.time())
-        found = self.get(turn)
+            was_queued = not is_under_way and self._write_end(db, found.cubicle, turn, TurnStatus.STOPPED)
+        if was_queued:
+            self._follow_up(found.cubicle, turn)
         if is_under_way:
-            self._locks.stop(found.cubicle, turn)
             self._abort_model(turn)
-        elif found.status is TurnStatus.QUEUED:
-            self.end(found.cubicle, turn, TurnStatus.STOPPED)
+            self._locks.stop(found.cubicle, turn)
         return self.get(turn)
+
+    def close(self) -> None:
+        """Whoever waits for an outcome waits no longer: the house is being closed."""
+        with self._ended:
+            self._is_closed = True
+            self._ended.notify_all()
 
     # --- the crab's side ---------------------------------------------------------------------------------------
 
@@ -157,23 +169,21 @@ class Turns:
         action: str | None = None,
     ) -> bool:
         """Give a turn its outcome; False when it has one already, and then nothing changes."""
-        now = time.time()
-        reply = None if reply is None else reply[:MAX_REPLY_CHARS]
         with self._store.writing() as db:
-            was_stop_asked = rows.is_stop_asked(db, turn)
-            if not rows.end(db, turn, status, now=now, reply=reply, error=error, action=action):
-                return False
-            text = reply if error is None else error
-            audit_rows.add(
-                db, f"turn.{status}", text or str(status), now=now, agent=key.agent, user=key.user, turn=turn
-            )
-        self._approvals.cancel_turn(turn)
-        if was_stop_asked:
-            self._locks.clear_stop(key, turn)
-        self._publish(self.get(turn))
-        with self._ended:
-            self._ended.notify_all()
-        return True
+            was_open = self._write_end(db, key, turn, status, reply=reply, error=error, action=action)
+        if was_open:
+            self._follow_up(key, turn)
+        return was_open
+
+    def check_wanted(self, key: CubicleKey, turn: int) -> None:
+        """Raises NotFound unless the turn is this cubicle's, Stopped unless it is under way and nobody wants it
+        to end."""
+        with self._store.reading() as db:
+            found = rows.one(db, turn)
+            if found is None or found.cubicle != key:
+                raise NotFound("There is no such turn in this cubicle.")
+            if found.status.is_final or rows.is_stop_asked(db, turn):
+                raise Stopped("The turn was stopped.")
 
     def lost(self, key: CubicleKey, why: str) -> None:
         """The crab that held this cubicle's turn is no more."""
@@ -216,6 +226,7 @@ class Turns:
         return self.get(waiting) if claimed else None
 
     def _lose(self, key: CubicleKey, claim: rows.Claim, why: str) -> None:
+        self._abort_model(claim.turn)
         if claim.stop_asked:
             self.end(key, claim.turn, TurnStatus.STOPPED)
             return
@@ -223,6 +234,41 @@ class Turns:
             if claim.steps == 0 and rows.requeue(db, claim.turn):
                 return
         self.end(key, claim.turn, TurnStatus.FAILED, error=_INTERRUPTED.format(why=why))
+
+    def _write_end(
+        self,
+        db: sqlite3.Connection,
+        key: CubicleKey,
+        turn: int,
+        status: TurnStatus,
+        *,
+        reply: str | None = None,
+        error: str | None = None,
+        action: str | None = None,
+    ) -> bool:
+        now = time.time()
+        reply = None if reply is None else reply[:MAX_REPLY_CHARS]
+        if status is TurnStatus.FAILED and rows.is_stop_asked(db, turn):
+            status, error = TurnStatus.STOPPED, None  # what broke is that a person ended it
+        if not rows.end(db, turn, status, now=now, reply=reply, error=error, action=action):
+            return False
+        text = (reply if error is None else error) or str(status)
+        audit_rows.add(db, f"turn.{status}", text, now=now, agent=key.agent, user=key.user, turn=turn)
+        return True
+
+    def _follow_up(self, key: CubicleKey, turn: int) -> None:
+        """A turn has its outcome: its questions and locks go, and everybody is told."""
+        try:
+            self._abort_model(turn)
+            self._approvals.cancel_turn(turn)
+            with self._store.reading() as db:
+                was_stop_asked = rows.is_stop_asked(db, turn)
+            if was_stop_asked:
+                self._locks.clear_stop(key, turn)
+            self._publish(self.get(turn))
+        finally:
+            with self._ended:
+                self._ended.notify_all()
 
     def _publish(self, turn: Turn) -> None:
         self._broker.publish(Event("turn", turn.cubicle, as_json(turn)))

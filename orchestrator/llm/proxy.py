@@ -13,8 +13,8 @@ import random
 import re
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crab.answer import partial_message
@@ -46,6 +46,7 @@ class Route:
 
     upstream: Upstream
     model: str
+    """Empty for the upstream's default, which may have to be asked for."""
 
 
 class Proxy:
@@ -73,10 +74,12 @@ class Proxy:
         self._calls: dict[_Call, None] = {}
         self._lock = threading.Lock()  # protects _calls
 
-    def complete(self, key: CubicleKey, body: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, key: CubicleKey, body: Mapping[str, Any], *, check_wanted: Callable[[], None]) -> dict[str, Any]:
         """Answer a cubicle's call ``{"turn"?, "messages", "max_tokens"?, "temperature"?, "stop"?}``.
 
-        Raises BadInput, TooLarge, OverBudget, UpstreamFailed or Stopped; their messages are for the person.
+        ``check_wanted`` is called once ``abort`` would reach the call, and raises when its turn is none of the
+        cubicle's or has been stopped before that. Raises BadInput, NotFound, TooLarge, OverBudget, UpstreamFailed or
+        Stopped; their messages are for the person.
         """
         request = read_request(body)
         turn = body.get("turn")
@@ -87,6 +90,7 @@ class Proxy:
         with self._lock:
             self._calls[call] = None
         try:
+            check_wanted()
             return self._first_that_answers(agent, call, request)
         finally:
             with self._lock:
@@ -112,36 +116,26 @@ class Proxy:
             return tuple(self._calls)
 
     def _first_that_answers(self, agent: Agent, call: _Call, request: ModelRequest) -> dict[str, Any]:
-        routes = self._routes(agent)
-        for route, is_last in zip(routes, [False] * (len(routes) - 1) + [True], strict=True):
-            try:
-                return self._persistently(agent, call, route, request)
-            except UpstreamFailed as error:
-                if is_last:
-                    raise
-                logger.info("%s: %s, so the fallback model is asked", call.key, error.message)
-        raise AssertionError("there is always one route")
-
-    def _routes(self, agent: Agent) -> list[Route]:
-        """The agent's own model, then its fallback, written as MODEL or MODEL@PROVIDER."""
         provider = agent.provider or self._default_provider
-        routes = [self._route(provider, agent.model)]
-        if agent.fallback_model:
-            model, _, other = agent.fallback_model.rpartition("@")
-            routes.append(
-                self._route(other, model)
-                if other in self._upstreams and model
-                else self._route(provider, agent.fallback_model)
-            )
-        return routes
+        try:
+            return self._persistently(agent, call, self._route(provider, agent.model), request)
+        except UpstreamFailed as error:
+            if not agent.fallback_model:
+                raise
+            logger.info("%s: %s, so the fallback model is asked", call.key, error.message)
+        return self._persistently(agent, call, self._fallback(provider, agent.fallback_model), request)
+
+    def _fallback(self, provider: str, text: str) -> Route:
+        """Written as MODEL, or MODEL@PROVIDER for another provider's."""
+        model, _, other = text.rpartition("@")
+        return self._route(other, model) if other in self._upstreams and model else self._route(provider, text)
 
     def _route(self, provider: str, model: str) -> Route:
         if provider not in self._upstreams:
             raise NotFound(
                 f"The model provider {provider} is not set up: add its key to hermit.env, or choose another."
             )
-        upstream = self._upstreams[provider]
-        return Route(upstream, model or default_model_of(upstream))
+        return Route(self._upstreams[provider], model)
 
     def _persistently(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
         for attempt in range(1, TRIES + 1):
@@ -158,14 +152,14 @@ class Proxy:
         raise AssertionError("the last attempt returns or raises")
 
     def _once(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
-        price = price_of(route.upstream.name, route.model, self._prices)
+        call.raise_if_stopped()  # before any money is held: nothing was sent
+        model = route.model or default_model_of(route.upstream)
+        price = price_of(route.upstream.name, model, self._prices)
         size = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in request.messages)
         most = reservation(price, size, request.max_tokens, messages=len(request.messages))
-        hold = self._budget.reserve(
-            agent, call.key, call.turn, provider=route.upstream.name, model=route.model, micro=most
-        )
+        hold = self._budget.reserve(agent, call.key, call.turn, provider=route.upstream.name, model=model, micro=most)
         try:
-            completion = call.send(route, request)
+            completion = call.send(route.upstream, replace(request, model=model))
         except UpstreamFailed as error:
             if error.may_have_cost:
                 self._budget.keep(hold, TokenUse(), "no answer came")
@@ -178,7 +172,7 @@ class Proxy:
         text = self._listen(call, completion, hold)
         paid = cost(price, completion.use, hold.micro)
         self._budget.settle(hold, paid, completion.use)
-        return {"output": text, "usage": _usage(completion.use, paid), "model": route.model}
+        return {"output": text, "usage": _usage(completion.use, paid), "model": model}
 
     def _listen(self, call: _Call, completion: Completion, hold: Hold) -> str:
         """The whole answer, shown to whoever watches as it comes."""
@@ -218,29 +212,21 @@ class _Call:
         if self._completion is not None:
             self._completion.close()
 
-    def send(self, route: Route, request: ModelRequest) -> Completion:
-        self._raise_if_stopped()
-        made_up = ModelRequest(
-            model=route.model,
-            messages=request.messages,
-            max_tokens=request.max_tokens,
-            temperature=request.temperature,
-            stop=request.stop,
-        )
-        completion = route.upstream.complete(made_up, opened=self._hold)
+    def send(self, upstream: Upstream, request: ModelRequest) -> Completion:
+        completion = upstream.complete(request, opened=self._hold)
         self._hold(completion)
         return completion
 
     def pause(self, seconds: float) -> None:
         self._stopped.wait(seconds)
-        self._raise_if_stopped()
+        self.raise_if_stopped()
 
     def _hold(self, completion: Completion) -> None:
         self._completion = completion
         if self._stopped.is_set():
             completion.close()
 
-    def _raise_if_stopped(self) -> None:
+    def raise_if_stopped(self) -> None:
         if self._stopped.is_set():
             raise Stopped("The turn was stopped.")
 

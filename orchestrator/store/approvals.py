@@ -69,6 +69,30 @@ def pending_of_step(db: sqlite3.Connection, turn: int, step: int, now: float) ->
     return None if row is None else _approval(row)
 
 
+def unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
+    """The turn's questions whose answer, if there is one, was not used."""
+    rows = db.execute("SELECT * FROM approvals WHERE turn = ? AND used_at IS NULL ORDER BY asked_at", (turn,))
+    return [_approval(row) for row in rows]
+
+
+def unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
+    """The questions of turns under way that are open, or whose answer was not used."""
+    rows = db.execute(
+        "SELECT approvals.* FROM turns JOIN approvals ON approvals.turn = turns.id "
+        "WHERE turns.status IN ('running', 'waiting_approval') AND approvals.used_at IS NULL ORDER BY asked_at"
+    )
+    return [_approval(row) for row in rows]
+
+
+def pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
+    """Open questions that nobody waits for any more; a death right after a turn's end leaves them."""
+    rows = db.execute(
+        "SELECT approvals.* FROM approvals JOIN turns ON approvals.turn = turns.id "
+        "WHERE approvals.status = 'pending' AND turns.status IN ('done', 'failed', 'stopped')"
+    )
+    return [_approval(row) for row in rows]
+
+
 def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many questions of this cubicle are open."""
     row = db.execute(

@@ -47,6 +47,21 @@ def one(db: sqlite3.Connection, turn: int) -> Turn | None:
     return None if row is None else _turn(row)
 
 
+def of_origin(db: sqlite3.Connection, origin: str) -> Turn | None:
+    """The turn that this origin made."""
+    row = db.execute("SELECT id FROM turns WHERE origin = ?", (origin,)).fetchone()
+    return None if row is None else one(db, int(row["id"]))
+
+
+def is_open(db: sqlite3.Connection, turn: int) -> bool:
+    """The turn has no outcome yet and nobody has asked it to end."""
+    row = db.execute(
+        f"SELECT 1 FROM turns WHERE id = ? AND stop_asked_at IS NULL AND status IN {_OPEN}",  # noqa: S608 - constant
+        (turn,),
+    ).fetchone()
+    return row is not None
+
+
 def first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
     """The turn that is next in this cubicle's queue."""
     row = db.execute(
@@ -215,10 +230,10 @@ def set_step(db: sqlite3.Connection, turn: int, n: int, status: str, *, approval
 
 
 def end_step(db: sqlite3.Connection, turn: int, n: int, *, exit_code: int, output: str, now: float) -> bool:
-    """Record how a command ended; False when it was recorded before."""
+    """Record how a command ended; False when it was recorded before, or was never let run."""
     cursor = db.execute(
         "UPDATE steps SET status = 'done', exit_code = ?, output = ?, ended_at = ? "
-        "WHERE turn = ? AND n = ? AND ended_at IS NULL",
+        "WHERE turn = ? AND n = ? AND status = 'running'",
         (exit_code, output, now, turn, n),
     )
     return cursor.rowcount == 1
