@@ -48,7 +48,9 @@ class House:
 
     def container(self, agent: str = "crab") -> Any:
         """The agent's container."""
-        filters = {"label": [f"hermitshell.home={self.home}", f"hermitshell.agent={agent}"]}
+        filters: dict[str, str | list[str] | bool] = {
+            "label": [f"hermitshell.home={self.home}", f"hermitshell.agent={agent}"]
+        }
         return self.engine.containers.list(filters=filters)[0]
 
 

@@ -1,4 +1,4 @@
-"""Measures what HermitShell adds, in one run, as ratios against floors measured beside it: ``python bench/run.py [--write]``.
+"""Measures what HermitShell adds, in one run, against floors measured beside it: ``python -m bench.run [--write]``.
 
 ``--write`` replaces the table in docs/performance.md. All times are milliseconds at p50 (p99).
 """
@@ -10,13 +10,10 @@ import json
 import platform
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import inside
 from bench.house import House, running_house
@@ -171,7 +168,8 @@ def main() -> None:
         version = house.engine.version()["Version"]
     text = table(rows, floor)
     text += f"\n\nThe idle crab keeps {idle:.1f} MiB resident (goal ≤ 12)."
-    text += f"\n\nMachine: {_machine()}, Python {platform.python_version()}, Docker {version}, {time.strftime('%Y-%m-%d')}."
+    text += f"\n\nMachine: {_machine()}, Python {platform.python_version()}, Docker {version}, "
+    text += time.strftime("%Y-%m-%d.")
     print(text)
     if options.write:
         page = PAGE.read_text(encoding="utf-8")
@@ -180,7 +178,9 @@ def main() -> None:
 
 
 def _machine() -> str:
-    facts = json.loads(subprocess.run(["lscpu", "-J"], capture_output=True, check=True, text=True).stdout)["lscpu"]
+    facts = json.loads(subprocess.run(["/usr/bin/lscpu", "-J"], capture_output=True, check=True, text=True).stdout)[
+        "lscpu"
+    ]
     named = {fact["field"].rstrip(":"): fact["data"] for fact in facts}
     return f"{named['CPU(s)']} × {named['Model name']}, Linux {platform.release()}"
 

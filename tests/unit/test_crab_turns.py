@@ -384,7 +384,7 @@ def test_the_standing_prompt_is_stable(door: FakeDoor, serve: Serve) -> None:
     assert first == second
     assert first.endswith("Your name is otto.\nYour role: cook\nYour manner: kind {installed}")
     assert "pandas" in first
-    assert len(first) < 2900
+    assert len(first) < 3600  # under 1,000 tokens
 
 
 @pytest.mark.parametrize(
