@@ -25,9 +25,9 @@ def marked(text: str) -> Markup:
 def _mark(found: re.Match[str]) -> Markup:
     run = found[0]
     if found["lines"]:
-        return _noted(f"⏎ ×{len(run)}", f"{len(run)} line ends") + "\n"
+        return _noted(f"⏎×{len(run)}", f"{len(run)} line ends") + "\n"
     if found["end"] or found["gap"]:
-        return _noted(f"␠ ×{len(run)}" if len(run) > 1 else "␠", f"{len(run)} blanks")
+        return _noted(f"·×{len(run)}" if len(run) > 1 else "·", f"{len(run)} blanks")
     if found["tab"]:
         return _noted("⇥", "a tab") + "\t"
     shown = visible(run)

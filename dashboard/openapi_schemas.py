@@ -74,7 +74,7 @@ _STEP: dict[str, Schema] = {
     "verdict": choice("run", "ask", "refuse"),
     "reason": STRING,
     "approval": {**nullable(STRING), "description": "the id of the question that this command asked"},
-    "status": choice("asked", "running", "done", "refused"),
+    "status": choice("asked", "running", "done", "refused", "denied", "expired", "cancelled"),
     "exit_code": nullable(INTEGER),
     "output": STRING,
     "started_at": TIME,

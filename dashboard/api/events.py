@@ -14,6 +14,7 @@ from flask import Blueprint, Response, request
 from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import event_json
+from orchestrator.errors import Unavailable
 from orchestrator.events import Subscription
 from orchestrator.nouns import Event
 from orchestrator.people import People
@@ -42,12 +43,19 @@ def _stream(subscription: Subscription, who: Asker, is_welcome: Callable[[], boo
     while True:
         event = subscription.get(HEARTBEAT_S)
         if time.monotonic() - checked_at >= HEARTBEAT_S:
-            if not is_welcome():
+            if not _still(is_welcome):
                 return
             checked_at = time.monotonic()
             yield ": still here\n\n"
         if event is not None and _concerns(event, who):
             yield f"event: {event.kind}\ndata: {json.dumps(event_json(event))}\n\n"
+
+
+def _still(is_welcome: Callable[[], bool]) -> bool:
+    try:
+        return is_welcome()
+    except Unavailable:
+        return False  # the house is being closed, and the browser will ask the next one
 
 
 def _concerns(event: Event, who: Asker) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 
 from flask import Flask
 from markupsafe import Markup
@@ -37,7 +38,7 @@ def register(app: Flask) -> None:
 
 def tone(name: str) -> int:
     """The colour of an agent's shell, which stays the same."""
-    return sum(name.encode()) % TONES
+    return zlib.crc32(name.encode()) % TONES
 
 
 def when(at: float) -> Markup:

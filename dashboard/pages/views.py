@@ -49,6 +49,8 @@ class StepView:
 
     step: Step
     approval: Approval | None
+    is_over: bool
+    """Its turn has ended."""
 
     @property
     def is_asking(self) -> bool:
@@ -57,21 +59,21 @@ class StepView:
 
     @property
     def state(self) -> str:
-        """One word for how it stands, which is also its colour."""
+        """One word for how it stands, which is also its sign and colour: ``ok, bad, running, asked, refused``."""
         if self.step.status == "done":
             return "ok" if self.step.exit_code == 0 else "bad"
-        if self.step.status == "asked" and self.approval is not None and not self.is_asking:
-            return "running" if self.approval.status is ApprovalStatus.APPROVED else "refused"
-        return self.step.status
+        if self.is_asking:
+            return "asked"
+        return "running" if self.step.status in ("running", "asked") and not self.is_over else "refused"
 
     @property
     def label(self) -> str:
         """The same as a person reads it."""
         if self.step.status == "done":
             return f"exit {self.step.exit_code}"
-        if self.state == "refused":
-            return str(self.approval.status) if self.approval is not None else "refused"
-        return "asks you" if self.state == "asked" else "running"
+        if self.step.status in ("running", "asked"):
+            return "cut off" if self.is_over else "asks you" if self.is_asking else "running"
+        return self.step.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,9 @@ def pending() -> list[ApprovalView]:
 def turn_view(turn: Turn) -> TurnView:
     """One turn, with its money and its steps."""
     turns = services().turns
-    return TurnView(turns.get(turn.id), tuple(StepView(step, _question(step)) for step in turns.steps(turn.id)))
+    now = turns.get(turn.id)
+    steps = (StepView(step, _question(step), now.status.is_final) for step in turns.steps(turn.id))
+    return TurnView(now, tuple(steps))
 
 
 def page_of_turns(key: CubicleKey, before: int | None, limit: int) -> tuple[list[TurnView], int | None]:
