@@ -352,7 +352,7 @@ def explain(client: docker.DockerClient, install: str) -> str:
     return "\n".join(parts) or f"no container of install {install}"
 
 
-def eventually(look: Callable[[], Found], *, patience_s: float = PATIENCE_S) -> Found:
+def eventually(look: Callable[[], Found | None], *, patience_s: float = PATIENCE_S) -> Found:
     """What ``look`` finds, once it finds something."""
     deadline = time.monotonic() + patience_s
     while not (found := look()):
