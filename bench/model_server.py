@@ -1,7 +1,7 @@
 """A model server for the benches, in a process of its own: answers at once, and tells when it was asked.
 
 The last user message decides: while fewer than ``steps=N`` commands were run in this turn, the answer is the command
-``true``; then it is a message with two monotonic times in nanoseconds, when the first call of the turn had arrived and
+``true N``; then it is a message with two monotonic times in nanoseconds, when the first call of the turn had arrived and
 when the last one was answered. On Linux that clock is the same for all processes.
 """
 
@@ -35,7 +35,7 @@ class Model:
         if done == 0:
             self._began_ns = now_ns
         if done < wanted:
-            return says(json.dumps({"message": "", "terminal": "true"}))
+            return says(json.dumps({"message": "", "terminal": f"true {done}"}))
         return says(json.dumps({"message": f"{self._began_ns} {time.monotonic_ns()}", "terminal": ""}))
 
 

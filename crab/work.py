@@ -24,8 +24,11 @@ ACTIONS_TIMEOUT_S = 600.0
 ABOUT_THIS_STEP = frozenset({"bad_input", "too_large", "too_many"})
 """Codes of the door that speak of one step only: the model may do better with the next."""
 LAST_STEP = (
-    "That was the last of your {} steps: no more commands and no more panel actions. "
-    'Sum up for the person in "message" what is done and what is not.'
+    '{}: no more commands and no more panel actions. Sum up for the person in "message" what is done and what is not.'
+)
+AGAIN = (
+    "This was the same command with the same result as before. "
+    'Do not run it again: if you have what you need, leave "terminal" empty; else try another way.'
 )
 
 NOT_RUN = {
@@ -70,7 +73,7 @@ def is_dangerous(
 class Work:
     """The steps of one turn, and how often in a row the model went wrong."""
 
-    __slots__ = ("_door", "_locks", "_log", "_n", "_refused", "_shell", "_turn", "_unreadable")
+    __slots__ = ("_door", "_last", "_locks", "_log", "_n", "_refused", "_repeated", "_shell", "_turn", "_unreadable")
 
     def __init__(self, turn: Turn, *, door: Door, locks: Locks, shell: Shell, log: Log) -> None:
         self._turn = turn
@@ -81,6 +84,13 @@ class Work:
         self._n = 0
         self._refused = 0
         self._unreadable = 0
+        self._repeated = 0
+        self._last: tuple[str, int, str] | None = None
+
+    @property
+    def _is_over(self) -> bool:
+        """No further step is allowed."""
+        return self._n >= self._turn.step_limit or self._repeated >= MAX_IN_A_ROW - 1
 
     def check_stopped(self) -> None:
         """Raises :class:`Ended` when a person stopped the turn."""
@@ -93,18 +103,18 @@ class Work:
         if answer.thought:
             self._note("thought", answer.thought)
         command, actions = extract_command(answer), extract_panel_actions(answer)
-        if self._n >= self._turn.step_limit or not (command or actions):
+        if self._is_over or not (command or actions):
             raise Ended("done", message=self._reply(answer, wanted_more=bool(command or actions)), action=answer.action)
         self.check_stopped()
         if answer.message:
             self._note("thought", answer.message)
         told = [self._do_actions(actions)] if actions else []
-        if command and self._n < self._turn.step_limit:
+        if command and not self._is_over:
             told.append(self._do_command(command, shortened(answer.message or answer.thought, THOUGHT_CHARS)))
         elif command:
             told.append("The command was not run.")
-        if self._n >= self._turn.step_limit:
-            told.append(LAST_STEP.format(self._turn.step_limit))
+        if self._is_over:
+            told.append(LAST_STEP.format(self._why_over()))
         return "\n\n".join(told)
 
     def _check_readable(self, answer: Answer) -> None:
@@ -123,11 +133,18 @@ class Work:
     def _reply(self, answer: Answer, *, wanted_more: bool) -> str:
         """The last words of the turn, with a note when the limit of steps had a say in them."""
         reply, limit = shortened(answer.message, REPLY_CHARS), self._turn.step_limit
-        if self._n < limit:
+        if not self._is_over:
             return reply
+        if self._n < limit:
+            return f"{reply}\n\n(I ran the same command again and again, so I stopped.)".strip()
         note = f"The limit of {limit} steps for one turn was reached"
         note += " before I was done. Tell me to go on and I will." if wanted_more else "."
         return f"{reply}\n\n({note})".strip()
+
+    def _why_over(self) -> str:
+        if self._n >= self._turn.step_limit:
+            return f"That was the last of your {self._turn.step_limit} steps"
+        return f"You ran the same command {MAX_IN_A_ROW} times with the same result"
 
     def _do_actions(self, actions: list[object]) -> str:
         self._n += 1
@@ -204,7 +221,13 @@ class Work:
         answer = self._door.post(f"turns/{turn.id}/steps", body)
         if result.ended == "stopped" or answer.get("do") == "stop":
             raise Ended("stopped")
-        return describe(result)
+        return f"{describe(result)}\n\n{AGAIN}" if self._is_again(command, result) else describe(result)
+
+    def _is_again(self, command: str, result: Result) -> bool:
+        """The last command was this one and ended the same way."""
+        last, self._last = self._last, (command, result.exit_code, result.output)
+        self._repeated = self._repeated + 1 if last == self._last else 0
+        return self._repeated > 0
 
     def _note(self, kind: str, text: str) -> None:
         self._log.write(kind, text, step=f"{self._turn.id}.{self._n}")

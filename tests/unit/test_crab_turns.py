@@ -238,6 +238,24 @@ def test_step_limit_and_a_model_that_goes_on(door: FakeDoor, serve: Serve) -> No
     assert len(door.bodies("llm")) == 3
 
 
+def test_the_same_again_and_again(door: FakeDoor, serve: Serve) -> None:
+    """A model that repeats itself is told, then stopped, long before its steps are used up."""
+    ended = serve(*[say(message="Hm.", terminal="echo x")] * 9, limits=limits(steps=30))
+    assert ended["status"] == "done"
+    assert ended["message"] == "Hm.\n\n(I ran the same command again and again, so I stopped.)"
+    assert len(door.bodies("/steps", "start")) == 3
+    assert "This was the same command with the same result" in heard(door)
+    assert "You ran the same command 3 times" in heard(door)
+
+
+def test_the_same_command_with_another_result(door: FakeDoor, serve: Serve) -> None:
+    """Looking again at what changes is no repetition."""
+    looks = [say(terminal="echo x >> grows; wc -l < grows")] * 6
+    ended = serve(*looks, say(message="It grows."), limits=limits(steps=30))
+    assert ended["message"] == "It grows."
+    assert len(door.bodies("/steps", "start")) == 6
+
+
 def test_unreadable_answers(door: FakeDoor, serve: Serve) -> None:
     """The model hears what was wrong; the third time in a row ends the turn, a good answer starts the count anew."""
     bad, good = '{"terminal": 5}', say(terminal="true")
