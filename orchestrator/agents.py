@@ -39,10 +39,7 @@ class Agents:
     def get(self, name: str) -> Agent:
         """The agent of this name; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, name)
-        if found is None:
-            raise NotFound(f"There is no agent called {name[:40]!r}. './hermit agent list' shows all.")
-        return found
+            return _found(db, name)
 
     def has_telegram(self, name: str) -> bool:
         """The agent has a bot of its own."""
@@ -69,8 +66,8 @@ class Agents:
         """Change some settings; raises NotFound or BadInput, and then nothing has changed."""
         if fields.get("name", name) != name:
             raise BadInput("name: an agent's name can't be changed. Create another agent instead.")
-        agent = self._with(self.get(name), {k: v for k, v in fields.items() if k != "name"})
         with self._store.writing() as db:
+            agent = self._with(_found(db, name), {k: v for k, v in fields.items() if k != "name"})
             rows.change(db, agent)
             self._store_token(db, name, fields)
             detail = {k: v for k, v in fields.items() if k != "telegram_token"}
@@ -82,8 +79,8 @@ class Agents:
 
     def remove(self, name: str) -> None:
         """Delete an agent's rows; raises NotFound. Its cubicles must be gone already."""
-        self.get(name)
         with self._store.writing() as db:
+            _found(db, name)
             rows.remove(db, name)
             audit_rows.add(db, "agent.removed", f"Agent {name} was deleted.", now=time.time(), agent=name)
         self._on_change(name)
@@ -118,6 +115,13 @@ def as_json(agent: Agent) -> dict[str, Any]:
     body["daily_budget_usd"] = body.pop("daily_budget_micro") / MICRO
     body["toolsets"] = list(agent.toolsets)
     return body
+
+
+def _found(db: sqlite3.Connection, name: str) -> Agent:
+    found = rows.one(db, name)
+    if found is None:
+        raise NotFound(f"There is no agent called {name[:40]!r}. './hermit agent list' shows all.")
+    return found
 
 
 def _new(name: str) -> Agent:

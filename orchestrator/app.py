@@ -81,7 +81,7 @@ class App:
             backoff_s=parts.backoff_s,
         )
         self._approvals = Approvals(self._store, locks, broker)
-        turns = Turns(
+        self._turns = turns = Turns(
             store=self._store,
             broker=broker,
             approvals=self._approvals,
@@ -159,8 +159,12 @@ class App:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self._watch.close()
         self._waker.close()
-        self._proxy.close()
+        # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
         self._server.close()
+        self._turns.close()
+        self._broker.close()
+        self._proxy.close()
+        self._server.await_quiet()
         if stop_cubicles:
             self._cubicles.stop_all()
         self._store.close()

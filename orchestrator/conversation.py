@@ -15,6 +15,12 @@ MAX_CHARS = 120_000
 """About 30,000 tokens; when it is exceeded the oldest turns go until half is left."""
 
 _OUTPUT_CHARS = 2_000
+_THOUGHT_CHARS = 2_000
+_COMMAND_CHARS = 4_000
+_WORDS_CHARS = 16_000
+"""Of what a person asked and an agent answered."""
+_STEPS_CHARS = 40_000
+"""Of the steps of one turn; the last ones are told."""
 
 
 def messages(turns: Sequence[Turn], steps: Mapping[int, Sequence[Step]]) -> list[dict[str, str]]:
@@ -32,12 +38,21 @@ def messages(turns: Sequence[Turn], steps: Mapping[int, Sequence[Step]]) -> list
 
 
 def _of_turn(turn: Turn, steps: Sequence[Step]) -> list[dict[str, str]]:
-    told = [{"role": "user", "content": turn.prompt}]
-    for step in steps:
-        told.append({"role": "assistant", "content": _answer(step.thought, step.command)})
-        told.append({"role": "user", "content": _result(step)})
-    told.append({"role": "assistant", "content": _answer(_outcome(turn), "")})
-    return told
+    told: list[dict[str, str]] = []
+    left = _STEPS_CHARS
+    for step in reversed(steps):
+        answer = _answer(_cut(step.thought, _THOUGHT_CHARS), _cut(step.command, _COMMAND_CHARS))
+        result = _result(step)
+        left -= len(answer) + len(result)
+        if left < 0:
+            break
+        told = [{"role": "assistant", "content": answer}, {"role": "user", "content": result}, *told]
+    outcome = _answer(_cut(_outcome(turn), _WORDS_CHARS), "")
+    return [
+        {"role": "user", "content": _cut(turn.prompt, _WORDS_CHARS)},
+        *told,
+        {"role": "assistant", "content": outcome},
+    ]
 
 
 def _answer(message: str, command: str) -> str:
@@ -47,11 +62,15 @@ def _answer(message: str, command: str) -> str:
 def _result(step: Step) -> str:
     if step.exit_code is None:
         return f"The command was not run ({step.status})."
-    output = step.output
-    if len(output) > _OUTPUT_CHARS:
-        half = _OUTPUT_CHARS // 2
-        output = f"{output[:half]}\n[… {len(output) - 2 * half} characters left out …]\n{output[-half:]}"
-    return f"Exit code {step.exit_code}. Output:\n{output}"
+    return f"Exit code {step.exit_code}. Output:\n{_cut(step.output, _OUTPUT_CHARS)}"
+
+
+def _cut(text: str, limit: int) -> str:
+    """The beginning and the end of a long text."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
 def _outcome(turn: Turn) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -82,13 +81,14 @@ class Cubicles:
         self._agents = agents
         self._broker = broker
         self._image_tag = image_tag
-        self._locks: defaultdict[CubicleKey, threading.Lock] = defaultdict(threading.Lock)  # one change at a time each
+        self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
+        self._table_lock = threading.Lock()  # protects _locks
         self._suspect: set[CubicleKey] = set()
         """Running, but perhaps not as their agents want them by now: looked at before their next turn begins."""
 
     def ensure(self, key: CubicleKey) -> Container:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
-        with self._locks[key]:
+        with self._changing(key):
             self._suspect.discard(key)  # first, so that a change from here on is noticed
             spec = self._spec(key)
             self._doors.open(key, uid=spec.uid, gid=spec.gid)
@@ -114,20 +114,20 @@ class Cubicles:
 
     def stop(self, key: CubicleKey) -> None:
         """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
-        with self._locks[key]:
+        with self._changing(key):
             if self._engine.poll(self.name(key)) is None:
                 self._engine.stop(self.name(key))
                 self._tell(key, "stopped")
 
     def reset(self, key: CubicleKey) -> Container:
         """A fresh container over the same workspace: whatever ran inside, and /tmp, is gone."""
-        with self._locks[key]:
+        with self._changing(key):
             self._engine.remove(self.name(key))
         return self.ensure(key)
 
     def remove(self, key: CubicleKey) -> None:
         """Container, door and workspace are gone."""
-        with self._locks[key]:
+        with self._changing(key):
             self._engine.remove(self.name(key))
             self._doors.close(key)
             self._workspaces.remove(key)
@@ -171,7 +171,7 @@ class Cubicles:
             if container.key not in known:
                 self._engine.remove(container.name)
             elif container.running:
-                with self._locks[container.key]:
+                with self._changing(container.key):
                     self._suspect.add(container.key)  # the image may be another since it was started
                     uid, gid = self._ids(container.key)
                     self._doors.open(container.key, uid=uid, gid=gid)
@@ -184,6 +184,10 @@ class Cubicles:
     def name(self, key: CubicleKey) -> str:
         """The container's name."""
         return f"hermit-{self._install.id}-{key.agent}-{key.user}"
+
+    def _changing(self, key: CubicleKey) -> threading.Lock:
+        with self._table_lock:
+            return self._locks.setdefault(key, threading.Lock())
 
     def _spec(self, key: CubicleKey) -> CubicleSpec:
         agent = self._agents.get(key.agent)

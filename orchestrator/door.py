@@ -28,7 +28,7 @@ from orchestrator.errors import (
     TooMany,
     Unavailable,
 )
-from orchestrator.http_server import CONNECTION
+from orchestrator.http_framing import CONNECTION
 from orchestrator.llm.proxy import Proxy
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.people import People

@@ -18,9 +18,15 @@ class Subscription:
     """One watcher's queue."""
 
     def __init__(self) -> None:
-        self._queue: queue.Queue[Event] = queue.Queue(_BACKLOG)
+        self._queue: queue.Queue[Event | None] = queue.Queue(_BACKLOG)
+        self._is_closed = threading.Event()
 
-    def put(self, event: Event) -> None:
+    @property
+    def is_closed(self) -> bool:
+        """Nothing will ever come again."""
+        return self._is_closed.is_set()
+
+    def put(self, event: Event | None) -> None:
         """Add an event; when the watcher is too slow its oldest one goes."""
         while True:
             try:
@@ -31,11 +37,18 @@ class Subscription:
                 return
 
     def get(self, timeout_s: float) -> Event | None:
-        """The next event, or None when there was none in time."""
+        """The next event, or None when there was none in time or the broker was closed."""
+        if self._is_closed.is_set():
+            return None
         try:
             return self._queue.get(timeout=timeout_s)
         except queue.Empty:
             return None
+
+    def close(self) -> None:
+        """Whoever waits, waits no longer."""
+        self._is_closed.set()
+        self.put(None)
 
     def _drop_oldest(self) -> None:
         try:
@@ -62,6 +75,13 @@ class Broker:
     def has_subscribers(self) -> bool:
         """Somebody listens, so that news that only serves watching is worth making."""
         return bool(self._subscribers)
+
+    def close(self) -> None:
+        """No news will come any more; everybody who waits is woken."""
+        with self._lock:
+            subscribers = tuple(self._subscribers)
+        for subscriber in subscribers:
+            subscriber.close()
 
     def subscribe(self) -> Subscription:
         """Begin to listen. Whoever subscribes must unsubscribe."""

@@ -8,9 +8,8 @@ looks at them.
 
 from __future__ import annotations
 
-import io
+import errno
 import logging
-import re
 import select
 import selectors
 import socket
@@ -22,17 +21,18 @@ from typing import Any
 
 from cheroot import wsgi
 from cheroot.makefile import MakeFile
-from cheroot.server import HTTPConnection, HTTPRequest
+from cheroot.server import HTTPConnection
+
+from orchestrator.http_framing import Gateway, Request
 
 logger = logging.getLogger(__name__)
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
 _TICK_S = 1.0
-CONNECTION = "hermit.connection"
-"""Where the WSGI environment holds the descriptor of the client's connection, for whoever waits long."""
+_BREATH_S = 0.1
+CLOSE_S = 5.0
+"""The longest that closing waits for requests under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class HttpServer:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._listeners: set[Listener] = set()
+        self._ending: tuple[Listener, ...] = ()
         self._lock = threading.Lock()  # protects _listeners and the selector's table
         self._bell, self._bell_end = socket.socketpair()
         self._bell.setblocking(False)
@@ -77,7 +78,7 @@ class HttpServer:
         return listener
 
     def remove(self, listener: Listener) -> None:
-        """Stop serving a listener: its socket and all its connections are closed. Again is fine."""
+        """Stop serving a listener: its socket is closed and all its connections are cut. Again is fine."""
         with self._lock:
             if listener not in self._listeners:
                 return
@@ -87,15 +88,23 @@ class HttpServer:
         listener.close()
 
     def close(self) -> None:
-        """Remove all listeners and end the accepting thread."""
-        for listener in tuple(self._listeners):
+        """Remove all listeners and end the accepting thread. ``await_quiet`` waits for what is still under way."""
+        with self._lock:
+            self._ending = tuple(self._listeners)
+        for listener in self._ending:
             self.remove(listener)
         self._stopping.set()
         self._ring()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=CLOSE_S)
         self._selector.close()
         self._bell.close()
         self._bell_end.close()
+
+    def await_quiet(self) -> None:
+        """After ``close``: no request is under way any more, or waiting for it took too long."""
+        deadline = time.monotonic() + CLOSE_S
+        for listener in self._ending:
+            listener.await_quiet(deadline)
 
     def _accept_forever(self) -> None:
         next_tick = time.monotonic() + _TICK_S
@@ -104,13 +113,20 @@ class HttpServer:
                 if key.data is None:
                     self._bell_end.recv(4096)
                 else:
-                    self._accept(key.data)
+                    self._accept_safely(key.data)
             if time.monotonic() >= next_tick:
                 next_tick = time.monotonic() + _TICK_S
                 with self._lock:
                     listeners = tuple(self._listeners)
                 for listener in listeners:
                     listener.end_overdue()
+
+    def _accept_safely(self, listener: Listener) -> None:
+        try:
+            self._accept(listener)
+        except Exception:  # the top of the thread on which every door depends: no descriptor, thread or memory left
+            logger.exception("a connection could not be accepted")
+            self._stopping.wait(_BREATH_S)
 
     def _accept(self, listener: Listener) -> None:
         if listener.is_full:
@@ -122,7 +138,9 @@ class HttpServer:
             return
         try:
             connection, _ = listener.socket.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                raise
             return  # the client has gone, or the listener was closed just now
         listener.serve(connection)
 
@@ -154,8 +172,9 @@ class Listener:
         self.socket = listening
         self._limits = limits
         self._on_free = on_free
-        self._connections: set[_Connection] = set()
-        self._lock = threading.Lock()  # protects _connections
+        self._connections: dict[_Connection, threading.Thread] = {}
+        self._is_closed = False
+        self._lock = threading.Lock()  # protects _connections and _is_closed
         self._http = _Http(app, limits=limits, environ=environ)
 
     @property
@@ -170,9 +189,18 @@ class Listener:
         if accepted.family != socket.AF_UNIX:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = _Connection(self._http, accepted, MakeFile)
+        thread = threading.Thread(target=self._converse, args=(connection,), name="http", daemon=True)
         with self._lock:
-            self._connections.add(connection)
-        threading.Thread(target=self._converse, args=(connection,), name="http", daemon=True).start()
+            if not self._is_closed:
+                self._connections[connection] = thread
+        try:
+            if connection in self._connections:
+                thread.start()
+                return
+        except RuntimeError:  # no thread to be had: this client goes, the others stay
+            logger.warning("there is no thread left for another connection")
+            self._forget(connection)
+        connection.close()
 
     def end_overdue(self) -> None:
         """Cut the connections whose request takes too long to arrive."""
@@ -186,9 +214,17 @@ class Listener:
         """Close the listening socket and cut every connection."""
         self.socket.close()
         with self._lock:
+            self._is_closed = True
             connections = tuple(self._connections)
         for connection in connections:
             connection.cut()
+
+    def await_quiet(self, deadline: float) -> None:
+        """Every connection's thread has ended, or the monotonic ``deadline`` has passed."""
+        with self._lock:
+            threads = tuple(self._connections.values())
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _converse(self, connection: _Connection) -> None:
         try:
@@ -200,12 +236,16 @@ class Listener:
         except Exception:
             logger.exception("a connection broke")
         finally:
-            with self._lock:
-                was_full = len(self._connections) >= self._limits.connections
-                self._connections.discard(connection)
             connection.close()
-            if was_full:
+            if self._forget(connection):
                 self._on_free(self)
+
+    def _forget(self, connection: _Connection) -> bool:
+        """A place is free; True when there was none before."""
+        with self._lock:
+            was_full = len(self._connections) >= self._limits.connections
+            self._connections.pop(connection, None)
+        return was_full
 
 
 class _Connection(HTTPConnection):
@@ -230,54 +270,7 @@ class _Connection(HTTPConnection):
             return  # gone already
 
 
-class _StrictHeaders:
-    """Reads headers and refuses what two parsers might read differently. Raises ValueError with the reason."""
-
-    def __call__(self, rfile: Any, headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
-        while (line := rfile.readline()) != b"\r\n":
-            if not line.endswith(b"\r\n") or b"\r" in line[:-2] or b"\0" in line:
-                raise ValueError("Header lines end with CRLF and hold no control characters.")
-            name, colon, value = line[:-2].partition(b":")
-            if not colon or not _TOKEN.fullmatch(name):
-                raise ValueError("A header line is NAME: VALUE; folded lines are not accepted.")
-            name = name.title()
-            if name in headers and name in _SINGLE:
-                raise ValueError(f"{name.decode()} was sent twice.")
-            value = value.strip(b" \t")
-            headers[name] = headers[name] + b", " + value if name in headers else value
-        if b"Transfer-Encoding" in headers:
-            raise ValueError("Send the body with Content-Length; Transfer-Encoding is not accepted.")
-        length = headers.get(b"Content-Length", b"0")
-        if not re.fullmatch(rb"\d{1,12}", length):
-            raise ValueError("Content-Length must be a plain number.")
-        return headers
-
-
-class _Request(HTTPRequest):
-    header_reader = _StrictHeaders()
-
-    def simple_response(self, status: Any, msg: str = "") -> None:
-        """Errors below the application close the connection: what follows on it can't be told apart."""
-        self.close_connection = True
-        super().simple_response(status, msg)
-
-
-_Connection.RequestHandlerClass = _Request
-
-
-class _Gateway(wsgi.Gateway_10):
-    def get_environ(self) -> Any:
-        """The request as WSGI, the body already read whole, so that no handler waits for a slow client."""
-        environ = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot: half typed
-        length = int(environ.get("CONTENT_LENGTH") or 0)
-        body = self.req.rfile.read(length) if length else b""
-        if len(body) < length:
-            raise OSError("the client went away within its request")
-        self.req.conn.deadline = None
-        environ["wsgi.input"] = io.BytesIO(body)
-        environ[CONNECTION] = self.req.conn.socket.fileno()
-        environ.update(self.req.server.environ)
-        return environ
+_Connection.RequestHandlerClass = Request
 
 
 class _Http(wsgi.Server):
@@ -288,7 +281,7 @@ class _Http(wsgi.Server):
 
     def __init__(self, app: WsgiApp, *, limits: ServerLimits, environ: dict[str, Any]) -> None:
         super().__init__("unused", app, numthreads=1, server_name="hermit")
-        self.gateway = _Gateway
+        self.gateway = Gateway
         self.max_request_header_size = limits.header_bytes
         self.max_request_body_size = limits.body_bytes
         self.environ = environ

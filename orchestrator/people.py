@@ -6,6 +6,7 @@ per name and in all.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import secrets
@@ -14,7 +15,7 @@ import threading
 import time
 import zoneinfo
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import argon2
@@ -27,6 +28,9 @@ from orchestrator.store.database import Store
 
 SESSION_S = 30 * 24 * 3600
 LINK_S = 15 * 60
+MAX_PASSWORD_CHARS = 1_000
+_HASHES_AT_ONCE = 2
+"""Each takes 64 MB while it is computed."""
 _TRIES = 10
 _TRIES_WINDOW_S = 300.0
 _FIELDS = ("name", "role", "telegram_id", "time_zone")
@@ -41,6 +45,7 @@ class People:
         self._fixed_tokens = tuple(token.encode() for token in fixed_tokens if token)
         self._hasher = argon2.PasswordHasher()
         self._nobody = self._hasher.hash(secrets.token_hex(16))
+        self._hashing = threading.BoundedSemaphore(_HASHES_AT_ONCE)
         self._throttle = _Throttle()
 
     def every(self) -> list[User]:
@@ -70,10 +75,9 @@ class People:
             found = rows.operator(db)
         if found is None:
             found = self.add({"name": name or "operator", "role": Role.OPERATOR, "telegram_id": telegram_id})
-        wanted = replace(found, name=name or found.name, telegram_id=telegram_id or found.telegram_id)
+        fields = {"name": name or found.name, "telegram_id": telegram_id or found.telegram_id}
+        wanted = self.change(found.id, fields) if fields != _of(found, fields) else found
         with self._store.writing() as db:
-            if wanted != found:
-                rows.change(db, wanted)
             if password and not self._is_password(rows.password(db, found.id), password):
                 self._store_password(db, found.id, password)
         return wanted
@@ -91,12 +95,12 @@ class People:
 
     def change(self, user: int, fields: dict[str, Any]) -> User:
         """Change some fields of a person; raises BadInput, Conflict or NotFound."""
-        old = self.get(user)
-        checked = _checked({**{name: getattr(old, name) for name in _FIELDS}, **fields})
-        new = replace(old, **checked)
-        if old.role is Role.OPERATOR and new.role is not Role.OPERATOR and self.operator().id == user:
-            raise Conflict("The first operator stays operator: somebody must be able to run this install.")
         with self._store.writing() as db:
+            old = self.get(user)
+            checked = _checked({**{name: getattr(old, name) for name in _FIELDS}, **fields})
+            new = replace(old, **checked)
+            if new.role is not Role.OPERATOR and self.operator().id == user:
+                raise Conflict("The first operator stays operator: somebody must be able to run this install.")
             try:
                 rows.change(db, new)
             except sqlite3.IntegrityError as error:
@@ -118,8 +122,9 @@ class People:
 
     def set_password(self, user: int, password: str) -> None:
         """Set a new password; all older sessions of this person end."""
-        if len(password) < 10:
-            raise BadInput("password: use at least 10 characters.")
+        if not 10 <= len(password) <= MAX_PASSWORD_CHARS:
+            raise BadInput(f"password: use 10 to {MAX_PASSWORD_CHARS:,} characters.")
+        self.get(user)
         with self._store.writing() as db:
             self._store_password(db, user, password)
             rows.end_sessions(db, user)
@@ -131,17 +136,18 @@ class People:
 
     def log_in(self, name: str, password: str) -> str:
         """A new session's token; raises BadInput when name or password is wrong, TooMany after many tries."""
-        self._throttle.check(name)
+        guess = self._throttle.begin(name)
         with self._store.reading() as db:
             user = rows.named(db, name)
             hashed = rows.password(db, user.id) if user else None
-        if not self._is_password(hashed, password) or user is None:
-            self._throttle.failed(name)
+        if not self._is_password(hashed, password[: MAX_PASSWORD_CHARS + 1]) or user is None:
             raise BadInput("The name or the password is wrong.")
+        self._throttle.was_right(guess)
         return self._new_session(user, "by password")
 
     def make_link(self, user: int) -> str:
         """A one-time login code for this person, good for 15 minutes."""
+        self.get(user)
         code = secrets.token_urlsafe(32)
         with self._store.writing() as db:
             rows.add_link(db, _sha256(code), user, time.time() + LINK_S)
@@ -174,7 +180,7 @@ class People:
 
     def make_token(self, name: str, user: int) -> str:
         """A new API token, shown once; raises BadInput or Conflict about the name."""
-        if not name.strip() or len(name) > 64:
+        if not name.strip() or len(name) > 64 or not name.isprintable():
             raise BadInput("name: a token needs a name of 1 to 64 characters, such as 'phone'.")
         token = "hs_" + secrets.token_urlsafe(32)
         with self._store.writing() as db:
@@ -199,30 +205,44 @@ class People:
 
     def _is_password(self, hashed: str | None, password: str) -> bool:
         try:
-            return self._hasher.verify(hashed or self._nobody, password) and hashed is not None
+            with self._hashing:
+                return self._hasher.verify(hashed or self._nobody, password) and hashed is not None
         except argon2.exceptions.VerifyMismatchError:
             return False
 
 
 class _Throttle:
-    """At most a few wrong guesses per name and per install within a while."""
+    """At most a few wrong guesses per name and per install within a while.
+
+    A guess counts as wrong from its beginning until it was right, so that many at once can't pass together.
+    """
 
     def __init__(self) -> None:
-        self._failures: deque[tuple[float, str]] = deque(maxlen=_TRIES * 10)
-        self._lock = threading.Lock()  # protects _failures
+        self._guesses: deque[_Guess] = deque()
+        self._lock = threading.Lock()  # protects _guesses
 
-    def check(self, name: str) -> None:
-        """Raises TooMany while this name, or everybody together, guessed too often."""
-        since = time.monotonic() - _TRIES_WINDOW_S
+    def begin(self, name: str) -> _Guess:
+        """Count a guess. Raises TooMany while this name, or everybody together, guessed too often."""
+        guess = _Guess(time.monotonic(), name)
         with self._lock:
-            recent = [who for when, who in self._failures if when > since]
-        if recent.count(name) >= _TRIES or len(recent) >= _TRIES * 10:
-            raise TooMany("Too many wrong passwords. Wait five minutes, or run './hermit login-link' on the host.")
+            while self._guesses and self._guesses[0].at < guess.at - _TRIES_WINDOW_S:
+                self._guesses.popleft()
+            of_name = sum(earlier.name == name for earlier in self._guesses)
+            if of_name >= _TRIES or len(self._guesses) >= _TRIES * 10:
+                raise TooMany("Too many wrong passwords. Wait five minutes, or run './hermit login-link' on the host.")
+            self._guesses.append(guess)
+        return guess
 
-    def failed(self, name: str) -> None:
-        """Count a wrong guess."""
-        with self._lock:
-            self._failures.append((time.monotonic(), name))
+    def was_right(self, guess: _Guess) -> None:
+        """It does not count any more."""
+        with self._lock, contextlib.suppress(ValueError):  # it may be too old to be there
+            self._guesses.remove(guess)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Guess:
+    at: float
+    name: str
 
 
 def _checked(fields: dict[str, Any]) -> dict[str, Any]:
@@ -239,6 +259,10 @@ def _checked(fields: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(fields["time_zone"], str) or fields["time_zone"] not in zoneinfo.available_timezones():
         raise BadInput("time_zone: write an IANA name such as Europe/Vienna.")
     return {**fields, "name": name.strip(), "role": Role(fields["role"])}
+
+
+def _of(user: User, fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: getattr(user, name) for name in fields}
 
 
 def _taken(fields: dict[str, Any]) -> Conflict:

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories that draw nothing of their own or change how their neighbours are drawn."""
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(c) for c in range(0xFE00, 0xFE10)}
+"""Letters and marks that draw nothing, whatever their category says."""
+_MARKS = {"Mn", "Me"}
+_FEW_MARKS = 2
+"""Marks that a letter of some scripts may carry; a pile of them hides its neighbours."""
+
+_BREAKS = re.compile(r"\n(?:[ \t]*\n){3,}")
+_SPACES = re.compile(r"[ \t]{40,}|[ \t]+(?=\n|\Z)")
 
 
 def visible(text: str) -> str:
     """The text with every invisible, reordering or control character written out, e.g. ``\\u202e``; newline and tab
-    stay.
+    stay, but what could push something out of sight is counted instead: ``[100 line breaks]``.
 
     For approval texts: spaces that are not a plain space are written out too, so that what is read is what runs.
     """
-    return "".join(char if char in "\n\t" or _is_plain(char) else _written_out(char) for char in text)
+    shown = _BREAKS.sub(lambda found: f"\n[{found[0].count(chr(10)):,} line breaks]\n", _spelled_out(text))
+    return _SPACES.sub(lambda found: f"[{len(found[0]):,} spaces]", shown)
+
+
+def _spelled_out(text: str) -> str:
+    shown, marks = [], _FEW_MARKS
+    for char in text:
+        is_mark = unicodedata.category(char) in _MARKS
+        if is_mark:
+            marks += 1
+        else:  # a mark over an ASCII character makes another one of it
+            marks = 0 if unicodedata.category(char)[0] == "L" and not char.isascii() else _FEW_MARKS
+        is_readable = char in "\n\t" or (_is_plain(char) and not (is_mark and marks > _FEW_MARKS))
+        shown.append(char if is_readable else _written_out(char))
+    return "".join(shown)
 
 
 def one_line(text: str, limit: int = 200) -> str:
@@ -32,7 +55,7 @@ def _is_plain(char: str) -> bool:
     if " " <= char <= "~":
         return True
     category = unicodedata.category(char)
-    return category not in _HIDDEN and category != "Zs"
+    return category not in _HIDDEN and category != "Zs" and char not in _BLANK
 
 
 def _is_control(char: str) -> bool:

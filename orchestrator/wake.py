@@ -29,7 +29,7 @@ class Waker:
         self._on_failure = on_failure
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wake")
         self._waking: set[CubicleKey] = set()
-        self._lock = threading.Lock()  # protects _waking
+        self._lock = threading.Lock()  # protects _waking, and the pool from being given work after it was closed
         self._closing = threading.Event()
 
     def wake(self, key: CubicleKey) -> None:
@@ -38,7 +38,7 @@ class Waker:
             if key in self._waking or self._closing.is_set():
                 return
             self._waking.add(key)
-        self._pool.submit(self._wake, key)
+            self._pool.submit(self._wake, key)
 
     def is_waking(self, key: CubicleKey) -> bool:
         """The cubicle is being started."""
@@ -47,7 +47,8 @@ class Waker:
 
     def close(self) -> None:
         """Finish what is being started, start nothing more."""
-        self._closing.set()
+        with self._lock:
+            self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _wake(self, key: CubicleKey) -> None:

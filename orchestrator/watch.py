@@ -58,7 +58,8 @@ class Watch:
     def close(self) -> None:
         """End after the current pass."""
         self._ending.set()
-        self._thread.join(timeout=30)
+        if self._thread.is_alive():
+            self._thread.join(timeout=30)
 
     def heard(self, key: CubicleKey) -> None:
         """This cubicle's crab said something just now. Called at each door request."""

@@ -75,7 +75,7 @@ class Workspaces:
         try:
             with self._folder("workspaces", key.agent, str(key.user), "work") as work:
                 return _tail(work, ".hermit.log", max_bytes).decode("utf-8", "replace")
-        except (FileNotFoundError, NotADirectoryError, UnsafePath):
+        except (OSError, UnsafePath):  # whatever the agent made of it: a link, a folder, a socket, unreadable
             return ""
 
     def remove(self, key: CubicleKey) -> None:

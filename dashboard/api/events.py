@@ -42,6 +42,8 @@ def _stream(subscription: Subscription, who: Asker, is_welcome: Callable[[], boo
     checked_at = time.monotonic()
     while True:
         event = subscription.get(HEARTBEAT_S)
+        if subscription.is_closed:
+            return
         if time.monotonic() - checked_at >= HEARTBEAT_S:
             if not _still(is_welcome):
                 return

@@ -92,7 +92,10 @@ def _settings(pairs: list[str]) -> dict[str, Any]:
             raise BadInput(f"{pair}: write SETTING=VALUE, such as approval=all.")
         outer, dot, inner = name.partition(".")
         if dot:
-            body.setdefault(outer, {})[inner] = _value(value)
+            group = body.setdefault(outer, {})
+            if not isinstance(group, dict):
+                raise BadInput(f"{pair}: {outer} is given as a whole already. Write one or the other.")
+            group[inner] = _value(value)
         else:
             body[name] = _value(value)
     return body
