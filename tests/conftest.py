@@ -1,0 +1,111 @@
+"""Guards around every test: nothing reaches the network, no thread of a server stays behind, logging, the environment
+and the working folder are as they were.
+
+The tiers on real engines, browsers and models (marked ``docker``, ``browser``, ``model``, ``thirdparty``) may use the
+network; everything else about them is guarded too.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FREE_TIERS = ("docker", "browser", "model", "thirdparty")
+OUR_THREADS = ("http", "watch", "wake")
+LEAVE_S = 3.0
+_LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
+
+
+class NetworkGuard:
+    """Refuses every connection and name look-up beyond this machine while it is on, and remembers it."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.refused: list[str] = []
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Python calls this at every audited event; it can't be taken out again, so it is switched."""
+        if not self.is_on or event not in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
+            return
+        address = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
+        host = address[0] if isinstance(address, tuple) else address
+        if not _is_near(host, is_name=event == "socket.getaddrinfo" or isinstance(address, tuple)):
+            self.refused.append(f"{event} {host!r}")
+            raise ConnectionRefusedError(f"tests stay on this machine, and {host!r} is not on it")
+
+
+def _is_near(host: object, *, is_name: bool) -> bool:
+    if isinstance(host, bytes):
+        host = host.decode("ascii", "replace")
+    if not is_name or host in (None, "", "0.0.0.0", "::"):
+        return True  # a unix socket, or an address to listen at
+    return isinstance(host, str) and host.startswith(_LOOPBACK)
+
+
+_network = NetworkGuard()
+sys.addaudithook(_network)
+
+
+@pytest.fixture(autouse=True)
+def _stays_on_this_machine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No test of the quick tiers talks to anything but unix sockets and loopback."""
+    _network.refused.clear()
+    _network.is_on = not any(request.node.get_closest_marker(tier) for tier in FREE_TIERS)
+    yield
+    _network.is_on = False
+    assert not _network.refused, "the test tried to reach the network"
+
+
+@pytest.fixture(autouse=True)
+def _leaves_no_thread() -> Iterator[None]:
+    """Whoever starts a server, a watch or a waker ends it."""
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + LEAVE_S
+    while (left := _left_since(before)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not left, f"threads were left behind: {sorted(thread.name for thread in left)}"
+
+
+@pytest.fixture(autouse=True)
+def _restores_logging() -> Iterator[None]:
+    """Handlers and levels of the root logger are as before; new handlers are closed."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in root.handlers[:]:
+        if handler not in handlers:
+            root.removeHandler(handler)
+            handler.close()
+    for handler in handlers:
+        if handler not in root.handlers:
+            root.addHandler(handler)
+    root.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def _leaves_the_process_alone() -> Iterator[None]:
+    """The environment and the working folder are untouched."""
+    environment, folder = dict(os.environ), Path.cwd()
+    yield
+    assert Path.cwd() == folder, "the test left the process in another folder"
+    assert _settings(dict(os.environ)) == _settings(environment), "the test changed the environment"
+
+
+def _settings(environment: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+def _left_since(before: set[threading.Thread]) -> list[threading.Thread]:
+    """A server that a wider fixture keeps may open connection threads meanwhile; those are not this test's."""
+    is_served = any(thread.name == "http-accept" and thread.is_alive() for thread in before)
+    new = [thread for thread in threading.enumerate() if thread not in before]
+    return [t for t in new if t.name.startswith(OUR_THREADS) and not (is_served and t.name == "http")]

@@ -1,0 +1,162 @@
+"""The rules of the house put together without its surfaces: a real database, real lock files, everything else as a
+test wants it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.agents import Agents
+from orchestrator.approvals import Approvals
+from orchestrator.audit import Audit
+from orchestrator.budget import Budget
+from orchestrator.events import Broker, Subscription
+from orchestrator.locks import Locks
+from orchestrator.nouns import Agent, CubicleKey, Event, Role, Turn, User
+from orchestrator.people import People
+from orchestrator.steps import Steps
+from orchestrator.store.audit import AuditRow
+from orchestrator.store.database import Store
+from orchestrator.turns import Turns
+from orchestrator.workspace import Workspaces
+
+KEY = CubicleKey("crab", 1)
+OTHER = CubicleKey("crab", 2)
+PASSWORD = "correct horse battery"
+
+
+@dataclass
+class Rooms:
+    """All that decides, and what it did to the outside."""
+
+    home: Path
+    store: Store
+    broker: Broker
+    workspaces: Workspaces
+    locks: Locks
+    approvals: Approvals
+    turns: Turns
+    agents: Agents
+    steps: Steps
+    people: People
+    budget: Budget
+    operator: User
+    member: User
+    woken: list[CubicleKey] = field(default_factory=list)
+    aborted: list[int] = field(default_factory=list)
+
+    @property
+    def crab(self) -> Agent:
+        """The one agent."""
+        return self.agents.get("crab")
+
+    def lock_names(self, key: CubicleKey = KEY) -> set[str]:
+        """The lock files of a cubicle."""
+        return {path.name for path in (self.home / "run" / key.agent / str(key.user)).glob("*.lock")}
+
+    def under_way(self, text: str = "go", key: CubicleKey = KEY) -> Turn:
+        """A turn that a crab has taken."""
+        self.turns.submit(key, text, source="test")
+        taken = self.turns.take(key, "boot", 0)
+        assert taken is not None
+        return taken
+
+    def audited(self, kind: str) -> list[AuditRow]:
+        """What the audit log holds of one kind, oldest first."""
+        return Audit(self.store).search(kind=kind)[::-1]
+
+
+@contextmanager
+def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
+    """The rooms over ``home``, with agent ``crab``, operator ``ada`` and member ``bob``; opened again when they were
+    there before."""
+    home.mkdir(exist_ok=True)
+    store, broker = Store(home / "hermit.db"), Broker()
+    workspaces = Workspaces(home)
+    locks = Locks(workspaces)
+    approvals = Approvals(store, locks, broker)
+    woken: list[CubicleKey] = []
+    aborted: list[int] = []
+    turns = Turns(
+        store=store,
+        broker=broker,
+        approvals=approvals,
+        locks=locks,
+        wake=woken.append,
+        freshen=lambda _: True,
+        abort_model=aborted.append,
+    )
+    agents = Agents(store, providers=("fake", "other"), on_change=lambda _: None)
+    steps = Steps(store=store, broker=broker, agents=agents, approvals=approvals)
+    people = People(store)
+    operator = people.ensure_operator("ada", "", None)
+    member = next((user for user in people.every() if user.role is Role.MEMBER), None) or people.add({"name": "bob"})
+    if not agents.every():
+        agents.create({"name": "crab", **agent})
+    try:
+        yield Rooms(
+            home,
+            store,
+            broker,
+            workspaces,
+            locks,
+            approvals,
+            turns,
+            agents,
+            steps,
+            people,
+            Budget(store),
+            operator,
+            member,
+            woken,
+            aborted,
+        )
+    finally:
+        store.close()
+
+
+@contextmanager
+def watching(broker: Broker) -> Iterator[Subscription]:
+    """A subscription for a while."""
+    subscription = broker.subscribe()
+    try:
+        yield subscription
+    finally:
+        broker.unsubscribe(subscription)
+
+
+def heard(subscription: Subscription) -> list[Event]:
+    """The news so far."""
+    events = []
+    while (event := subscription.get(0.01)) is not None:
+        events.append(event)
+    return events
+
+
+def at_once(*deeds: Any, timeout_s: float = 30.0) -> list[Any]:
+    """Do everything at the same moment, each in a thread; what each returned or raised."""
+    results: list[Any] = [None] * len(deeds)
+    barrier = threading.Barrier(len(deeds))
+
+    def do(index: int) -> None:
+        barrier.wait(timeout_s)
+        try:
+            results[index] = deeds[index]()
+        except Exception as error:  # noqa: BLE001 - what was raised is a result here
+            results[index] = error
+
+    threads = [threading.Thread(target=do, args=(index,)) for index in range(len(deeds))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout_s)
+    return results
+
+
+def of_kind(events: list[Event], kind: str) -> list[Mapping[str, Any]]:
+    """The bodies of one kind of news."""
+    return [event.body for event in events if event.kind == kind]

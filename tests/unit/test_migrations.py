@@ -1,0 +1,79 @@
+"""``orchestrator.migrations``: the database's shape, from nothing and from before."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database
+
+from orchestrator.migrations import migrations
+from orchestrator.store import audit
+from orchestrator.store.database import Store
+
+TABLES = {
+    "settings", "users", "passwords", "sessions", "api_tokens", "login_links", "agents", "cubicles", "turns", "steps",
+    "approvals", "spending", "spending_days", "audit",
+}  # fmt: skip
+
+
+@pytest.fixture
+def db() -> Iterator[sqlite3.Connection]:
+    """A database in memory with all migrations."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    migrations.apply(Database(connection))
+    yield connection
+    connection.close()
+
+
+def test_makes_every_table_from_nothing(db: sqlite3.Connection) -> None:
+    """A fresh database has them all, each strict about its types."""
+    found = {row["name"]: row["strict"] for row in db.execute("PRAGMA table_list") if row["type"] == "table"}
+    assert set(found) >= TABLES
+    assert all(found[name] for name in TABLES)
+
+
+def test_applying_again_changes_nothing(db: sqlite3.Connection) -> None:
+    """The shape is the same after a second start, and the rows are there."""
+    db.execute("INSERT INTO settings VALUES ('a', '1')")
+    before = [tuple(row) for row in db.execute("SELECT name, sql FROM sqlite_master ORDER BY name")]
+    migrations.apply(Database(db))
+    assert [tuple(row) for row in db.execute("SELECT name, sql FROM sqlite_master ORDER BY name")] == before
+    assert db.execute("SELECT COUNT(*) FROM settings").fetchone()[0] == 1
+
+
+def test_two_first_starts_at_once_make_one_database(tmp_path: Path) -> None:
+    """Opening the same file again, while it is open, finds it complete."""
+    first = Store(tmp_path / "hermit.db")
+    second = Store(tmp_path / "hermit.db")
+    with second.reading() as db:
+        assert {row["name"] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")} >= TABLES
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("change", ["UPDATE audit SET text = 'x'", "DELETE FROM audit"])
+def test_audit_rows_stay(db: sqlite3.Connection, change: str) -> None:
+    """The database itself refuses to change or delete them."""
+    audit.add(db, "kind", "what happened", now=1.0)
+    with pytest.raises(sqlite3.IntegrityError, match="never"):
+        db.execute(change)
+    assert [row.text for row in audit.search(db)] == ["what happened"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "INSERT INTO spending VALUES (1, 'd', 'a', 1, NULL, 'p', 'm', 'settled', 1, -1, NULL, NULL, 0.0, NULL)",
+        "INSERT INTO spending_days VALUES ('a', 'd', -1, 0)",
+        "INSERT INTO users (name, role, time_zone, created_at) VALUES ('a', 'king', 'UTC', 0.0)",
+        "INSERT INTO settings VALUES ('a', NULL)",
+    ],
+)
+def test_refuses_rows_that_can_not_be(db: sqlite3.Connection, row: str) -> None:
+    """Negative money, unknown roles and missing values are refused at the bottom, too."""
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute(row)

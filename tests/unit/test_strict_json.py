@@ -1,0 +1,54 @@
+"""``orchestrator.strict_json``: what is read, and everything that is refused before it can do harm."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import BadInput
+from orchestrator.strict_json import MAX_DEPTH, read_object
+
+REFUSED = {
+    "nothing": (b"", "can't be read"),
+    "no object": (b"[1]", "must be one JSON object"),
+    "two objects": (b"{}{}", "can't be read"),
+    "a duplicate key": (b'{"command": "ls", "command": "rm"}', "twice"),
+    "a duplicate key within": (b'{"a": [{"b": 1, "b": 2}]}', "twice"),
+    "NaN": (b'{"a": NaN}', "NaN is no number"),
+    "infinity": (b'{"a": -Infinity}', "-Infinity is no number"),
+    "a float beyond floats": (b'{"a": 1e999}', "too large"),
+    "a number of 31 digits": (b'{"a": ' + b"9" * 31 + b"}", "too long"),
+    "a number of 5,000 digits": (b'{"a": ' + b"9" * 5000 + b"}", "too long"),
+    "too deep": (b'{"a":' * (MAX_DEPTH + 2) + b"1" + b"}" * (MAX_DEPTH + 2), "deeper"),
+    "100,000 deep": (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "can't be read"),
+    "bytes that are no text": (b'{"a": "\xff\xfe"}', "can't be read"),
+    "an escaped half character": (b'{"a": "x\\ud800"}', "half a character"),
+    "the other half": (b'{"a": "\\uDFFFx"}', "half a character"),
+    "half a character as a key": (b'{"\\ud800": 1}', "half a character"),
+    "half a character in raw bytes": (b'{"a": "\xed\xa0\x80"}', ""),
+    "half a character in UTF-16": ('{"a": "'.encode("utf-16-le") + b"\x00\xd8" + '"}'.encode("utf-16-le"), ""),
+}
+
+
+@pytest.mark.parametrize(("body", "reason"), REFUSED.values(), ids=REFUSED)
+def test_refuses(body: bytes, reason: str) -> None:
+    """Each is a BadInput that says why."""
+    with pytest.raises(BadInput) as refused:
+        read_object(body)
+    assert reason in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b"{}", {}),
+        (b' {"a": [1, 2.5, null, true, "\\u00e9"]} ', {"a": [1, 2.5, None, True, "é"]}),
+        (b'{"a": "\\ud83d\\ude00"}', {"a": "😀"}),
+        ('{"a": "😀"}'.encode(), {"a": "😀"}),
+        (b'{"a": "\\\\ud800"}', {"a": "\\ud800"}),
+        (b'{"a": "x\\u0000y"}', {"a": "x\0y"}),
+        (b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH, None),
+    ],
+)
+def test_reads(body: bytes, value: object) -> None:
+    """Ordinary objects are read, up to the depth that is allowed."""
+    assert value is None or read_object(body) == value
