@@ -35,7 +35,7 @@ _SPEC = "hermitshell.spec"
 _WORKSPACE = "/app/workspace"
 _TMP_MB = 256
 _OPEN_FILES = 4096
-_RECIPE = 1
+_RECIPE = 2
 """Part of every spec's fingerprint: raised when the constants below change, so that older containers are replaced."""
 
 
@@ -130,6 +130,7 @@ class DockerEngine:
             dns=["127.0.0.1"],
             dns_search=["."],
             restart_policy={"Name": "no"},
+            sysctls=_sysctls(),
             runtime=spec.runtime or None,
         )
         try:
@@ -209,6 +210,11 @@ def _mounts(spec: CubicleSpec) -> list[Mount]:
         bind(mounts.data, f"{_WORKSPACE}/data", read_only=True),
         bind(mounts.run, "/run/hermit", read_only=True),
     ]
+
+
+def _sysctls() -> dict[str, str]:
+    """Loopback has ``::1`` too, which the engine's own /etc/hosts promises to programs that ask for localhost."""
+    return {"net.ipv6.conf.lo.disable_ipv6": "0"} if Path("/proc/sys/net/ipv6").exists() else {}
 
 
 def _ulimits(disk_mb: int) -> list[Ulimit]:
