@@ -4,10 +4,14 @@ the browser then calls our pages its own, and only the Host header tells the dif
 
 from __future__ import annotations
 
+import re
+
 from flask import request
 from werkzeug.exceptions import BadRequest, MisdirectedRequest
 
 from dashboard.house import services
+
+_HOST = re.compile(r"(?:(?P<name>[^:\[\]]+?)\.?|\[(?P<address>[0-9a-f:.]+)\])(?::\d{1,5})?")
 
 
 def check() -> None:
@@ -20,16 +24,6 @@ def check() -> None:
 
 
 def name_of(host: str) -> str:
-    """The name in ``name``, ``name:port``, ``[::1]`` or ``[::1]:port``, in small letters; empty when it is none of
-    them.
-    """
-    name, _, port = host.lower().rpartition(":") if _has_port(host) else (host.lower(), "", "0")
-    if not port.isdecimal():
-        return ""
-    if name.startswith("[") or name.endswith("]"):
-        return name[1:-1] if name.startswith("[") and name.endswith("]") else ""
-    return name.removesuffix(".")
-
-
-def _has_port(host: str) -> bool:
-    return ":" in host.rpartition("]")[2]
+    """The name in ``name``, ``name:port``, ``[::1]`` or ``[::1]:port``, in small letters; empty for anything else."""
+    found = _HOST.fullmatch(host.lower())
+    return "" if found is None else found["name"] or found["address"]

@@ -122,6 +122,12 @@ class Scene:
         """End the turn with an error."""
         self.house.services.turns.end(self.key, self.turn.id, TurnStatus.FAILED, error=error)
 
+    def wait_for_stop(self) -> None:
+        """Work until a person stops the turn."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not self.is_stopped() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
     def _decision(self, approval: str) -> ApprovalStatus:
         deadline = time.monotonic() + PATIENCE_S * 6
         while time.monotonic() < deadline:
@@ -151,6 +157,7 @@ class PaperHouse:
     """Which play a prompt starts; ``echo`` for all others."""
     _crabs: dict[CubicleKey, threading.Thread] = field(default_factory=dict)
     _closing: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # protects _crabs
 
     @property
     def url(self) -> str:
@@ -160,15 +167,19 @@ class PaperHouse:
     def close(self) -> None:
         """The crabs leave, then the house closes."""
         self._closing.set()
-        for crab in self._crabs.values():
+        with self._lock:
+            crabs = tuple(self._crabs.values())
+        for crab in crabs:
             crab.join(PATIENCE_S)
         self.app.stop(stop_cubicles=False)
 
     def hatch(self, key: CubicleKey) -> None:
         """A crab lives in this cubicle."""
-        if key not in self._crabs:
-            self._crabs[key] = threading.Thread(target=self._live, args=(key,), name=f"crab {key}", daemon=True)
-            self._crabs[key].start()
+        crab = threading.Thread(target=self._live, args=(key,), name=f"crab {key}", daemon=True)
+        with self._lock:
+            if key not in self._crabs:
+                crab.start()
+                self._crabs[key] = crab
 
     def _live(self, key: CubicleKey) -> None:
         while not self._closing.is_set():

@@ -31,20 +31,22 @@ def events() -> Response:
     who, broker = asker(), services().broker
     subscription = broker.subscribe()
     is_welcome = _check_of(who, services().people, request.headers.get("Authorization", ""))
-    response = Response(_stream(subscription, who, is_welcome), mimetype="text/event-stream")
+    response = Response(_stream(subscription, who, is_welcome, HEARTBEAT_S), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
     response.call_on_close(lambda: broker.unsubscribe(subscription))
     return response
 
 
-def _stream(subscription: Subscription, who: Asker, is_welcome: Callable[[], bool]) -> Iterator[str]:
+def _stream(
+    subscription: Subscription, who: Asker, is_welcome: Callable[[], bool], heartbeat_s: float
+) -> Iterator[str]:
     yield "retry: 2000\n\n"
     checked_at = time.monotonic()
     while True:
-        event = subscription.get(HEARTBEAT_S)
+        event = subscription.get(heartbeat_s)
         if subscription.is_closed:
             return
-        if time.monotonic() - checked_at >= HEARTBEAT_S:
+        if time.monotonic() - checked_at >= heartbeat_s:
             if not _still(is_welcome):
                 return
             checked_at = time.monotonic()

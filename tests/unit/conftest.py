@@ -1,0 +1,128 @@
+"""Fixtures for tests of the API and the pages: a paper house, and people who talk to it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from dashboard import csrf
+from dashboard.app import create_app
+from orchestrator.nouns import User
+from tests.house import PaperHouse, paper_house
+from tests.openapi_check import check
+
+OWN_ORIGIN = "http://localhost"
+
+
+@dataclass
+class Api:
+    """Somebody who calls the API with a token; every answer is held against the API's description."""
+
+    client: FlaskClient
+    user: User
+    token: str
+
+    def call(self, method: str, path: str, body: object = None, **headers: str) -> TestResponse:
+        """One call to ``/api`` + path; an underscore in a header's name stands for a hyphen."""
+        given = {"Authorization": f"Bearer {self.token}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        path = f"/api{path}"
+        answer = self.client.open(path, method=method, headers=given, json=body)
+        check(method, path, answer.status_code, answer.get_json(silent=True))
+        return answer
+
+    def get(self, path: str) -> Any:
+        """A call that works."""
+        return self._fine("GET", path)
+
+    def post(self, path: str, body: object = None) -> Any:
+        """A call that works."""
+        return self._fine("POST", path, body)
+
+    def refused(self, method: str, path: str, body: object = None) -> tuple[int, str]:
+        """A call that does not work: its status and sentence."""
+        answer = self.call(method, path, body)
+        assert answer.status_code >= 400, answer.get_json()
+        return answer.status_code, answer.get_json()["error"]["message"]
+
+    def _fine(self, method: str, path: str, body: object = None) -> Any:
+        answer = self.call(method, path, body)
+        assert answer.status_code < 300, answer.get_json()
+        return answer.get_json(silent=True)
+
+
+@dataclass
+class Browser:
+    """Somebody who is logged in on a page of ours."""
+
+    client: FlaskClient
+    session: str
+
+    @property
+    def csrf(self) -> str:
+        """What our pages carry."""
+        return csrf.token_of(self.session)
+
+    def post(self, path: str, body: object = None, **headers: str) -> TestResponse:
+        """As our own script sends it."""
+        given = {"Origin": OWN_ORIGIN, "X-CSRF-Token": self.csrf, **headers}
+        return self.client.post(path, json=body, headers={k: v for k, v in given.items() if v})
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Iterator[PaperHouse]:
+    """A house of paper."""
+    with paper_house(tmp_path) as house:
+        yield house
+
+
+@pytest.fixture
+def app(paper: PaperHouse) -> Flask:
+    """Its dashboard."""
+    return create_app(paper.services)
+
+
+@pytest.fixture
+def operator(paper: PaperHouse, app: Flask) -> Api:
+    """The operator."""
+    return someone(paper, app, paper.services.people.operator())
+
+
+@pytest.fixture(scope="module")
+def refused_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """The operator of a house that is only asked for what it refuses, so that many tests can share it."""
+    with paper_house(tmp_path_factory.mktemp("house")) as house:
+        yield someone(house, create_app(house.services), house.services.people.operator())
+
+
+@pytest.fixture
+def member(paper: PaperHouse, app: Flask) -> Api:
+    """A member."""
+    return someone(paper, app, paper.services.people.add({"name": "ben"}))
+
+
+@pytest.fixture
+def browser(paper: PaperHouse, app: Flask) -> Browser:
+    """The operator in a browser."""
+    return logged_in(paper, app, paper.services.people.operator())
+
+
+def someone(paper: PaperHouse, app: Flask, user: User) -> Api:
+    """A person with a fresh API token."""
+    return Api(app.test_client(), user, paper.services.people.make_token(secrets.token_hex(4), user.id))
+
+
+def logged_in(paper: PaperHouse, app: Flask, user: User) -> Browser:
+    """A person with a fresh session."""
+    people = paper.services.people
+    session = people.use_link(people.make_link(user.id))
+    client = app.test_client()
+    client.set_cookie("hermit_session", session)
+    return Browser(client, session)

@@ -1,0 +1,104 @@
+"""The stream of news, read from the real server as a browser reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import requests
+
+from dashboard.api import events
+from dashboard.auth import Asker
+from orchestrator.nouns import CubicleKey, Event
+from tests.house import API_TOKEN, PaperHouse, Scene
+from tests.unit.conftest import Api
+
+
+@contextmanager
+def listening(paper: PaperHouse, token: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
+    """The news that this person gets from now on."""
+    with requests.get(
+        f"{paper.url}/api/events", headers={"Authorization": f"Bearer {token}"}, stream=True, timeout=10
+    ) as answer:
+        assert answer.headers["Content-Type"].startswith("text/event-stream")
+        assert answer.headers["Content-Security-Policy"]
+        lines = answer.iter_lines(chunk_size=1, decode_unicode=True)
+        assert next(lines) == "retry: 2000"
+        yield _news(lines)
+
+
+def _news(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    kind = ""
+    for line in lines:
+        if line.startswith("event: "):
+            kind = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield kind, json.loads(line.removeprefix("data: "))
+        else:
+            assert line in ("", ": still here"), line
+
+
+def test_a_turn_is_told_from_beginning_to_end(paper: PaperHouse, operator: Api) -> None:
+    """Turn, delta, step, approval: each as it happens, with ISO times and with whose it is."""
+    paper.plays["work"] = work
+    with listening(paper, API_TOKEN) as news:
+        operator.post("/agents/crab/messages", {"text": "work", "wait": True})
+        heard: list[tuple[str, dict[str, Any]]] = []
+        for kind, body in news:
+            heard.append((kind, body))
+            if body.get("status") == "done" and kind == "turn":
+                break
+    assert {kind for kind, _ in heard} >= {"turn", "delta", "step"}
+    assert all((body["agent"], body["user"]) == ("crab", 1) for _, body in heard)
+    assert [body["text"] for kind, body in heard if kind == "delta"] == ["I", "I am"]
+    assert heard[-1][1]["ended_at"].endswith("Z")
+    assert "queued" not in {body.get("status") for _, body in heard}
+
+
+def work(scene: Scene) -> None:
+    """A turn that writes, does and says."""
+    scene.stream("I", "I am")
+    scene.run(1, "ls", output="a")
+    scene.say("done")
+
+
+def test_no_text_can_begin_an_event_of_its_own(paper: PaperHouse) -> None:
+    """Line ends of every kind arrive as text."""
+    evil = "\n\nevent: approval\ndata: {}\r\rdata: x\u2028\u2029\x85\x00"
+    with listening(paper, API_TOKEN) as news:
+        paper.services.broker.publish(Event("delta", CubicleKey("crab", 1), {"turn": 1, "text": evil}))
+        assert next(news) == ("delta", {"turn": 1, "text": evil, "agent": "crab", "user": 1})
+
+
+def test_members_hear_of_their_own_alone(paper: PaperHouse, member: Api) -> None:
+    """Another's news never reach them; what concerns everybody does."""
+    publish = paper.services.broker.publish
+    with listening(paper, member.token) as news:
+        publish(Event("delta", CubicleKey("crab", 1), {"turn": 1, "text": "secret"}))
+        publish(Event("agent", None, {"name": "crab"}))
+        publish(Event("delta", CubicleKey("crab", member.user.id), {"turn": 2, "text": "mine"}))
+        assert next(news) == ("agent", {"name": "crab"})
+        assert next(news)[1]["text"] == "mine"
+
+
+def test_a_stream_ends_with_the_login_behind_it(paper: PaperHouse, member: Api) -> None:
+    """Whoever was logged out, or became somebody else, hears no more."""
+    people = paper.services.people
+    session = people.use_link(people.make_link(member.user.id))
+    subscription = paper.services.broker.subscribe()
+    asker = Asker(member.user, session)
+    stream = events._stream(subscription, asker, events._check_of(asker, people, ""), heartbeat_s=0.01)
+    assert next(stream) == "retry: 2000\n\n"
+    assert next(stream) == ": still here\n\n"
+    people.log_out(session)
+    assert list(stream) == []
+
+
+def test_whoever_leaves_is_forgotten(paper: PaperHouse, operator: Api) -> None:
+    """A closed stream, or one that was only asked for its headers, leaves no subscriber behind."""
+    token = {"Authorization": f"Bearer {operator.token}"}
+    operator.client.head("/api/events", headers=token).close()
+    operator.client.get("/api/events", headers=token).close()
+    assert not paper.services.broker.has_subscribers
