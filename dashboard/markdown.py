@@ -4,12 +4,15 @@ links to web addresses alone and each with the host it really leads to beside it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
+
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|[0-9a-f:.]+")
 
 MAX_CHARS = 100_000
 """Longer texts are shown as they are: nobody needs them laid out, and laying out costs time."""
@@ -71,7 +74,7 @@ def _html(ours: str) -> Token:
 
 
 def _is_web(url: str) -> bool:
-    return url.strip().lower().startswith(("http://", "https://")) and bool(_host(url))
+    return url.strip().lower().startswith(("http://", "https://")) and bool(_HOST.fullmatch(_host(url)))
 
 
 def _host(url: str) -> str:

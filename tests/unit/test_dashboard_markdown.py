@@ -1,0 +1,157 @@
+"""An agent's Markdown: what a browser may get of it."""
+
+from __future__ import annotations
+
+import re
+import time
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.markdown import MAX_CHARS, render
+
+ALLOWED = {
+    **{
+        tag: set()
+        for tag in ("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "li", "h3", "h4")
+    },
+    **{tag: set() for tag in ("h5", "h6", "table", "thead", "tbody", "tr")},
+    "ol": {"start"},
+    "th": {"class"},
+    "td": {"class"},
+    "div": {"class"},
+    "span": {"class"},
+    "a": {"href", "target", "rel"},
+}
+"""Every tag and attribute that may come out."""
+
+
+class Reader(HTMLParser):
+    """Notes what is in a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[dict[str, str | None]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Fails for what is not allowed."""
+        assert tag in ALLOWED, tag
+        assert {name for name, _ in attrs} <= ALLOWED[tag], (tag, attrs)
+        if tag == "a":
+            self.links.append(dict(attrs))
+
+    def handle_data(self, data: str) -> None:
+        """Text."""
+        self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        """There is none."""
+        raise AssertionError(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "a <b onmouseover=alert(1)>b</b> <!-- c -->",
+        '<a href="javascript:alert(1)">x</a>',
+        "[x](javascript:alert(1))",
+        "[x](JaVaScRiPt:alert(1))",
+        "[x](java\tscript:alert(1))",
+        "[x](&#106;avascript:alert(1))",
+        "[x](data:text/html,<script>alert(1)</script>)",
+        "[x](vbscript:x)",
+        "[x](file:///etc/passwd)",
+        "[x](/api/agents)",
+        "[x](//evil.example/x)",
+        "[x](http:/evil.example)",
+        "[x](http://)",
+        "[x](https://[)",
+        "[x][1]\n\n[1]: javascript:alert(1)",
+        "<javascript:alert(1)>",
+        "<mailto:a@b.example>",
+    ],
+)
+def test_what_might_hurt_is_text(text: str) -> None:
+    """No tag of the agent's own, and no link to anything but the web."""
+    assert Reader(render(text)).links == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![x](https://evil.example/p.png)",
+        "![x][1]\n\n[1]: https://evil.example/p.png",
+        "[![x](https://evil.example/p)](y)",
+    ],
+)
+def test_a_picture_is_text(text: str) -> None:
+    """The browser is given nothing to fetch, and the reader sees that there was something."""
+    reader = Reader(render(text))
+    assert "[picture: x https://evil.example/p" in reader.text
+    assert reader.links == []
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("[bank.example](https://evil.example/x)", "evil.example"),
+        ("[x](https://bank.example@evil.example/)", "evil.example"),
+        ("[x](https://EVIL.example:8443/a?b=c#d)", "evil.example"),
+        ("<https://evil.example/a>", "evil.example"),
+        ("[x](http://[::1]:3000/)", "::1"),
+        ("[x](https://bänk.example/)", "xn--bnk-qla.example"),
+        ('[x](https://evil.example "a title that lies")', "evil.example"),
+    ],
+)
+def test_a_link_shows_where_it_leads(text: str, host: str) -> None:
+    """The real host stands beside it, it takes nothing along, and it has no title to lie in."""
+    html = render(text)
+    link = Reader(html).links[0]
+    assert link["rel"] == "noopener noreferrer nofollow"
+    assert link["target"] == "_blank"
+    assert re.search(r'</a> <span class="host">([^<]*)</span>', html)[1] == host  # type: ignore[index]  # it is there
+
+
+def test_bare_addresses_are_no_links() -> None:
+    """Nobody goes anywhere by accident."""
+    assert Reader(render("see https://evil.example/x and www.evil.example")).links == []
+
+
+def test_a_page_is_laid_out() -> None:
+    """Headings below the page's own, lists, code, tables without inline style."""
+    html = render(
+        "# One\n\n- a\n- b\n\n```python\nx < 1\n```\n\n| a | b |\n|--:|:-:|\n| 1 | 2 |\n\n~~old~~ **new**\nline"
+    )
+    Reader(html)
+    for piece in ("<h3>One</h3>", "<li>a</li>", "x &lt; 1", '<td class="right">1</td>', "<s>old</s>", "<br"):
+        assert piece in html
+    assert "style" not in html
+    assert "language-" not in html
+
+
+def test_a_very_long_text_is_shown_as_it_is() -> None:
+    """Without layout, escaped."""
+    html = render("<b>" + "x" * MAX_CHARS)
+    assert html.startswith('<pre class="plain">&lt;b&gt;x')
+
+
+@pytest.mark.parametrize("piece", ["[", "(", "*", "`", "> ", "- ", "| a ", "![", "<", "\\", "&", "[x](", "_a_", "~~"])
+def test_no_text_takes_long(piece: str) -> None:
+    """Tricky nesting is done in a moment, too."""
+    started = time.monotonic()
+    Reader(render(piece * (20_000 // len(piece))))
+    assert time.monotonic() - started < 20
+
+
+@given(st.text(alphabet=st.sampled_from(list("[]()!<>*_`~|#-:\\/\"'&;= \nahtps.javscrit:@"))), st.text())
+def test_whatever_comes_only_the_allowed_goes_out(tricky: str, any_text: str) -> None:
+    """No input leads to another tag, attribute or kind of link."""
+    for link in Reader(render(tricky + any_text)).links:
+        assert str(link["href"]).lower().startswith(("http://", "https://"))
