@@ -16,6 +16,7 @@ import time
 import zoneinfo
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import argon2
@@ -44,9 +45,13 @@ class People:
         self._store = store
         self._fixed_tokens = tuple(token.encode() for token in fixed_tokens if token)
         self._hasher = argon2.PasswordHasher()
-        self._nobody = self._hasher.hash(secrets.token_hex(16))
         self._hashing = threading.BoundedSemaphore(_HASHES_AT_ONCE)
         self._throttle = _Throttle()
+
+    @cached_property
+    def _nobody(self) -> str:
+        """A hash that no password has: an unknown name takes as long to refuse as a wrong password."""
+        return self._hasher.hash(secrets.token_hex(16))
 
     def every(self) -> list[User]:
         """All people, oldest first."""
