@@ -26,6 +26,7 @@ from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
+from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from tests.scripted_upstream import Reply, Request, ScriptedUpstream, answers
 
 API_TOKEN = "test-token-of-the-operator"
@@ -243,7 +244,7 @@ class ProcessHouse:
         with self.log.open("ab") as sink:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "orchestrator", "serve"],
-                env={**_plain_environment(), **self.environment},
+                env=self._whole_environment(),
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
@@ -252,6 +253,19 @@ class ProcessHouse:
             )
         if is_awaited:
             eventually(self.api.is_healthy)
+
+    def command(self, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        """``./hermit ARGUMENTS`` for the same install, ``said`` on its standard input."""
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "orchestrator", *arguments],
+            env=self._whole_environment(),
+            cwd=ROOT,
+            input=said,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
 
     def kill(self) -> None:
         """SIGKILL: it has no moment to put anything in order."""
@@ -279,6 +293,9 @@ class ProcessHouse:
         log = logged.read_text(encoding="utf-8", errors="replace")[-8000:] if logged.exists() else ""
         return f"{explain(self.client, self.install)}\n--- printed\n{printed}\n--- log\n{log}"
 
+    def _whole_environment(self) -> dict[str, str]:
+        return {**plain_environment(), **self.environment}
+
     def _end(self, number: int) -> None:
         if self._process is not None:
             os.killpg(self._process.pid, number)
@@ -287,24 +304,22 @@ class ProcessHouse:
 
 
 @contextlib.contextmanager
-def real_house(home: Path, client: docker.DockerClient, image: str, **parts: Any) -> Iterator[RealHouse]:
-    """A house in ``home``, its containers removed at the end. ``parts`` replace the app's own."""
+def real_house(
+    home: Path, client: docker.DockerClient, image: str, *, engine_client: docker.DockerClient | None = None
+) -> Iterator[RealHouse]:
+    """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test."""
     with ScriptedUpstream() as model:
         settings = load(_settings(home, free_port(), model), home)
         place = prepare(settings.home)
-        engine = DockerEngine(client, place.install)
+        engine = DockerEngine(engine_client or client, place.install)
         upstreams = build_upstreams(
             keys={},
             custom_base_url=settings.llm_base_url,
             custom_key="sk-test",
-            ollama_url=None,
             custom_model="scripted",
+            ollama_url=None,
         )
-        made = Parts(**{
-            "engine": engine, "image_tag": lambda _target: image, "upstreams": upstreams, "default_provider": CUSTOM,
-            "backoff_s": 0.02, **parts,
-        })  # fmt: skip
-        app = App(settings, place, made)
+        app = App(settings, place, Parts(engine, lambda _target: image, upstreams, CUSTOM, backoff_s=0.02))
         app.start()
         api = Api(settings.url)
         try:
@@ -314,7 +329,7 @@ def real_house(home: Path, client: docker.DockerClient, image: str, **parts: Any
             app.stop(stop_cubicles=False)
             sweep(client, place.install)
             for upstream in upstreams.values():
-                if hasattr(upstream, "close"):
+                if isinstance(upstream, OpenAICompatible):
                     upstream.close()
 
 
@@ -381,7 +396,7 @@ def _settings(home: Path, port: int, model: ScriptedUpstream) -> dict[str, str]:
     }
 
 
-def _plain_environment() -> dict[str, str]:
+def plain_environment() -> dict[str, str]:
     """Ours, without anything that is a setting of the program."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HERMIT_")}
     kept = {name: value for name, value in kept.items() if not name.endswith("_API_KEY")}

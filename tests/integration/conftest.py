@@ -59,6 +59,11 @@ def process(
         yield made
 
 
+@pytest.fixture(autouse=True)
+def _leaves_no_thread() -> None:
+    """Not asked here: a house that a whole module keeps starts its wakers when they are first needed."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -287,19 +288,22 @@ def test_a_folder_that_is_missing(bench: Bench) -> None:
     assert bench.all_named(spec.name) == []
 
 
-def test_an_engine_that_is_not_there(bench: Bench, tmp_path: Path) -> None:
+def test_an_engine_that_does_not_answer(bench: Bench, tmp_path: Path) -> None:
     """Every call says so in one sentence."""
-    nowhere = docker.DockerClient(base_url=f"unix://{tmp_path}/nothing.sock", version="1.41", timeout=5)
-    engine = DockerEngine(nowhere, bench.install)
     spec = bench.spec()
-    for call in (
-        lambda: engine.start(spec),
-        lambda: engine.poll(spec.name),
-        lambda: engine.stop(spec.name),
-        lambda: engine.remove(spec.name),
-        lambda: engine.stats(spec.name),
-        engine.ours,
-    ):
-        with pytest.raises(Unavailable, match="does not answer"):
-            call()
-    nowhere.close()
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(tmp_path / "mute.sock"))
+        mute.listen()
+        near = docker.DockerClient(base_url=f"unix://{tmp_path}/mute.sock", version="1.41", timeout=1)
+        engine = DockerEngine(near, bench.install)
+        for call in (
+            lambda: engine.start(spec),
+            lambda: engine.poll(spec.name),
+            lambda: engine.stop(spec.name),
+            lambda: engine.remove(spec.name),
+            lambda: engine.stats(spec.name),
+            engine.ours,
+        ):
+            with pytest.raises(Unavailable, match="does not answer"):
+                call()
+        near.close()
