@@ -19,7 +19,7 @@ NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 """An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
 
 TOOLSETS = ("calendar", "memory", "assets")
-_TELEGRAM_TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
+TELEGRAM_TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
 
 
 class Agents:
@@ -226,5 +226,5 @@ def _number(field: str, value: Any, low: float, high: float) -> float:
 def _check_token(value: Any) -> None:
     if value in (None, ""):
         return
-    if not isinstance(value, str) or not _TELEGRAM_TOKEN.fullmatch(value):
+    if not isinstance(value, str) or not TELEGRAM_TOKEN.fullmatch(value):
         raise BadInput("telegram_token: paste the token as BotFather gave it, such as 123456789:AA….")

@@ -1,0 +1,138 @@
+"""``doctor``: looks at every part and says how it is, with the mend. Works whether HermitShell runs or not."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+
+from orchestrator.commands.context import Context, show
+from orchestrator.engine_docker import DockerEngine
+from orchestrator.errors import OrchestratorError
+from orchestrator.examine import surroundings
+from orchestrator.examine.engine import ENGINE, IMAGE, examine_engine, examine_image
+from orchestrator.examine.finding import Finding, State, fail, ok, warn
+from orchestrator.examine.services import MODEL, examine_model, examine_telegram
+from orchestrator.examine.walls import PART as WALLS
+from orchestrator.examine.walls import examine_walls
+from orchestrator.home import running_pid
+from orchestrator.host.engine_setup import find_engine, usable
+from orchestrator.llm.upstreams.catalog import build_upstreams, default_name
+from orchestrator.text import terminal_safe
+
+HERMITSHELL = "hermitshell"
+_AGAIN = "Mend that, then run './hermit doctor' again."
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    doctor = commands.add_parser("doctor", help="check every part, and say how to mend what is wrong")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.set_defaults(run=run)
+
+
+def run(context: Context, options: argparse.Namespace) -> int:
+    """The exit code is 1 when something failed."""
+    found = examine(context)
+    body = {"findings": [asdict(finding) for finding in found]}
+    show(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding)])
+    return 1 if any(finding.state is State.FAIL for finding in found) else 0
+
+
+def examine(context: Context) -> list[Finding]:
+    """Every finding. What is wrong with the home is looked at first, before anything could put it in order."""
+    found = surroundings.examine_permissions(context.settings.home)
+    if any(finding.state is State.FAIL for finding in found):
+        return found
+    client: docker.DockerClient | None = None
+    try:
+        client = usable(find_engine(context.machine), context.machine)
+    except OrchestratorError as error:
+        found.append(fail(ENGINE, error.message, "'./hermit up' starts an engine where it can."))
+    info = _with_engine(context, client, found) if client is not None else {}
+    if client is not None:
+        client.close()
+    found += _tried(MODEL, lambda: [_model(context)])
+    found.append(examine_telegram(context.settings.secrets.get("TELEGRAM_BOT_TOKEN")))
+    found += surroundings.examine_disk(context.machine, _places(context, info))
+    found.append(
+        surroundings.examine_clock(
+            time.time(),
+            newest_file=surroundings.newest(context.root / "orchestrator"),
+            engine_time=str(info.get("SystemTime", "")),
+        )
+    )
+    found.append(surroundings.examine_crashes(context.machine))
+    return found + _itself(context)
+
+
+def _with_engine(context: Context, client: docker.DockerClient, found: list[Finding]) -> dict[str, Any]:
+    """Adds what only an engine can tell; returns what it says of itself."""
+    try:
+        info: dict[str, Any] = client.info()
+        found += examine_engine(client.version(), info)
+        image = examine_image(client, context.root)
+    except (docker.errors.DockerException, requests.RequestException):
+        found.append(fail(ENGINE, "The engine stopped answering.", _AGAIN))
+        return {}
+    found.append(image)
+    if image.state is State.OK:
+        engine = DockerEngine(client, context.home.install)
+        name = image.text.split()[0]
+        runtime = context.settings.runtime
+        found += _tried(WALLS, lambda: examine_walls(engine, client, context.home, image=name, runtime=runtime))
+    else:
+        found.append(warn(WALLS, f"Not tried: there is no {IMAGE} yet.", "Run './hermit up', then this again."))
+    return info
+
+
+def _model(context: Context) -> Finding:
+    settings = context.settings
+    keys = settings.secrets.provider_keys()
+    upstreams = build_upstreams(
+        keys=keys,
+        custom_base_url=settings.llm_base_url,
+        custom_key=settings.secrets.get("HERMIT_LLM_API_KEY"),
+        custom_model=settings.llm_model,
+        ca_file=context.environment.get("SSL_CERT_FILE") or context.environment.get("REQUESTS_CA_BUNDLE"),
+    )
+    return examine_model(upstreams, default_name(keys=keys, custom_base_url=settings.llm_base_url))
+
+
+def _places(context: Context, info: dict[str, Any]) -> dict[str, Path]:
+    """What is kept where, as far as it is on this machine."""
+    places = {"your agents' files": context.settings.home}
+    engines = Path(str(info.get("DockerRootDir") or "/nonexistent"))
+    if engines.exists():
+        places["the engine's images"] = engines
+    return places
+
+
+def _itself(context: Context) -> list[Finding]:
+    settings = context.settings
+    if running_pid(settings.home) is None:
+        ports = {"HERMIT_PORT": settings.port, "HERMIT_PREVIEW_PORT": settings.preview_port}
+        idle = warn(HERMITSHELL, "It is not running.", "Start it with './hermit up -d'.")
+        return [*surroundings.examine_ports(ports), idle]
+    with context.client as client:
+        if client.is_healthy():
+            return [ok(HERMITSHELL, f"It runs and is healthy: {settings.url}")]
+    return [fail(HERMITSHELL, "It runs but is not healthy.", "'./hermit status' shows which part is not.")]
+
+
+def _tried(part: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+    try:
+        return look()
+    except OrchestratorError as error:
+        return [fail(part, error.message, _AGAIN)]
+
+
+def _lines(finding: Finding) -> list[str]:
+    lines = [f"{finding.state:4}  {finding.part:11}  {terminal_safe(finding.text)}"]
+    return [*lines, f"{'':19}{terminal_safe(finding.mend)}"] if finding.mend else lines

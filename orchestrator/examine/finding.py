@@ -1,0 +1,40 @@
+"""A finding: how one part is, in a sentence, and how to mend it. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """``WARN`` is something to know or to do some day; ``FAIL`` keeps messages from being answered, or is unsafe."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found."""
+
+    part: str
+    state: State
+    text: str
+    mend: str = ""
+    """What to do about it; empty when all is well."""
+
+
+def ok(part: str, text: str) -> Finding:
+    """All is well."""
+    return Finding(part, State.OK, text)
+
+
+def warn(part: str, text: str, mend: str) -> Finding:
+    """Something to know."""
+    return Finding(part, State.WARN, text, mend)
+
+
+def fail(part: str, text: str, mend: str) -> Finding:
+    """Something that must be mended."""
+    return Finding(part, State.FAIL, text, mend)

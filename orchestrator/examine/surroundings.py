@@ -1,0 +1,129 @@
+"""Examines what lies around the orchestrator: who may read its home, disk, clock, crash helper, ports. Reads and tries,
+changes nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.examine.finding import Finding, fail, ok, warn
+from orchestrator.host.machine import Machine
+from orchestrator.ports import who_listens
+
+PERMISSIONS, DISK, CLOCK, CRASHES, PORTS = "permissions", "disk", "clock", "crashes", "ports"
+LITTLE_BYTES, TOO_LITTLE_BYTES = 5 * 10**9, 10**9
+CLOCKS_DIFFER_S = 10.0
+_CORE_PATTERN = "/proc/sys/kernel/core_pattern"
+
+
+def examine_permissions(home: Path) -> list[Finding]:
+    """HERMIT_HOME is ours, ours alone, and can hold sockets."""
+    try:
+        facts = home.stat()
+    except FileNotFoundError:
+        return [ok(PERMISSIONS, f"{home} does not exist yet; './hermit up' makes it for you alone.")]
+    if facts.st_uid != os.geteuid():
+        return [
+            fail(
+                PERMISSIONS,
+                f"{home} belongs to somebody else.",
+                f"Run as its owner, or 'chown -R {os.geteuid()} {home}'.",
+            )
+        ]
+    open_ones = [path for path in _private(home) if stat.S_IMODE(path.lstat().st_mode) & 0o077]
+    if open_ones:
+        names = " ".join(str(path) for path in open_ones[:3])
+        return [fail(PERMISSIONS, f"Others may read {names}.", f"Run 'chmod go-rwx {names}'.")]
+    if problem := _socket_problem(home):
+        mend = "Set HERMIT_HOME to a folder on a local disk (not on a network or a shared-folder file system)."
+        return [fail(PERMISSIONS, f"{home} can't hold sockets ({problem}).", mend)]
+    return [ok(PERMISSIONS, f"{home} is yours alone.")]
+
+
+def examine_disk(machine: Machine, places: Mapping[str, Path]) -> list[Finding]:
+    """Room where each of these lies, by what is kept there."""
+    return [_room(what, machine.free_bytes(path)) for what, path in places.items()]
+
+
+def examine_clock(now: float, *, newest_file: float, engine_time: str) -> Finding:
+    """The clock is no earlier than our own files, and the engine's shows the same."""
+    mend = "Set the clock, best with a time service (Debian: apt-get install systemd-timesyncd)."
+    if now < newest_file - 24 * 3600:
+        return fail(CLOCK, f"The clock shows {_day(now)}, before this program was written.", mend)
+    theirs = _moment(engine_time)
+    if theirs is not None and abs(theirs - now) > CLOCKS_DIFFER_S:
+        return warn(CLOCK, f"The engine's clock differs by {abs(theirs - now):.0f} s.", mend)
+    return ok(CLOCK, f"It is {datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M} UTC.")
+
+
+def examine_crashes(machine: Machine) -> Finding:
+    """Whether the kernel hands crashed programs to a helper on the host."""
+    pattern = "".join(machine.read(_CORE_PATTERN)).strip()
+    if not pattern.startswith("|"):
+        return ok(CRASHES, "No helper on the host is run when a program crashes.")
+    return warn(
+        CRASHES,
+        "The kernel hands every program that crashes, those of cubicles too, to a helper that runs as root on the"
+        f" host ({pattern[1:].split()[0]}). Cubicles forbid core dumps, which keeps it from being started.",
+        "If you don't need it: sysctl -w kernel.core_pattern=core",
+    )
+
+
+def examine_ports(ports: Mapping[str, int]) -> list[Finding]:
+    """Nobody else holds our ports, by the name of their settings. Only asked while we are not running."""
+    found = []
+    for name, port in ports.items():
+        holder = who_listens(port)
+        if holder:
+            found.append(fail(PORTS, f"Port {port} is taken by {holder}.", f"Stop that, or choose another {name}."))
+    return found or [ok(PORTS, f"Free: {', '.join(str(port) for port in ports.values())}.")]
+
+
+def newest(files: Path) -> float:
+    """When the newest program file below a folder was written."""
+    return max((path.stat().st_mtime for path in files.rglob("*.py")), default=0.0)
+
+
+def _private(home: Path) -> list[Path]:
+    return [path for path in (home, home / "hermit.env", *sorted((home / "keys").glob("*"))) if path.exists()]
+
+
+def _socket_problem(home: Path) -> str:
+    """Why no socket can be made in the home, or empty. By way of a descriptor, as its path may be too long."""
+    folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    name = f".doctor-{os.getpid()}.sock"
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.bind(f"/proc/self/fd/{folder}/{name}")
+        os.unlink(name, dir_fd=folder)
+    except OSError as error:
+        return error.strerror or errno.errorcode.get(error.errno or 0, "unknown")
+    finally:
+        os.close(folder)
+    return ""
+
+
+def _room(what: str, free: int) -> Finding:
+    text = f"{free / 10**9:.1f} GB are free where {what} lie."
+    if free < TOO_LITTLE_BYTES:
+        return fail(DISK, text, "Free some space: below 1 GB work stops in the middle.")
+    if free < LITTLE_BYTES:
+        return warn(DISK, text, "Free some space soon.")
+    return ok(DISK, text)
+
+
+def _moment(text: str) -> float | None:
+    """The engine's RFC 3339 time with nanoseconds, or None when it is none."""
+    try:
+        return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC).timestamp() if text.endswith("Z") else None
+    except ValueError:
+        return None
+
+
+def _day(now: float) -> str:
+    return f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
