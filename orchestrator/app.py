@@ -61,25 +61,15 @@ class App:
 
     def __init__(self, settings: Settings, home: Home, parts: Parts) -> None:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
-        self._settings = settings
-        self._parts = parts
+        self._settings, self._parts = settings, parts
         self._store = Store(home.database)
         self._broker = broker = Broker()
         workspaces = Workspaces(home.path)
         locks = Locks(workspaces)
-        api_token = settings.secrets.get("HERMIT_API_TOKEN")
-        people = People(self._store, fixed_tokens=(api_token, home.command_token))
+        people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         agents = Agents(self._store, providers=tuple(parts.upstreams), on_change=self._agent_changed)
         self._budget = Budget(self._store)
-        self._proxy = Proxy(
-            agents=agents,
-            budget=self._budget,
-            broker=broker,
-            upstreams=parts.upstreams,
-            default_provider=parts.default_provider,
-            prices=load_prices(home.prices if home.prices.exists() else None),
-            backoff_s=parts.backoff_s,
-        )
+        self._proxy = _proxy(home, parts, agents=agents, budget=self._budget, broker=broker)
         self._approvals = Approvals(self._store, locks, broker)
         self._turns = turns = Turns(
             store=self._store,
@@ -95,14 +85,7 @@ class App:
         self._server = HttpServer()
         self._doors = Doors(self._server, workspaces, door_app(house))
         self._cubicles = Cubicles(
-            install=Install(
-                id=home.install,
-                home=str(home.path),
-                runtime=settings.runtime,
-                is_root=os.geteuid() == 0,
-                uid=os.geteuid(),
-                gid=os.getegid(),
-            ),
+            install=_install(home, settings),
             store=self._store,
             engine=parts.engine,
             workspaces=workspaces,
@@ -213,6 +196,29 @@ class App:
     def _models(self) -> dict[str, object]:
         providers = [{"name": name, "default_model": u.default_model} for name, u in self._parts.upstreams.items()]
         return {"default": self._parts.default_provider, "providers": providers}
+
+
+def _proxy(home: Home, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker) -> Proxy:
+    return Proxy(
+        agents=agents,
+        budget=budget,
+        broker=broker,
+        upstreams=parts.upstreams,
+        default_provider=parts.default_provider,
+        prices=load_prices(home.prices),
+        backoff_s=parts.backoff_s,
+    )
+
+
+def _install(home: Home, settings: Settings) -> Install:
+    return Install(
+        id=home.install,
+        home=str(home.path),
+        runtime=settings.runtime,
+        is_root=os.geteuid() == 0,
+        uid=os.geteuid(),
+        gid=os.getegid(),
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -86,6 +86,30 @@ def m002_agents(db: Database) -> None:
     )
 
 
+_APPROVALS = """
+    CREATE TABLE approvals (
+        id TEXT PRIMARY KEY,
+        agent TEXT NOT NULL,
+        user INTEGER NOT NULL,
+        turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        step INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        status TEXT NOT NULL,
+        asked_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        decided_at REAL,
+        decided_by TEXT,
+        used_at REAL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX approvals_pending ON approvals (asked_at) WHERE status = 'pending';
+    CREATE INDEX approvals_by_time ON approvals (asked_at);
+    CREATE INDEX approvals_of_turn ON approvals (turn);
+"""
+
+
 @migrations()
 def m003_turns(db: Database) -> None:
     """Turns, their steps and the questions they asked."""
@@ -129,28 +153,9 @@ def m003_turns(db: Database) -> None:
             ended_at REAL,
             PRIMARY KEY (turn, n)
         ) STRICT, WITHOUT ROWID;
-        CREATE TABLE approvals (
-            id TEXT PRIMARY KEY,
-            agent TEXT NOT NULL,
-            user INTEGER NOT NULL,
-            turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
-            step INTEGER NOT NULL,
-            kind TEXT NOT NULL,
-            text TEXT NOT NULL,
-            sha256 TEXT NOT NULL,
-            reason TEXT NOT NULL,
-            status TEXT NOT NULL,
-            asked_at REAL NOT NULL,
-            expires_at REAL NOT NULL,
-            decided_at REAL,
-            decided_by TEXT,
-            used_at REAL
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX approvals_pending ON approvals (asked_at) WHERE status = 'pending';
-        CREATE INDEX approvals_by_time ON approvals (asked_at);
-        CREATE INDEX approvals_of_turn ON approvals (turn);
         """,
     )
+    _run(db, _APPROVALS)
 
 
 @migrations()
