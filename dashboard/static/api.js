@@ -1,17 +1,27 @@
-// Calls to our own server. Every change carries the page's token; a failure is an Error whose message is meant for the reader.
+// Calls to our own server. Every change carries the page's token; a failure is an Error whose message is meant for
+// the reader.
 
 const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
+
+let isLeaving = false;
+
+// The page is about to go somewhere by itself, or stays after all: until then a lost login changes nothing.
+export function leaving(is) {
+  isLeaving = is;
+}
 
 export async function call(method, path, body) {
   const headers = { Accept: "application/json", "X-CSRF-Token": csrf };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const answer = await reach(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  leaveIfLoggedOut(answer);
   if (!answer.ok) throw new Error(await said(answer));
   return answer.status === 204 ? null : answer.json();
 }
 
 export async function part(path) {
   const answer = await reach(path, { headers: { Accept: "text/html" } });
+  leaveIfLoggedOut(answer);
   if (!answer.ok) throw new Error(`The page could not be brought up to date (${answer.status}).`);
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
@@ -19,14 +29,11 @@ export async function part(path) {
 }
 
 export async function reach(path, options) {
-  let answer;
   try {
-    answer = await fetch(path, options);
+    return await fetch(path, options);
   } catch {
     throw new Error("HermitShell does not answer. Is it still running?");
   }
-  if (answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/login")) toLogin();
-  return answer;
 }
 
 export async function said(answer) {
@@ -43,7 +50,7 @@ export function show(place, error) {
   place.hidden = !error;
 }
 
-function toLogin() {
-  if (location.pathname.startsWith("/login")) return;
-  location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
+function leaveIfLoggedOut(answer) {
+  const isOut = answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/login");
+  if (isOut && !isLeaving) location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
 }

@@ -1,23 +1,26 @@
-// Questions to a person. Their buttons come alive only after the card has been in view for a moment, so that a click which was
-// meant for what lay there before decides nothing; they never take the focus by themselves.
+// Questions to a person. Their buttons come alive only after they have been in view for a moment, and sleep again
+// whenever a question comes or goes, so that a click which was meant for what lay there before decides nothing. They
+// never take the focus.
 
 import { call, show } from "./api.js";
 
 const READ_MS = 700;
-const seen = new WeakSet();
+const timers = new WeakMap();
+const visible = new WeakSet();
+let known = "";
 
 export function startApprovals() {
-  const eye = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (entry.isIntersecting) setTimeout(() => enable(entry.target, true), READ_MS);
-    }
-  });
+  const eye = new IntersectionObserver((entries) => entries.forEach(seen));
   const look = () => {
-    for (const card of document.querySelectorAll("[data-approval]")) {
-      if (!seen.has(card)) eye.observe(card);
-      seen.add(card);
+    const cards = [...document.querySelectorAll("#main [data-approval]")];
+    const now = cards.map((card) => card.dataset.approval).join(" ");
+    if (now === known) return;
+    known = now;
+    for (const card of cards) {
+      eye.observe(buttonsOf(card));
+      rest(card);
     }
-    count();
+    count(cards.length);
   };
   new MutationObserver(look).observe(document.getElementById("main"), { childList: true, subtree: true });
   look();
@@ -27,27 +30,45 @@ export function startApprovals() {
   });
 }
 
+function seen(entry) {
+  const card = entry.target.closest("[data-approval]");
+  if (!card) return; // it has left the page meanwhile
+  if (entry.isIntersecting) visible.add(card);
+  else visible.delete(card);
+  rest(card);
+}
+
+function rest(card) {
+  clearTimeout(timers.get(card));
+  enable(card, false);
+  if (visible.has(card)) timers.set(card, setTimeout(() => enable(card, true), READ_MS));
+}
+
 async function decide(card, decision) {
   const trouble = card.querySelector(".trouble");
   show(trouble, null);
   enable(card, false);
+  card.dataset.decided = decision;
   try {
     await call("POST", `/api/approvals/${encodeURIComponent(card.dataset.approval)}`, { decision });
-    card.dataset.decided = decision;
     document.dispatchEvent(new CustomEvent("news:approval", { detail: {} }));
   } catch (error) {
+    delete card.dataset.decided;
     show(trouble, error);
-    enable(card, true);
+    rest(card);
   }
 }
 
 function enable(card, is) {
-  if (card.dataset.decided) return;
-  for (const button of card.querySelectorAll("[data-decide]")) button.disabled = !is;
+  const isOpen = is && !card.dataset.decided;
+  for (const button of card.querySelectorAll("[data-decide]")) button.disabled = !isOpen;
 }
 
-function count() {
-  const waiting = document.querySelectorAll("#main [data-approval]").length;
+function buttonsOf(card) {
+  return card.querySelector("[data-decide]").parentElement;
+}
+
+function count(waiting) {
   const title = document.title.replace(/^\(\d+\) /, "");
   document.title = waiting ? `(${waiting}) ${title}` : title;
 }

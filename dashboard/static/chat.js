@@ -1,4 +1,5 @@
-// The conversation: sends messages, shows replies while they are written, and has each turn rendered anew when it has news.
+// The conversation: sends messages, shows replies while they are written, and has each turn rendered anew when it has
+// news.
 
 import { call, part, show } from "./api.js";
 import { ask } from "./forms.js";
@@ -165,7 +166,7 @@ function put(fresh) {
   const old = document.getElementById(fresh.id);
   if (old) {
     carryOver(old, fresh);
-    old.replaceWith(fresh);
+    if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
     return;
   }
   const number = Number(fresh.dataset.turn);

@@ -1,6 +1,7 @@
-// Forms that are sent without leaving the page, so that a refusal is told beside the button; and the question before a loss.
+// Forms that are sent without leaving the page, so that a refusal is told beside the button; and the question before
+// a loss.
 
-import { call, reach, said, show } from "./api.js";
+import { call, leaving, reach, said, show } from "./api.js";
 
 export function startForms() {
   document.addEventListener("submit", (event) => {
@@ -38,9 +39,11 @@ async function sent(event, form, how) {
   const trouble = form.querySelector(".trouble");
   show(trouble, null);
   for (const button of buttons) button.disabled = true;
+  leaving(true);
   try {
     location.assign(await how(form));
   } catch (error) {
+    leaving(false);
     show(trouble, error);
     for (const button of buttons) button.disabled = false;
   }

@@ -1,11 +1,11 @@
-// News from the server, handed on as events of the document: "news:turn", "news:step", "news:delta", … and "news:again" when the
-// stream is back after a gap. A hidden page lets go of its stream, as a browser keeps only a few connections per server.
+// News from the server, handed on as events of the document: "news:turn", "news:step", "news:delta", … and
+// "news:again" when the stream begins, as something may have happened since the page was made or the last stream
+// ended. A hidden page lets go of its stream, as a browser keeps only a few connections per server.
 
 const KINDS = ["turn", "step", "delta", "approval", "cubicle", "agent"];
 const PATIENCE_MS = 3000;
 
 let source = null;
-let wasOpen = false;
 let trouble = 0;
 
 export function startNews() {
@@ -34,8 +34,7 @@ function heard() {
   clearTimeout(trouble);
   trouble = 0;
   offline(false);
-  if (wasOpen) tell("again", {});
-  wasOpen = true;
+  tell("again", {});
 }
 
 function lost() {

@@ -1,5 +1,6 @@
-// Parts of a page that the server renders anew when there is news: an element with data-part (where from) and data-on (which
-// news). What a person has opened stays open, and what is marked data-keep is carried over as it is, untouched.
+// Parts of a page that the server renders anew when there is news: an element with data-part (where from) and data-on
+// (which news). What a person has opened stays open, and what is marked data-keep is carried over as it is,
+// untouched.
 
 import { part } from "./api.js";
 

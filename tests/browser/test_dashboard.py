@@ -1,0 +1,317 @@
+"""The dashboard in a real browser, on a phone and on a desk. After each test nothing may have been complained about: no
+broken script, no violated policy, no request to anybody else (see ``visit``)."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from orchestrator.nouns import CubicleKey
+from tests.browser.conftest import DESK, Visit, open_window
+from tests.house import PaperHouse, Play, Scene
+
+pytestmark = pytest.mark.browser
+
+
+def chat(visit: Visit) -> Page:
+    """Logged in, and on the page of the first agent."""
+    visit.log_in()
+    visit.page.goto(f"{visit.house.url}/agents/crab")
+    return visit.page
+
+
+def say(page: Page, text: str) -> None:
+    """Write a message and press Enter."""
+    page.get_by_role("textbox").fill(text)
+    page.keyboard.press("Enter")
+
+
+def fits(page: Page) -> bool:
+    """Nothing makes the page scroll sideways."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+def running(command: str) -> Play:
+    """A crab that runs one command and tells whether it was run."""
+    return lambda scene: scene.say(f"ran: {scene.run(1, command)}")
+
+
+class Writer:
+    """A crab that shows its reply piece by piece, as it is told to."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def play(self, scene: Scene) -> None:
+        """Half a sentence, then, when it may, the rest."""
+        for _ in range(40):  # news that nobody heard yet are lost, as they are hints alone
+            scene.stream("The tide **comes**")
+            if self.go_on.wait(0.1):
+                break
+        scene.say("The tide **comes** and goes.")
+
+
+def test_a_link_leads_in_and_a_button_leads_out(visit: Visit) -> None:
+    """Log in by link, see the agents, log out."""
+    visit.log_in()
+    page = visit.page
+    expect(page.get_by_role("main").get_by_role("link", name="crab")).to_be_visible()
+    assert fits(page)
+    page.get_by_label("Menu").click()
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_url(f"{visit.house.url}/login")
+    expect(page.get_by_text("./hermit login-link")).to_be_visible()
+
+
+def test_a_reply_streams_and_is_then_laid_out(visit: Visit) -> None:
+    """The first words are there before the last ones are written; Markdown comes at the end."""
+    writer = Writer()
+    visit.house.plays["tide"] = writer.play
+    page = chat(visit)
+    say(page, "tide")
+    expect(page.locator(".live")).to_have_text("The tide **comes**")
+    expect(page.locator(".working")).to_contain_text("crab is working")
+    writer.go_on.set()
+    expect(page.locator(".reply strong")).to_have_text("comes")
+    expect(page.locator(".working")).to_be_hidden()
+    expect(page.get_by_role("textbox")).to_have_value("")
+    expect(page.get_by_role("textbox")).to_be_focused()
+    assert fits(page)
+
+
+def test_commands_are_folded_and_open(visit: Visit) -> None:
+    """Command, exit code and output, on one line until somebody looks."""
+
+    def work(scene: Scene) -> None:
+        scene.run(1, "ls " + "long-name " * 60, thought="I look first.", output="notes.txt\n" + "x" * 500)
+        scene.run(2, "false", exit_code=1)
+        scene.say("There.")
+
+    visit.house.plays["look"] = work
+    page = chat(visit)
+    say(page, "look")
+    expect(page.get_by_text("There.")).to_be_visible()
+    expect(page.locator(".step-state")).to_have_text(["exit 0", "exit 1"])
+    assert fits(page)
+    page.locator(".step summary").first.click()
+    expect(page.locator(".output").first).to_contain_text("notes.txt")
+    expect(page.get_by_text("I look first.")).to_be_visible()
+    assert fits(page)
+
+
+def test_a_question_is_approved_in_the_chat(visit: Visit) -> None:
+    """The exact text, buttons that come alive after a moment and never have the focus, then the outcome."""
+    visit.house.plays["clean"] = running("rm -rf work/\u202ecache")
+    page = chat(visit)
+    say(page, "clean")
+    card = page.locator("[data-approval]")
+    approve = card.get_by_role("button", name="Approve")
+    expect(approve).to_be_disabled()
+    expect(card.locator(".exact")).to_have_text("rm -rf work/\\u202ecache")
+    expect(card.locator("mark")).to_have_text("\\u202e")
+    expect(page).to_have_title("(1) crab · HermitShell")
+    expect(page.locator(".working")).to_contain_text("waits for your answer")
+    assert not page.evaluate("document.activeElement.closest('[data-approval]')")
+    expect(approve).to_be_enabled()
+    assert fits(page)
+    approve.click()
+    expect(page.get_by_text("ran: True")).to_be_visible()
+    expect(card).to_have_count(0)
+    expect(page).to_have_title("crab · HermitShell")
+
+
+def test_a_question_appears_at_home_and_is_denied_there(visit: Visit) -> None:
+    """Without loading the page again, and it goes when it is decided."""
+    visit.house.plays["clean"] = running("rm -rf work")
+    visit.log_in()
+    page = visit.page
+    with page.expect_response("**/parts/agents"):
+        turn = submit(visit.house, "clean")
+    page.get_by_role("button", name="Deny").click()
+    expect(page.locator("[data-approval]")).to_have_count(0)
+    assert visit.house.services.turns.wait(turn, 10).reply == "ran: False"
+
+
+def test_a_second_click_decides_no_other_question(visit: Visit) -> None:
+    """When a card goes, what moves into its place sleeps for a moment."""
+    visit.house.plays["clean"] = running("rm -rf work")
+    visit.house.services.agents.create({"name": "other"})
+    visit.log_in()
+    turns = [submit(visit.house, "clean", agent) for agent in ("crab", "other")]
+    page = visit.page
+    expect(page.locator("[data-decide=approve]:enabled")).to_have_count(2)
+    first = page.get_by_role("button", name="Approve").first.bounding_box()
+    assert first is not None
+    for _ in range(20):
+        page.mouse.click(first["x"] + 20, first["y"] + 20)
+        page.wait_for_timeout(20)
+    expect(page.locator("[data-approval]")).to_have_count(1)
+    waiting = [visit.house.services.turns.get(turn).status.is_final for turn in turns]
+    assert waiting.count(False) == 1
+
+
+def test_what_was_decided_elsewhere_is_told(visit: Visit) -> None:
+    """A decision on another surface clears the card here."""
+    visit.house.plays["clean"] = running("rm -rf work")
+    page = chat(visit)
+    say(page, "clean")
+    card = page.locator("[data-approval]")
+    expect(card).to_be_visible()
+    house = visit.house.services
+    house.approvals.decide(
+        card.get_attribute("data-approval") or "", approve=True, by=house.people.operator(), surface="telegram"
+    )
+    expect(card).to_have_count(0)
+    expect(page.get_by_text("ran: True")).to_be_visible()
+
+
+def test_a_turn_is_stopped(visit: Visit) -> None:
+    """The button is there while something runs."""
+    visit.house.plays["long"] = lambda scene: scene.wait_for_stop()
+    page = chat(visit)
+    say(page, "long")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+def test_a_line_break_is_no_message_and_a_refusal_is_told(visit: Visit) -> None:
+    """Shift+Enter makes a line; when the house is away, the words stay in the field and the reason is there."""
+    page = chat(visit)
+    field = page.get_by_role("textbox")
+    field.fill("one")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("two")
+    expect(field).to_have_value("one\ntwo")
+    page.route("**/messages", lambda route: route.abort())
+    page.keyboard.press("Enter")
+    expect(page.locator(".dock .trouble")).to_contain_text("does not answer")
+    expect(field).to_have_value("one\ntwo")
+    page.unroute("**/messages")
+    page.keyboard.press("Enter")
+    expect(page.locator(".reply")).to_contain_text("You said: one")
+    visit.complaints = [said for said in visit.complaints if "ERR_FAILED" not in said]
+
+
+def test_an_agent_is_made_on_the_page(visit: Visit) -> None:
+    """A refusal is told beside the button; then it works and leads to the chat."""
+    visit.log_in()
+    page = visit.page
+    page.get_by_text("New agent").click()
+    page.get_by_label("Name").fill("crab")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_text("exists already")).to_be_visible()
+    page.get_by_label("Name").fill("librarian")
+    page.get_by_label("Role").fill("Keeps my notes")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/agents/librarian")
+    expect(page.get_by_text("Say hello to librarian.")).to_be_visible()
+    visit.complaints = [said for said in visit.complaints if "409" not in said]
+
+
+def test_earlier_messages_come_when_asked_for_and_all_can_be_cleared(visit: Visit) -> None:
+    """Twenty at a time, without a jump; clearing asks first."""
+    for n in range(25):
+        visit.house.services.turns.wait(submit(visit.house, f"message {n}"), 10)
+    page = chat(visit)
+    expect(page.locator(".turn")).to_have_count(20)
+    page.get_by_role("button", name="Earlier messages").click()
+    expect(page.locator(".turn")).to_have_count(25)
+    expect(page.locator(".bubble").first).to_have_text("message 0")
+    page.get_by_label("More about crab").click()
+    page.get_by_role("button", name="Clear the conversation").click()
+    page.get_by_role("dialog").get_by_role("button", name="Clear").click()
+    expect(page.get_by_text("Say hello to crab.")).to_be_visible()
+
+
+def test_hostile_text_stays_text(visit: Visit) -> None:
+    """Nothing runs, nothing is fetched, a link says where it leads."""
+    evil = (
+        "<img src=https://evil.example/x onerror=alert(1)> ![p](https://evil.example/p) [bank](https://evil.example/)"
+    )
+
+    def play(scene: Scene) -> None:
+        scene.stream(evil)
+        scene.run(1, f"echo '{evil}'", thought=evil, output=evil)
+        scene.say(evil)
+
+    visit.house.plays[evil] = play
+    page = chat(visit)
+    say(page, evil)
+    expect(page.locator(".reply a")).to_have_attribute("rel", "noopener noreferrer nofollow")
+    expect(page.locator(".reply .host")).to_have_text("evil.example")
+    assert page.locator("img[src*=evil]").count() == 0
+
+
+def test_everything_can_be_reached_by_keyboard(visit: Visit) -> None:
+    """Tab goes through all that can be used, visibly."""
+    visit.log_in()
+    page = visit.page
+    names = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        names.append(page.evaluate("document.activeElement.innerText.trim().split('\\n')[0]"))
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none" or page.evaluate("document.activeElement === document.body")
+    assert names[0] == "To the content"
+    assert {"HermitShell", "crab", "New agent"} <= set(names)
+
+
+def test_a_page_opened_from_elsewhere_needs_no_second_login(browser: Browser, house: PaperHouse) -> None:
+    """A link in another site's page leads straight in, although the cookie stays at home at first."""
+    context = browser.new_context(viewport=DESK)
+    visit = open_window(context, house)
+    visit.log_in()
+    page = visit.page
+    page.route(
+        "https://mail.example/",
+        lambda route: route.fulfill(content_type="text/html", body=f'<a href="{house.url}/agents/crab">open</a>'),
+    )
+    page.goto("https://mail.example/")
+    page.get_by_text("open").click()
+    expect(page.get_by_role("heading", name="crab")).to_be_visible()
+    context.close()
+
+
+def test_another_sites_page_can_do_nothing(browser: Browser, house: PaperHouse) -> None:
+    """Neither by script nor by form nor in a frame, while the operator is logged in."""
+    context = browser.new_context(viewport=DESK)
+    visit = open_window(context, house)
+    visit.log_in()
+    page = visit.page
+    attack = f"""
+        <form method="post" action="{house.url}/api/agents/crab/messages" enctype="text/plain">
+        <input name='{{"text": "x' value='"}}'></form><iframe src="{house.url}/"></iframe>
+    """
+    page.route("https://evil.example/", lambda route: route.fulfill(content_type="text/html", body=attack))
+    page.goto("https://evil.example/")
+    api = f"{house.url}/api/agents"
+    read = page.evaluate(f"fetch('{api}', {{credentials: 'include'}}).catch(() => 'refused')")
+    assert read == "refused"
+    options = "{method: 'POST', mode: 'no-cors', credentials: 'include', body: '{}'}"
+    page.evaluate(f"fetch('{house.url}/api/agents/crab/messages', {options}).catch(() => 0)")
+    frame = page.frames[1]
+    assert "crab" not in frame.content()
+    page.evaluate("document.forms[0].submit()")
+    page.wait_for_url("**/messages")
+    assert json.loads(page.locator("body").inner_text())["error"]["code"] in ("forbidden", "unauthorized")
+    assert house.services.audit.search(kind="turn.asked") == []
+    context.close()
+
+
+def test_after_a_gap_the_page_catches_up(visit: Visit) -> None:
+    """What happened while nobody listened is there when the stream is back."""
+    page = chat(visit)
+    page.evaluate("window.dispatchEvent(new Event('pagehide'))")
+    turn = submit(visit.house, "unheard")
+    visit.house.services.turns.wait(turn, 10)
+    page.evaluate("window.dispatchEvent(new Event('pageshow'))")
+    expect(page.locator(".reply")).to_have_text("You said: unheard")
+
+
+def submit(house: PaperHouse, text: str, agent: str = "crab") -> int:
+    """A message of the operator's from another surface."""
+    return house.services.turns.submit(CubicleKey(agent, 1), text, source="api").id
