@@ -22,7 +22,7 @@ from orchestrator.shell_words import UNKNOWN, Word
 MAX_CHARS = 100_000
 """A longer command is refused."""
 MAX_DEPTH = 8
-"""Commands within commands (``bash -c "bash -c …"``); deeper ones ask."""
+"""Texts of code within texts (``bash -c "bash -c …"``); deeper ones ask."""
 _MAX_WORK = 40_000  # characters of nested text that are read in all; more asks
 _MAX_FINDINGS = 99
 _PIECE_CHARS = 80
@@ -76,7 +76,8 @@ def _examine(command: str) -> list[Finding]:
         if depth > MAX_DEPTH or work > _MAX_WORK:
             findings.append(Finding(_TOO_LONG, command))
             break
-        todo.extend((inner, depth + 1) for inner in reversed(list(_look(part))))
+        found = [(inner, depth + isinstance(inner, ShellText | Code)) for inner in _look(part)]
+        todo.extend(reversed(found))
     return findings
 
 
@@ -134,7 +135,8 @@ def _name(word: Word) -> str:
 def _sentence(findings: list[Finding]) -> str:
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return f"{first.what}: {_shown(first.piece)}{more}."
+    piece = _shown(first.piece)
+    return f"{first.what}{': ' if piece else ''}{piece}{more}."
 
 
 def _shown(piece: str) -> str:

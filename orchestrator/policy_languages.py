@@ -48,16 +48,17 @@ _LANGUAGES = {
     "r": _language(r"\b(?:unlink|file\.remove)\s*\(", r"\bsystem2?\s*\("),
     "ruby": _language(
         r"\b(?:unlink|safe_unlink|rmtree|rm_rf?|rm_f|rmdir|remove_entry\w*|remove_dir|remove_file|truncate)\b"
-        r"|\b(?:File|Dir|Pathname)\b[^;\n]*\.delete\b|\bFileUtils\.(?:rm|remove)\b|\bProcess\.kill\b",
+        r"|\b(?:File|Dir|Pathname)\b[^;\n]{0,80}\.delete\b|\bFileUtils\.(?:rm|remove)\b|\bProcess\.kill\b",
         r"\b(?:system|exec|spawn|popen\w*|capture\w*)\b|%x(?=[({\[])",
         backquotes_run=True,
     ),
     "tcl": _language(r"\bfile\s+delete\b", r"\bexec\b"),
 }
-_STRING = re.compile(r"""(?s)'((?:\\.|[^'\\])*)'|"((?:\\.|[^"\\])*)"|`((?:\\.|[^`\\])*)`""")
-_BRACKETED = re.compile(r"\s*(?:\(([^)]*)\)|\{([^}]*)\}|\[([^\]]*)\]|/([^/]*)/)")
+_STRING = re.compile(r"""(?s)'((?:\\.|[^'\\])*)(?:'|\Z)|"((?:\\.|[^"\\])*)(?:"|\Z)|`((?:\\.|[^`\\])*)(?:`|\Z)""")
+_BRACKETED = re.compile(r"\s*(?:\(([^)]{0,999})\)|\{([^}]{0,999})\}|\[([^\]]{0,999})\]|/([^/]{0,999})/)")
 _BETWEEN = re.compile(r"[\s,(\[]*")
-_WORKED_OUT = re.compile(r"[$#]\{[^}]*\}")
+_ENDS = re.compile(r"\s*(?:[,)\];}|&]|\Z)")
+_WORKED_OUT = re.compile(r"[$#]\{[^}]{0,200}\}")
 
 
 def read_code(language: str, code: str) -> Parts:
@@ -104,7 +105,7 @@ def _strings_at(code: str, at: int) -> list[str]:
         if string is None:
             return found
         at = string.end()
-        is_whole = re.match(r"\s*(?:[,)\];}|&]|$)", code[at:])
+        is_whole = _ENDS.match(code, at)
         found.append(_string_value(string) + ("" if is_whole else UNKNOWN))
 
 
@@ -114,22 +115,19 @@ def _string_value(string: re.Match[str]) -> str:
     return _WORKED_OUT.sub(UNKNOWN, text)
 
 
-_SQL_NOISE = re.compile(r"(?s)'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/")
-_SQL_RULES = (
-    (re.compile(r"(?i)\s*drop\s+(?:table|database|schema)\b"), "It deletes a table with all its rows"),
-    (re.compile(r"(?i)\s*truncate\b"), "It deletes all rows of a table"),
-    (re.compile(r"(?is)\s*alter\s+table\b.*\bdrop\b"), "It deletes a column"),
-    (re.compile(r"(?is)\s*(?:with\b.*\b)?delete\s+from\b(?!.*\bwhere\b)"), "It deletes all rows of a table"),
-    (re.compile(r"(?is)\s*update\b.*\bset\b(?!.*\bwhere\b)"), "It changes all rows of a table"),
-)
-_SQL_SHELL = re.compile(r"(?m)^\s*(?:\.(?:shell|system)|\\!)\s+(.*)$")
+_SQL_NOISE = re.compile(r"(?s)'[^']*(?:'|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)")
+_SQL_DROP = re.compile(r"(?i)\s*(?:drop\s+(?:table|database|schema)|truncate)\b")
+_SQL_DROP_PART = re.compile(r"(?is)\s*alter\s+table\b.*\bdrop\b")
+_SQL_CHANGE = re.compile(r"(?is)\s*(?:delete\s+from|update)\b|\s*with\b.*\b(?:delete\s+from|update)\b")
+_SQL_WHERE = re.compile(r"(?i)\bwhere\b")
+_SQL_SHELL = re.compile(r"(?m)^[ \t]*(?:\.(?:shell|system)|\\!)[ \t]+(.*)$")
 
 
 def _sql(code: str) -> Parts:
     for statement in _SQL_NOISE.sub(" ", code).split(";"):
-        for pattern, what in _SQL_RULES:
-            if pattern.match(statement):
-                yield Finding(what, statement)
-                break
+        if _SQL_DROP.match(statement) or _SQL_DROP_PART.match(statement):
+            yield Finding("It deletes a table or a column with all that is in it", statement)
+        elif _SQL_CHANGE.match(statement) and not _SQL_WHERE.search(statement):
+            yield Finding("It deletes or changes all rows of a table", statement)
     for line in _SQL_SHELL.finditer(code):
         yield ShellText(line[1])

@@ -25,6 +25,7 @@ _RUNS = re.compile(
 )
 _OF_SUBPROCESS = frozenset({"run", "call"})
 _SQL = frozenset({"execute", "executemany", "executescript"})
+_MAX_ARGUMENT = 400  # tokens of one argument that are looked at
 _UNKNOWN_NAME = "_hermit_unknown_"
 _SKIPPED = frozenset({"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER"})
 
@@ -51,7 +52,7 @@ def python(code: str) -> Parts:
         before = tokens[at - 2].text if at > 1 and tokens[at - 1].text == "." else ""
         what = _judge_name(token, tokens, at, modules.get(before, ""))
         if what:
-            yield Finding(what, token.line)
+            yield Finding(what, token.line.strip())
         elif at + 1 < len(tokens) and tokens[at + 1].text == "(":
             handed = list(_handed_over(tokens, at, modules.get(before, "")))
             yield from handed
@@ -71,14 +72,14 @@ def _tokens(code: str) -> list[_Token]:
         elif kind == "FSTRING_END":
             depth -= 1
             if not depth:
-                found.append(_Token("STRING", "".join(pieces), token.line.strip()))
+                found.append(_Token("STRING", "".join(pieces), token.line))
                 pieces.clear()
         elif depth:
             pieces.append(token.string if kind == "FSTRING_MIDDLE" else UNKNOWN)
         elif kind == "STRING":
-            found.append(_Token(kind, _value(token.string), token.line.strip()))
+            found.append(_Token(kind, _value(token.string), token.line))
         elif kind not in _SKIPPED:
-            found.append(_Token(kind, token.string, token.line.strip()))
+            found.append(_Token(kind, token.string, token.line))
     return found
 
 
@@ -145,7 +146,7 @@ def _handed_over(tokens: Sequence[_Token], at: int, module: str) -> Parts:
 def _first_argument(tokens: Sequence[_Token], start: int) -> Sequence[_Token]:
     depth = 0
     end = start
-    while end < len(tokens):
+    while end < min(len(tokens), start + _MAX_ARGUMENT):
         token = tokens[end]
         if token.kind == "OP":
             if not depth and token.text in (",", ")"):
@@ -187,4 +188,4 @@ def _guesses(tokens: Sequence[_Token]) -> Parts:
         if token.kind == "STRING":
             yield ShellText(token.text, is_guess=True)
         elif token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].kind == "STRING":
-            yield _command(tokens[at:])
+            yield _command(tokens[at : at + _MAX_ARGUMENT])

@@ -18,8 +18,6 @@ FED = "It runs text that another command gives it, which cannot be seen beforeha
 MADE_UP = "It runs something that can only be known while it runs"
 READS_ITSELF = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-
 
 @dataclass(frozen=True, slots=True)
 class _Wrapper:
@@ -76,6 +74,10 @@ _WRAPPERS: dict[str, _Wrapper] = {
     "xvfb-run": _Wrapper("efnpsw", ("--server-args", "--server-num")),
 }
 
+_KEYWORDS = frozenset({"time", "coproc"})
+"""Words of the shell itself, behind which a command begins anew, assignments and all."""
+_BEFORE_COMMAND = re.compile(r"[A-Za-z_]\w*\+?=|!$")
+
 _RUNNERS: dict[str, str] = {
     "bundle": "exec",
     "conda": "run",
@@ -112,7 +114,10 @@ def _wrapped(call: Call, name: str) -> Parts:
     more = [unknown_word()] if name == "xargs" else []
     if name == "coproc" and any(word.raw in ("{", "(") for word in call.args):
         yield call.found(MADE_UP)
-    yield from _command_at(call, start + wrapper.skips, *more)
+    start += wrapper.skips
+    while name in _KEYWORDS and start < len(call.words) and _BEFORE_COMMAND.match(call.words[start].text):
+        start += 1
+    yield from _command_at(call, start, *more)
 
 
 def _command_at(call: Call, start: int, *more: Word) -> Parts:
@@ -128,7 +133,7 @@ def _skip_options(words: tuple[Word, ...], at: int, wrapper: _Wrapper) -> int:
             return at + 1
         if not text.startswith("-") or text == "-":
             return at
-        takes_next = text in wrapper.long_valued
+        takes_next = any(name.startswith(text) for name in wrapper.long_valued)
         if not text.startswith("--"):
             valued = [index for index, letter in enumerate(text) if index and letter in wrapper.valued]
             takes_next = bool(valued) and valued[0] == len(text) - 1
@@ -212,19 +217,23 @@ def _env(call: Call) -> Parts:
     at = 1
     while at < len(call.words):
         text = call.words[at].text
-        split = re.match(r"-[a-zA-Z0]*?S(?P<text>.*)|--split-string=(?P<long>.*)", text, re.DOTALL)
-        if split or text == "--split-string":
-            first = (split["text"] or split["long"] or "") if split else ""
+        split = _ENV_TEXT.fullmatch(text)
+        if split:
+            first = split["text"] or split["long"] or ""
             rest = call.words[at + 1 :]
             yield ShellText(" ".join([first, joined(rest)]), call.stdin, call.is_guess)
             return
-        if text in ("-u", "-C", "--unset", "--chdir"):
+        if _ENV_VALUED.fullmatch(text):
             at += 2
-        elif text.startswith("-") or _ASSIGNMENT.match(text):
+        elif text.startswith("-") or "=" in text:
             at += 1
         else:
             break
     yield from _command_at(call, at)
+
+
+_ENV_TEXT = re.compile(r"-[iv0]*S(?P<text>.*)|--s[a-z-]*(?:=(?P<long>.*))?", re.DOTALL)
+_ENV_VALUED = re.compile(r"-[iv0]*[uC]|--[uc][a-z]*")
 
 
 def _find(call: Call) -> Parts:

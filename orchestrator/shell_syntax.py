@@ -16,19 +16,16 @@ from tree_sitter import Language, Node, Parser
 
 from orchestrator.shell_bodies import Outline, outline
 from orchestrator.shell_parts import NO_INPUT, Problem, Reading, Redirect, Simple, Stdin
-from orchestrator.shell_words import HOME, UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc, unquote
+from orchestrator.shell_source import Source
+from orchestrator.shell_words import UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc
 
-MAX_BYTES = 12_000
-"""What the parser is given at most, here-documents apart; its worst case takes about half a second then."""
+MAX_BYTES = 8_000
+"""What the parser is given at most, here-documents apart; its worst case takes about a quarter of a second then."""
 MAX_PIPES = 400
 """An unfinished pipeline costs the parser memory by the square of its length."""
 
 _BASH = Language(tree_sitter_bash.language())
 _SMALL_BYTES = 1_500  # parsed without the detour that lets an error end the parse early
-_SUBSTITUTIONS = frozenset(
-    {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
-)
-_HOMES = frozenset({"$HOME", "${HOME}"})
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _RESERVED = frozenset(
     re.split(" ", "{ } ( ) [[ ]] if then else elif fi for while until do done case esac select function in ;;")
@@ -36,7 +33,9 @@ _RESERVED = frozenset(
 _SILENT = frozenset({":", "true", "cat /dev/null", "echo -n", "printf ''", 'printf ""'})
 _OWN_JOB = re.compile(r'(\w+)=("?)(?:\$!|\$\{!\})\2')
 _BACKQUOTED = re.compile(r"(?<!\\)`((?:\\.|[^`\\])*)`", re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_DELIMITER = re.compile(r"""\\?[\w.!%+:,@/-]+|'[\w.!%+:,@/ -]+'|"[\w.!%+:,@/ -]+\"""")
+_BLANK = re.compile(r"\s")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class _Context(NamedTuple):
@@ -52,7 +51,7 @@ class _Context(NamedTuple):
 
 def read(text: str) -> Reading:
     """What the text would run. Never raises on any text that encodes to UTF-8."""
-    if _CONTROL.search(text):
+    if _CONTROL.search(text) or "$\\\n" in text:
         return Reading(problem=Problem.UNPARSABLE)
     short = outline(text)
     source = short.text.encode()
@@ -83,9 +82,8 @@ class _Walk:
     """One walk over one tree."""
 
     def __init__(self, source: bytes, short: Outline) -> None:
-        self._source = source
+        self._source = Source(source)
         self._short = short
-        self._knows_home = b"HOME=" not in source
         self._parts: list[Simple | Redirect | str] = []
         self._own_jobs: set[str] = set()
         self._other_variables: set[str] = set()
@@ -99,6 +97,8 @@ class _Walk:
         return Reading(tuple(self._parts), frozenset(self._own_jobs - self._other_variables))
 
     def _visit(self, node: Node, context: _Context) -> None:
+        if not node.child_count:
+            return
         match node.type:
             case "command":
                 self._visit_command(node, context)
@@ -108,12 +108,14 @@ class _Walk:
                 self._visit_series(node, context)
             case "function_definition":
                 name = node.child_by_field_name("name")
-                self._visit_children(node, context._replace(function=self._raw(name) if name else ""))
+                self._visit_children(node, context._replace(function=self._source.raw(name) if name else ""))
             case "variable_assignment":
                 self._note_assignment(node)
                 self._visit_children(node, context)
-            case "command_substitution" if self._source[node.start_byte] == ord("`"):
+            case "command_substitution" if self._source.raw(node).startswith("`"):
                 self._visit_backquotes(node, context)
+            case "simple_expansion" if _BLANK.search(self._source.raw(node)):
+                raise UnreadableWord  # `$ rm` is a dollar sign and a command
             case "heredoc_redirect":
                 self._visit_heredoc(node, context)
             case "file_redirect":
@@ -123,9 +125,10 @@ class _Walk:
                 self._visit_children(node, context)
 
     def _visit_children(self, node: Node, context: _Context) -> None:
-        if not node.child_count:
-            return
-        inner = _Context(context.own or context.stdin, function=context.function, is_forked=context.is_forked)
+        stdin = context.own or context.stdin
+        if context.extra:  # `A=1 >file rm x`: the grammar saw no command before the redirection
+            self._parts.append(Simple(context.extra, stdin, context.function, context.is_forked))
+        inner = _Context(stdin, function=context.function, is_forked=context.is_forked)
         forked = inner._replace(is_forked=True)
         following = ""
         for child in reversed(node.children):
@@ -156,7 +159,7 @@ class _Walk:
                 continue
             redirects.append(child)
             own = self._input(child) or own
-            extra += self._words(_words_behind(child))
+            extra += self._source.words(_words_behind(child))
         empties = body is None or self._writes_nothing(body)
         outside = context._replace(own=None, extra=(), empties=empties)
         self._todo.extend((redirect, outside) for redirect in reversed(redirects))
@@ -168,15 +171,15 @@ class _Walk:
         for child in node.children:
             if child.type in _REDIRECTS:
                 stdin = self._input(child) or stdin
-        words = self._words(_word_nodes(node)) + context.extra
+        words = self._source.words(_word_nodes(node)) + context.extra
         if words and words[0].raw in _RESERVED:
             raise UnreadableWord  # the grammar took a keyword for a command: it lost its way without noticing
         self._parts.append(Simple(words, stdin, context.function, context.is_forked))
-        self._visit_children(node, context)
+        self._visit_children(node, context._replace(extra=()))
 
     def _visit_backquotes(self, node: Node, context: _Context) -> None:
         """The grammar does not undo the backslashes of `` `…` ``, so a text that has some is read on its own."""
-        raw = self._raw(node)[1:-1]
+        raw = self._source.raw(node)[1:-1]
         if "\\" in raw:
             self._parts.append(re.sub(r"\\([$`\\\"])", r"\1", raw))
         else:
@@ -184,33 +187,46 @@ class _Walk:
 
     def _visit_heredoc(self, node: Node, context: _Context) -> None:
         body = _child(node, "heredoc_body")
+        self._check_delimiter(node)
         if body is not None and self._is_live(node):
             # the grammar sees `$(…)` in a here-document, but not `…` in backquotes
-            self._parts.extend(_BACKQUOTED.findall(self._masked(body)))
+            self._parts.extend(_BACKQUOTED.findall(self._source.masked(body)))
         self._visit_children(node, context)
 
+    def _check_delimiter(self, heredoc: Node) -> None:
+        """Raises when bash may end the here-document elsewhere than the grammar did."""
+        start, end = _child(heredoc, "heredoc_start"), _child(heredoc, "heredoc_end")
+        if start is None or end is None or not _DELIMITER.fullmatch(self._source.raw(start)):
+            raise UnreadableWord
+        if not self._source.ends_word(start) or self._source.next_char(end) not in ("", "\n"):
+            raise UnreadableWord
+
     def _note_assignment(self, node: Node) -> None:
-        own_job = _OWN_JOB.fullmatch(self._raw(node))
+        own_job = _OWN_JOB.fullmatch(self._source.raw(node))
         if own_job:
             self._own_jobs.add(own_job[1])
         elif node.children:
-            self._other_variables.add(self._raw(node.children[0]))
+            self._other_variables.add(self._source.raw(node.children[0]))
 
     def _note_redirect(self, node: Node, context: _Context) -> None:
         operator = next((child.type for child in node.children if not child.is_named), "")
         target = node.child_by_field_name("destination")
-        if target is None or operator in ("<", "<&", "<&-", ">&-"):
+        if target is None:
             return
-        words = self._words([target])
-        if operator == ">&" and words[0].raw.isdigit():
+        word = self._source.last_word(target)
+        if operator in ("<", "<&", "<&-", ">&-"):
+            return
+        if operator == ">&" and set(word.raw) & set("'\"$`\\"):
+            raise UnreadableWord  # bash expands such a word even within single quotes
+        if operator == ">&" and word.raw.isdigit():
             return
         empties = context.empties and operator not in (">>", "&>>", "<>")
-        self._parts.append(Redirect(words[0], operator + " " + words[0].raw, empties))
+        self._parts.append(Redirect(word, f"{operator} {word.raw}", empties))
 
     def _input(self, redirect: Node) -> Stdin | None:
         """What the redirection gives a command to read, or None when it is one of output."""
         if redirect.type == "herestring_redirect":
-            return Stdin(text=self._words([redirect.children[-1]])[0].text + "\n")
+            return Stdin(text=self._source.last_word(redirect.children[-1]).text + "\n")
         if redirect.type == "heredoc_redirect":
             return Stdin(text=self._heredoc(redirect))
         if redirect.children[0].type != "<":
@@ -222,71 +238,28 @@ class _Walk:
         body = _child(node, "heredoc_body")
         if body is None:
             return ""
-        text = self._raw(body)
+        text = self._source.raw(body)
         if text.strip() in self._short.bodies:
             return self._short.bodies[text.strip()]
         if not self._is_live(node):
             return text
-        return unescape_heredoc(_BACKQUOTED.sub(UNKNOWN, self._masked(body)))
+        return unescape_heredoc(_BACKQUOTED.sub(UNKNOWN, self._source.masked(body)))
 
     def _is_live(self, heredoc: Node) -> bool:
         start = _child(heredoc, "heredoc_start")
-        return start is not None and not set(self._raw(start)) & set("'\"\\")
+        return start is not None and not set(self._source.raw(start)) & set("'\"\\")
 
     def _echoed(self, node: Node) -> str | None:
         """What a plain ``echo`` or ``printf`` writes into the pipe behind it."""
         if node.type != "command":
             return None
-        name, *rest = self._words(_word_nodes(node)) or (literal(""),)
+        name, *rest = self._source.words(_word_nodes(node)) or (literal(""),)
         if name.text not in ("echo", "printf"):
             return None
         return " ".join(word.text for word in rest)
 
     def _writes_nothing(self, body: Node) -> bool:
-        return body.type == "command" and self._raw(body) in _SILENT
-
-    def _words(self, nodes: list[Node]) -> tuple[Word, ...]:
-        words: list[Word] = []
-        at = 0
-        while at < len(nodes):
-            group = [nodes[at]]
-            # a backslash at a line's end joins what stands on both sides of it; the grammar makes two words of that
-            while at + 1 < len(nodes) and self._is_joined(group[-1], nodes[at + 1]):
-                at += 1
-                group.append(nodes[at])
-            at += 1
-            words.append(self._word(group))
-        return tuple(words)
-
-    def _is_joined(self, left: Node, right: Node) -> bool:
-        gap = self._source[left.end_byte : right.start_byte]
-        return not gap.replace(b"\\\n", b"")
-
-    def _word(self, group: list[Node]) -> Word:
-        raw = self._source[group[0].start_byte : group[-1].end_byte].decode()
-        if len(group) == 1 and not group[0].child_count:
-            return unquote(raw, raw)
-        return unquote(raw, "".join(self._masked(node) for node in group))
-
-    def _masked(self, node: Node) -> str:
-        """The node's text with ``UNKNOWN`` in place of each substitution in it."""
-        pieces: list[bytes] = []
-        at = node.start_byte
-        todo = [node]
-        while todo:
-            inner = todo.pop()
-            if inner.type not in _SUBSTITUTIONS:
-                todo.extend(reversed(inner.children))
-                continue
-            pieces.append(self._source[at : inner.start_byte])
-            is_home = self._knows_home and self._raw(inner) in _HOMES
-            pieces.append(HOME.encode() if is_home else UNKNOWN.encode())
-            at = inner.end_byte
-        pieces.append(self._source[at : node.end_byte])
-        return b"".join(pieces).decode()
-
-    def _raw(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode()
+        return body.type == "command" and self._source.raw(body) in _SILENT
 
 
 def _child(node: Node, kind: str) -> Node | None:

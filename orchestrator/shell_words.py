@@ -17,7 +17,7 @@ HOME = "/app/workspace/work"
 
 
 class UnreadableWord(Exception):
-    """A word holds a substitution that was not recognised as one, so what it runs cannot be seen."""
+    """A word holds what cannot be in one word: it was not recognised for what it is, so what it runs cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,13 @@ class Word:
     """The shell makes exactly ``text`` of it: nothing unknown, no pattern and no ``{a,b}`` outside quotes."""
 
 
-_SPECIAL = re.compile(r"""[\\'"$`*?\[{~\0]""")
+_SPECIAL = re.compile(r"""[\\'"$`*?\[{~\0 \t\n;&|()<>]""")
 _PIECE = re.compile(
     r"""\\(?P<escaped>.)|'(?P<raw>[^']*)'|\$'(?P<ansi>(?:\\.|[^'\\])*)'|\$?"(?P<double>(?:\\.|[^"\\])*)"|(?P<bare>(?:[^\\'"$]|\$(?!['"]))+|.)""",
     re.DOTALL,
 )
 _MADE_BY_SHELL = re.compile(r"[*?\[]|\{[^{}]*(?:,|\.\.)")
+_ENDS_WORD = re.compile(r"[ \t\n;&|()<>]")
 _LIVE = re.compile(r"`|\$(?=[({])")
 _DOUBLE_ESCAPE = re.compile(r"\\([$`\"\\\n])")
 _HEREDOC_ESCAPE = re.compile(r"\\([$`\\\n])")
@@ -57,7 +58,7 @@ def literal(text: str) -> Word:
 def unquote(raw: str, masked: str) -> Word:
     """The word written as ``raw``; ``masked`` is the same with ``UNKNOWN`` in place of every substitution.
 
-    Raises :class:`UnreadableWord` when ``masked`` still holds a substitution.
+    Raises :class:`UnreadableWord` when ``masked`` still holds a substitution, or unquoted what ends a word.
     """
     if not _SPECIAL.search(masked):
         return Word(masked, raw)
@@ -88,7 +89,7 @@ def _unescape(body: str, escape: re.Pattern[str]) -> str:
 def _read_piece(piece: re.Match[str]) -> tuple[str, str]:
     kind, body = piece.lastgroup, piece[piece.lastindex or 0]
     if kind == "bare":
-        if _LIVE.search(body):
+        if _LIVE.search(body) or _ENDS_WORD.search(body):
             raise UnreadableWord
         return body, body
     if kind == "escaped":

@@ -1,0 +1,103 @@
+"""The nodes of one parsed text as words and raw text.
+
+Owns the way from a node of the tree back to what is written there, and the checks that the grammar ended a word where
+bash ends it: a backslash at a line's end, a name that goes on behind a redirection. Raises ``UnreadableWord`` when in
+doubt.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from orchestrator.shell_words import HOME, UNKNOWN, UnreadableWord, Word, unquote
+
+_SUBSTITUTIONS = frozenset(
+    {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
+)
+_HOMES = frozenset({"$HOME", "${HOME}"})
+_AFTER_WORD = frozenset(["", *" \t\n;|&<>()"])
+_DESCRIPTOR = re.compile(r"\d+|\{[A-Za-z_]\w*\}")
+
+
+class Source:
+    """The bytes that were parsed."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._knows_home = b"HOME=" not in source
+
+    def words(self, nodes: list[Node]) -> tuple[Word, ...]:
+        """The words that the nodes of one command make."""
+        words: list[Word] = []
+        at = 0
+        while at < len(nodes):
+            group = [nodes[at]]
+            # a backslash at a line's end joins what stands on both sides of it; the grammar makes two words of that
+            while at + 1 < len(nodes) and self._is_joined(group[-1], nodes[at + 1]):
+                at += 1
+                group.append(nodes[at])
+            at += 1
+            if not self._is_descriptor(group[-1]):
+                words.append(self.word(group))
+        return tuple(words)
+
+    def _is_joined(self, left: Node, right: Node) -> bool:
+        gap = self._source[left.end_byte : right.start_byte].replace(b"\\\n", b"")
+        if b"\n" in gap:
+            raise UnreadableWord  # a line that begins with a backslash was taken for more of the command before it
+        return not gap
+
+    def _is_descriptor(self, node: Node) -> bool:
+        """``3`` of ``3>file`` or ``{fd}`` of ``{fd}>file``, which the grammar takes for a word."""
+        return self.next_char(node) in ("<", ">") and _DESCRIPTOR.fullmatch(self.raw(node)) is not None
+
+    def word(self, group: list[Node]) -> Word:
+        """The word that the nodes make together."""
+        raw = self._source[group[0].start_byte : group[-1].end_byte].decode()
+        if len(group) == 1 and not group[0].child_count:
+            return unquote(raw, raw)
+        return unquote(raw, "".join(self.masked(node) for node in group))
+
+    def last_word(self, node: Node) -> Word:
+        """The word of a redirection. Raises when it may go on where the grammar let it end."""
+        before = self._source[max(0, node.start_byte - 40) : node.start_byte].replace(b"\\\n", b"").rstrip(b" \t")
+        if before.endswith(b"\n") or not (self.ends_word(node) or self._ends_backquotes(node)):
+            raise UnreadableWord
+        return self.word([node])
+
+    def ends_word(self, node: Node) -> bool:
+        """What follows the node is nothing that could belong to the same word."""
+        return self.next_char(node) in _AFTER_WORD
+
+    def _ends_backquotes(self, node: Node) -> bool:
+        at: Node | None = node if self.next_char(node) == "`" else None
+        while at is not None and at.end_byte == node.end_byte:
+            at = at.parent
+        return at is not None and at.type == "command_substitution"
+
+    def masked(self, node: Node) -> str:
+        """The node's text with ``UNKNOWN`` in place of each substitution in it."""
+        pieces: list[bytes] = []
+        at = node.start_byte
+        todo = [node]
+        while todo:
+            inner = todo.pop()
+            if inner.type not in _SUBSTITUTIONS:
+                todo.extend(reversed(inner.children))
+                continue
+            pieces.append(self._source[at : inner.start_byte])
+            is_home = self._knows_home and self.raw(inner) in _HOMES
+            pieces.append(HOME.encode() if is_home else UNKNOWN.encode())
+            at = inner.end_byte
+        pieces.append(self._source[at : node.end_byte])
+        return b"".join(pieces).decode()
+
+    def next_char(self, node: Node) -> str:
+        """The byte behind the node as a character, or empty at the end."""
+        return chr(self._source[node.end_byte]) if node.end_byte < len(self._source) else ""
+
+    def raw(self, node: Node) -> str:
+        """What is written there."""
+        return self._source[node.start_byte : node.end_byte].decode()
