@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TOPS = ("orchestrator", "dashboard", "crab")
@@ -27,8 +26,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         ("config conversation http_framing migrations policy policy_code policy_git policy_languages policy_parts "
-        "policy_python policy_rules policy_wrappers pricing shell_bodies shell_parts shell_source shell_syntax shell_words "
-        "strict_json text"),
+        "policy_python policy_rules policy_wrappers pricing shell_bodies shell_parts shell_source shell_syntax "
+        "shell_words strict_json text"),
     ),
     (
         "the outside world, wrapped",
@@ -175,7 +174,6 @@ def _may_know(module: str, other: str) -> bool:
 
 
 ALL = sorted(modules())
-HOST_SIDE = [name for name in ALL if modules()[name].top != "crab"]
 
 
 def test_every_module_has_its_floor() -> None:
@@ -185,12 +183,14 @@ def test_every_module_has_its_floor() -> None:
     assert sorted(listed) == sorted(name for name in ALL if name not in TOPS)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_imports_point_down(name: str) -> None:
+def test_imports_point_down() -> None:
     """No module knows one above it, nor a stranger beside it."""
-    own = {other for other in modules()[name].own_imports() if other.partition(".")[0] == modules()[name].top}
-    known = {other for other in own if name in floors() and other in floors() and _may_know(name, other)}
-    assert sorted(own - known) == []
+    wrong = {}
+    for name, module in modules().items():
+        own = {other for other in module.own_imports() if other.partition(".")[0] == module.top}
+        known = {other for other in own if name in floors() and other in floors() and _may_know(name, other)}
+        wrong[name] = sorted(own - known)
+    assert _offences(wrong) == {}
 
 
 def test_nothing_knows_itself_by_a_detour() -> None:
@@ -209,77 +209,98 @@ def test_nothing_knows_itself_by_a_detour() -> None:
         walk(name, ())
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_packages_know_only_what_they_may(name: str) -> None:
+def test_packages_know_only_what_they_may() -> None:
     """The crab knows nobody, the orchestrator of the crab only how to read answers, the dashboard only the services."""
-    module = modules()[name]
-    foreign = {other for other in module.own_imports() if other.partition(".")[0] != module.top}
-    allowed = {
-        "crab": frozenset[str](),
-        "dashboard": DASHBOARD_SEES,
-        "orchestrator": frozenset({"dashboard.app"}) if name == "orchestrator.app" else SHARED_WITH_CRAB,
-    }[module.top]
-    assert sorted(foreign - allowed) == []
+    allowed = {"crab": frozenset[str](), "dashboard": DASHBOARD_SEES, "orchestrator": SHARED_WITH_CRAB}
+    wrong = {}
+    for name, module in modules().items():
+        foreign = {other for other in module.own_imports() if other.partition(".")[0] != module.top}
+        composed = {"dashboard.app"} if name == "orchestrator.app" else set()
+        wrong[name] = sorted(foreign - allowed[module.top] - composed)
+    assert _offences(wrong) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name.startswith("orchestrator.host")])
-def test_the_set_up_of_the_host_stands_alone(name: str) -> None:
+def test_the_set_up_of_the_host_stands_alone() -> None:
     """It runs before anything else is there, so it needs nothing else."""
-    outside = {other for other in modules()[name].own_imports() if not other.startswith("orchestrator.host")}
-    assert sorted(outside - HOST_SEES) == []
+    wrong = {
+        name: sorted(o for o in module.own_imports() - HOST_SEES if not o.startswith("orchestrator.host"))
+        for name, module in modules().items()
+        if name.startswith("orchestrator.host")
+    }
+    assert _offences(wrong) == {}
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name.startswith("crab")])
-def test_the_crab_needs_the_standard_library_alone(name: str) -> None:
+def test_the_crab_needs_the_standard_library_alone() -> None:
     """Nothing is installed for it inside the cubicle."""
-    tops = {other.partition(".")[0] for other, _ in modules()[name].imports()}
-    assert sorted(tops - sys.stdlib_module_names - OF_OTHER_PYTHONS - {"crab"}) == []
+    may = sys.stdlib_module_names | OF_OTHER_PYTHONS | {"crab"}
+    wrong = {
+        name: sorted({other.partition(".")[0] for other, _ in module.imports()} - may)
+        for name, module in modules().items()
+        if module.top == "crab"
+    }
+    assert _offences(wrong) == {}
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_imports_of_our_own_stand_at_the_top(name: str) -> None:
+def test_imports_of_our_own_stand_at_the_top() -> None:
     """An import within a function hides a cycle."""
-    hidden = [
-        node.lineno
-        for function in ast.walk(modules()[name].tree)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for node in ast.walk(function)
-        if (isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in TOPS)
-        or (isinstance(node, ast.Import) and any(alias.name.partition(".")[0] in TOPS for alias in node.names))
-    ]
-    assert hidden == []
+    wrong = {
+        name: [
+            node.lineno
+            for function in _functions(module)
+            for node in ast.walk(function)
+            if (isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in TOPS)
+            or (isinstance(node, ast.Import) and any(alias.name.partition(".")[0] in TOPS for alias in node.names))
+        ]
+        for name, module in modules().items()
+    }
+    assert _offences(wrong) == {}
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_files_and_functions_stay_small(name: str) -> None:
-    """One idea a file, one thought a function."""
-    module = modules()[name]
-    assert module.lines <= LONGER.get(name, MAX_FILE_LINES)
-    long = {
-        node.name: (node.end_lineno or node.lineno) - node.lineno + 1
-        for node in ast.walk(module.tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+def test_files_stay_small() -> None:
+    """One idea a file."""
+    sizes = {name: module.lines for name, module in modules().items()}
+    assert {name: lines for name, lines in sizes.items() if lines > LONGER.get(name, MAX_FILE_LINES)} == {}
+
+
+def test_functions_stay_small() -> None:
+    """One thought a function."""
+    sizes = {
+        f"{name}.{function.name}": (function.end_lineno or function.lineno) - function.lineno + 1
+        for name, module in modules().items()
+        for function in _functions(module)
     }
-    assert {function: lines for function, lines in long.items() if lines > MAX_FUNCTION_LINES} == {}
+    assert {name: lines for name, lines in sizes.items() if lines > MAX_FUNCTION_LINES} == {}
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if modules()[name].lines > 2])
-def test_files_open_with_what_they_own(name: str) -> None:
-    """A docstring, always."""
-    assert ast.get_docstring(modules()[name].tree)
+def test_files_open_with_what_they_own() -> None:
+    """A docstring, always; only a package's empty file may go without."""
+    assert [name for name, module in modules().items() if module.lines and not ast.get_docstring(module.tree)] == []
 
 
 # --- what happens in one place alone ---------------------------------------------------------------------------
 
 
-def _uses(name: str, *dotted: str) -> list[int]:
+def _offences(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: offences for name, offences in found.items() if offences}
+
+
+def _functions(module: Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(module.tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def _on_the_host(*but: str) -> Iterator[Module]:
+    """The modules of the host, but for those whose names begin so."""
+    return (module for name, module in modules().items() if module.top != "crab" and not name.startswith(but or ("-",)))
+
+
+def _uses(module: Module, *dotted: str) -> list[int]:
     """The lines that use ``module.attribute``, or import it by name."""
     wanted = {tuple(path.rsplit(".", 1)) for path in dotted}
     found = []
-    for node in ast.walk(modules()[name].tree):
+    for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             found += [node.lineno] if (node.value.id, node.attr) in wanted else []
         elif isinstance(node, ast.ImportFrom):
@@ -287,82 +308,91 @@ def _uses(name: str, *dotted: str) -> list[int]:
     return found
 
 
-def _imports_any(name: str, *tops: str) -> bool:
-    return any(other.partition(".")[0] in tops for other, _ in modules()[name].imports())
+def _imports_of(module: Module, *tops: str) -> list[int]:
+    return [line for other, line in module.imports() if other.partition(".")[0] in tops]
 
 
-@pytest.mark.parametrize("name", HOST_SIDE)
-def test_only_the_program_reads_the_environment(name: str) -> None:
+def test_only_the_program_reads_the_environment() -> None:
     """Everybody else is handed the settings."""
-    if name != "orchestrator.__main__":
-        assert _uses(name, "os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsetenv") == []
+    calls = ("os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsetenv")
+    assert _offences({m.name: _uses(m, *calls) for m in _on_the_host("orchestrator.__main__")}) == {}
 
 
-@pytest.mark.parametrize("name", HOST_SIDE)
-def test_only_the_set_up_and_the_commands_start_processes(name: str) -> None:
+def test_only_the_set_up_and_the_commands_start_processes() -> None:
     """While the house runs, no program of the host is started."""
-    if not name.startswith(("orchestrator.host", "orchestrator.commands")):
-        assert not _imports_any(name, "subprocess", "multiprocessing", "pty", "asyncio")
-        starting = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "execv", "execve", "execvp")
-        assert _uses(name, *(f"os.{call}" for call in starting)) == []
+    calls = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "execv", "execve", "execvp")
+    wrong = {
+        m.name: _imports_of(m, "subprocess", "multiprocessing", "pty", "asyncio")
+        + _uses(m, *(f"os.{c}" for c in calls))
+        for m in _on_the_host("orchestrator.host", "orchestrator.commands")
+    }
+    assert _offences(wrong) == {}
 
 
-@pytest.mark.parametrize("name", HOST_SIDE)
-def test_only_the_engine_and_the_set_up_talk_to_docker(name: str) -> None:
+def test_only_the_engine_and_the_set_up_talk_to_docker() -> None:
     """Every restriction of a cubicle is written in one file."""
-    may = name == "orchestrator.engine_docker" or name.startswith(
-        ("orchestrator.host", "orchestrator.commands", "orchestrator.examine")
-    )
-    assert may or not _imports_any(name, "docker")
+    may = ("orchestrator.engine_docker", "orchestrator.host", "orchestrator.commands", "orchestrator.examine")
+    assert _offences({m.name: _imports_of(m, "docker") for m in _on_the_host(*may)}) == {}
 
 
-@pytest.mark.parametrize("name", HOST_SIDE)
-def test_only_the_store_speaks_sql(name: str) -> None:
+def test_only_the_store_speaks_sql() -> None:
     """Everybody else calls its functions."""
-    if not name.startswith(("orchestrator.store", "orchestrator.migrations")):
-        calls = [
+    wrong = {
+        m.name: [
             node.lineno
-            for node in ast.walk(modules()[name].tree)
+            for node in ast.walk(m.tree)
             if isinstance(node, ast.Attribute) and node.attr in ("execute", "executemany", "executescript")
         ]
-        assert calls == []
+        for m in _on_the_host("orchestrator.store", "orchestrator.migrations")
+    }
+    assert _offences(wrong) == {}
 
 
-@pytest.mark.parametrize("name", HOST_SIDE)
-def test_only_the_workspace_opens_what_an_agent_can_touch(name: str) -> None:
-    """Nobody else names the folder, joins a path to a mount, or works from a descriptor of one (locks, doors and
-    the doctor do in run folders, which no agent can write)."""
-    nodes = list(ast.walk(modules()[name].tree))
-    if name not in ("orchestrator.workspace", "orchestrator.home"):
-        assert [n.lineno for n in nodes if isinstance(n, ast.Constant) and n.value == "workspaces"] == []
-    if name not in (
-        "orchestrator.workspace",
-        "orchestrator.locks",
-        "orchestrator.doors",
-        "orchestrator.examine.surroundings",
-    ):
-        assert [
-            n.value.lineno for n in nodes if isinstance(n, ast.keyword) and n.arg and n.arg.endswith("dir_fd")
-        ] == []
-    if name not in ("orchestrator.workspace", "orchestrator.engine_docker"):
-        folders = ("work", "inbox", "out", "www")
-        owners = [n for n in nodes if isinstance(n, ast.Attribute) and n.attr in folders]
-        assert [n.lineno for n in owners if "mounts" in ast.unparse(n.value)] == []
+def test_only_the_workspace_names_the_folders_of_agents() -> None:
+    """Nobody else joins a path to them, nor to what is mounted into a cubicle."""
+    wrong = {
+        m.name: [
+            node.lineno
+            for node in ast.walk(m.tree)
+            if (isinstance(node, ast.Constant) and node.value == "workspaces")
+            or (
+                isinstance(node, ast.Attribute)
+                and node.attr in ("work", "inbox", "out", "www")
+                and "mounts" in ast.unparse(node.value)
+            )
+        ]
+        for m in _on_the_host("orchestrator.workspace", "orchestrator.home", "orchestrator.engine_docker")
+    }
+    assert _offences(wrong) == {}
 
 
-@pytest.mark.parametrize("name", HOST_SIDE)
-def test_only_the_edges_know_the_web_framework(name: str) -> None:
+def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
+    """Locks, doors and the doctor do so too, in folders that no agent can write."""
+    may = ("orchestrator.workspace", "orchestrator.locks", "orchestrator.doors", "orchestrator.examine.surroundings")
+    wrong = {
+        m.name: [n.value.lineno for n in ast.walk(m.tree) if isinstance(n, ast.keyword) and "dir_fd" in (n.arg or "")]
+        for m in _on_the_host(*may)
+    }
+    assert _offences(wrong) == {}
+
+
+def test_only_the_edges_know_the_web_framework() -> None:
     """The door and the dashboard are HTTP; nothing below them is."""
-    may = name == "orchestrator.door" or modules()[name].top == "dashboard"
-    assert may or not _imports_any(name, "flask", "werkzeug", "jinja2")
+    wrong = {
+        m.name: _imports_of(m, "flask", "werkzeug", "jinja2") for m in _on_the_host("orchestrator.door", "dashboard")
+    }
+    assert _offences(wrong) == {}
 
 
 # --- the tests themselves --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=lambda path: path.stem)
-def test_every_test_says_what_holds(path: Path) -> None:
+def test_every_test_says_what_holds() -> None:
     """A sentence each."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-    assert [function.name for function in functions if not ast.get_docstring(function)] == []
+    silent = [
+        f"{path.name}:{node.name}"
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
+    ]
+    assert silent == []
