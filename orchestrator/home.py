@@ -71,7 +71,7 @@ class Claim:
             self._file.close()
             raise Conflict(f"HermitShell runs already with HERMIT_HOME={home.path}.")
         self._file.truncate(0)
-        self._file.write(f"{os.getpid()}\n")
+        self._file.write(f"{os.getpid()} {_process_namespace()}\n")
         self._file.flush()
 
     def release(self) -> None:
@@ -86,10 +86,20 @@ def running_pid(path: Path) -> int | None:
         with (path / "run" / "orchestrator.pid").open("r+", encoding="ascii") as file:
             if _is_locked_by_us(file, tries=1):
                 return None
-            text = file.read().strip()
-            return int(text) if text.isdecimal() else None
+            pid = file.read().partition(" ")[0].strip()
+            return int(pid) if pid.isdecimal() else None
     except FileNotFoundError:
         return None
+
+
+def runs_elsewhere(path: Path) -> bool:
+    """The orchestrator that uses this home runs in a container (or we do): its process id means nothing here."""
+    text = (path / "run" / "orchestrator.pid").read_text(encoding="ascii")
+    return text.partition(" ")[2].strip() not in ("", _process_namespace())
+
+
+def _process_namespace() -> str:
+    return str(Path("/proc/self/ns/pid").stat().st_ino)
 
 
 def _is_locked_by_us(file: IO[str], *, tries: int) -> bool:

@@ -17,7 +17,7 @@ from orchestrator.app import App, Parts
 from orchestrator.commands.context import Context
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.errors import OrchestratorError, Unavailable
-from orchestrator.home import Claim, running_pid
+from orchestrator.home import Claim, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
 from orchestrator.host.image import Target, ensure_image
 from orchestrator.llm.upstreams.catalog import build_upstreams, default_name
@@ -80,6 +80,8 @@ def run_down(context: Context, _options: argparse.Namespace) -> int:
     """Stop the orchestrator if it runs, then whatever cubicles are left."""
     pid = running_pid(context.settings.home)
     if pid is not None:
+        if runs_elsewhere(context.settings.home):
+            raise Unavailable("HermitShell runs in a container: stop it where it was started ('docker-compose down').")
         os.kill(pid, signal.SIGTERM)
         _await_end(context, pid)
     client = find_engine(context.machine).client
