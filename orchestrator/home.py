@@ -121,7 +121,7 @@ def _kept(path: Path, make: Callable[[], str]) -> str:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
         pass
-    fresh = path.with_suffix(f".{os.getpid()}.new")
+    fresh = path.with_suffix(f".{secrets.token_hex(8)}.new")
     fresh.touch(mode=0o600)
     try:
         with fresh.open("w", encoding="ascii") as file:
