@@ -10,7 +10,10 @@ from pathlib import Path
 
 from orchestrator.text import terminal_safe
 
-_TOKEN_SHAPES = re.compile(r"\b\d{6,12}:[A-Za-z0-9_-]{30,}|\bhs_[A-Za-z0-9_-]{20,}|\bsk-[A-Za-z0-9_-]{16,}")
+_TOKEN_SHAPES = re.compile(
+    r"(?<!\d)\d{5,20}:[A-Za-z0-9_-]{30,}"  # a Telegram bot's, also behind the "bot" of its URLs
+    r"|\bhs_[A-Za-z0-9_-]{20,}|\b(?:sk-|xai-|gsk_|AIza)[A-Za-z0-9_-]{16,}"
+)
 _QUIET = ("urllib3", "docker", "httpx", "httpcore", "werkzeug")
 
 
