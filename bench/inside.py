@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import multiprocessing
 import socket
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,14 @@ def ask(container: Any, program: str, **values: int) -> Any:
 
 
 def socket_round_trips(count: int) -> list[float]:
-    """A bare HTTP exchange over a kept unix socket between two threads of this process' own."""
+    """A bare HTTP exchange over a kept unix socket with another process."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "s")
         server = socket.socket(socket.AF_UNIX)
         server.bind(path)
         server.listen(1)
-        threading.Thread(target=_echo, args=(server,), daemon=True).start()
+        echo = multiprocessing.get_context("fork").Process(target=_echo, args=(server,))
+        echo.start()
         client = socket.socket(socket.AF_UNIX)
         client.connect(path)
         times = []
@@ -101,6 +102,7 @@ def socket_round_trips(count: int) -> list[float]:
                 answer += client.recv(65536)
             times.append((time.monotonic_ns() - began) / 1e6)
         client.close()
+        echo.join()
         server.close()
         return times
 

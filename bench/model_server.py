@@ -1,8 +1,8 @@
 """A model server for the benches, in a process of its own: answers at once, and tells when it was asked.
 
 The last user message decides: while fewer than ``steps=N`` commands were run in this turn, the answer is the command
-``true N``; then it is a message with two monotonic times in nanoseconds, when the first call of the turn had arrived and
-when the last one was answered. On Linux that clock is the same for all processes.
+``true N``; then it is a message with two monotonic times in nanoseconds: when the first call of the turn had arrived
+and when the last one was answered. On Linux that clock is the same for all processes.
 """
 
 from __future__ import annotations

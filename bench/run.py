@@ -90,11 +90,12 @@ def steps(house: House, count: int, per_turn: int = 20) -> Row:
 def cold_start(house: House, count: int) -> Row:
     """From the message to the first reply where the cubicle has to be made."""
     times = []
-    for _ in range(count):
-        house.container().remove(force=True)
+    for number in range(count):
+        house.call("POST", "/agents", name=f"new-{number}")
         began = time.monotonic_ns()
-        house.say("steps=0")
+        house.say("steps=0", agent=f"new-{number}")
         times.append((time.monotonic_ns() - began) / 1e6)
+        house.call("DELETE", f"/agents/new-{number}")
     return Row("first reply through a new cubicle", times, "run", "≤ 1500")
 
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from cheroot import wsgi
-from cheroot.makefile import MakeFile
 from cheroot.server import HTTPConnection
 
 from orchestrator.http_framing import Gateway, Request
+from orchestrator.http_streams import streams_of
 
 logger = logging.getLogger(__name__)
 
@@ -188,7 +188,7 @@ class Listener:
         accepted.settimeout(self._limits.write_s)
         if accepted.family != socket.AF_UNIX:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = _Connection(self._http, accepted, MakeFile)
+        connection = _Connection(self._http, accepted, streams_of)
         thread = threading.Thread(target=self._converse, args=(connection,), name="http", daemon=True)
         with self._lock:
             if not self._is_closed:
@@ -230,7 +230,9 @@ class Listener:
         try:
             while connection.await_request(self._limits.idle_s):
                 connection.deadline = time.monotonic() + self._limits.read_s
-                if not connection.communicate():  # type: ignore[no-untyped-call]  # cheroot: half typed
+                is_kept = connection.communicate()  # type: ignore[no-untyped-call]  # cheroot: half typed
+                connection.wfile.flush()
+                if not is_kept:
                     return
                 connection.deadline = None
         except Exception:

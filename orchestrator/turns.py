@@ -25,6 +25,7 @@ from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
 
 MAX_PROMPT_CHARS = 200_000
+_AFTERGLOW_S = 0.25
 MAX_QUEUED = 10_000
 MAX_REPLY_CHARS = 500_000
 _INTERRUPTED = (
@@ -58,6 +59,7 @@ class Turns:
         self._freshen = freshen
         self._abort_model = abort_model
         self._bells = Bells()
+        self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
         self._is_closed = False
 
@@ -80,7 +82,7 @@ class Turns:
             )
         turn = self.get(turn_id)
         self._publish(turn)
-        if not self._bells.ring(key):
+        if not self._bells.ring(key) and not self._is_about_to_ask(key):
             self._wake(key)
         return turn
 
@@ -211,6 +213,11 @@ class Turns:
             waiting = rows.waiting_cubicles(db)
         return [key for key in waiting if key not in busy and not self._bells.ring(key)]
 
+    def _is_about_to_ask(self, key: CubicleKey) -> bool:
+        """A turn of this cubicle ended just now: its crab asks for the next one itself (and if not, the watch wakes
+        it)."""
+        return time.monotonic() - self._ended_at.get(key, -_AFTERGLOW_S) < _AFTERGLOW_S
+
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:
             held = rows.under_way(db, key)
@@ -267,6 +274,7 @@ class Turns:
                 self._locks.clear_stop(key, turn)
             self._publish(self.get(turn))
         finally:
+            self._ended_at[key] = time.monotonic()
             with self._ended:
                 self._ended.notify_all()
 

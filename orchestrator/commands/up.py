@@ -57,6 +57,8 @@ def serve(context: Context) -> int:
     claim = Claim(home)
     secrets = context.settings.secrets
     logs.to_file(home.log, secrets.every() | {home.command_token})
+    # Threads here work for a millisecond between waits: one that wakes should not wait five for the one that runs.
+    sys.setswitchinterval(0.001)
     ending = threading.Event()
     by_signal: list[int] = []
 
