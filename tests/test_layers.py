@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors"),
     (
         "pure",
-        ("config conversation http_framing migrations policy policy_code policy_git policy_languages policy_parts "
+        ("config conversation http_framing http_streams migrations policy policy_code policy_git policy_languages policy_parts "
         "policy_python policy_rules policy_wrappers pricing shell_bodies shell_parts shell_source shell_syntax "
         "shell_words strict_json text"),
     ),
