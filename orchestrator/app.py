@@ -24,7 +24,7 @@ from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.llm.proxy import Proxy
 from orchestrator.locks import Locks
-from orchestrator.nouns import CubicleKey, Engine, Event, Upstream
+from orchestrator.nouns import CubicleKey, Engine, Event, TurnStatus, Upstream
 from orchestrator.people import People
 from orchestrator.ports import who_listens
 from orchestrator.pricing import load_prices
@@ -167,9 +167,12 @@ class App:
 
     def _remove_agent(self, name: str) -> None:
         agent = self.services.agents.get(name)
-        for key, claim in self.services.turns.under_way():
+        held = [(key, claim.turn) for key, claim in self._turns.under_way() if key.agent == agent.name]
+        for key in {*self._cubicles.known(agent.name), *self._turns.unserved()}:
             if key.agent == agent.name:
-                self.services.turns.stop(claim.turn)
+                self._turns.fail_queued(key, f"The agent {agent.name} was deleted.")
+        for key, turn in held:
+            self._turns.end(key, turn, TurnStatus.STOPPED)
         self._cubicles.remove_agent(agent.name)
         self.services.agents.remove(agent.name)
 
