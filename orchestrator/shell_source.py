@@ -18,15 +18,22 @@ _SUBSTITUTIONS = frozenset(
 )
 _HOMES = frozenset({"$HOME", "${HOME}"})
 _AFTER_WORD = frozenset(["", *" \t\n;|&<>()"])
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _DESCRIPTOR = re.compile(r"\d+|\{[A-Za-z_]\w*\}")
 
 
 class Source:
-    """The bytes that were parsed."""
+    """One text, and the bytes that stand for it in the parser.
 
-    def __init__(self, source: bytes) -> None:
-        self._source = source
-        self._knows_home = b"HOME=" not in source
+    Each character is one byte there, so that places in the tree are places in the text. Characters outside ASCII are
+    all the same letter: bash too takes them for nothing but parts of words, and the grammar's scanner reads beyond its
+    tables for some of them (``{`` before U+CA6C0 ends the whole process with a segmentation fault).
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._knows_home = "HOME=" not in text
+        self.bytes = (text if text.isascii() else _NOT_ASCII.sub("q", text)).encode()
 
     def words(self, nodes: list[Node]) -> tuple[Word, ...]:
         """The words that the nodes of one command make."""
@@ -44,8 +51,8 @@ class Source:
         return tuple(words)
 
     def _is_joined(self, left: Node, right: Node) -> bool:
-        gap = self._source[left.end_byte : right.start_byte].replace(b"\\\n", b"")
-        if b"\n" in gap:
+        gap = self._text[left.end_byte : right.start_byte].replace("\\\n", "")
+        if "\n" in gap:
             raise UnreadableWord  # a line that begins with a backslash was taken for more of the command before it
         return not gap
 
@@ -55,15 +62,15 @@ class Source:
 
     def word(self, group: list[Node]) -> Word:
         """The word that the nodes make together."""
-        raw = self._source[group[0].start_byte : group[-1].end_byte].decode()
+        raw = self._text[group[0].start_byte : group[-1].end_byte]
         if len(group) == 1 and not group[0].child_count:
             return unquote(raw, raw)
         return unquote(raw, "".join(self.masked(node) for node in group))
 
     def last_word(self, node: Node) -> Word:
         """The word of a redirection. Raises when it may go on where the grammar let it end."""
-        before = self._source[max(0, node.start_byte - 40) : node.start_byte].replace(b"\\\n", b"").rstrip(b" \t")
-        if before.endswith(b"\n") or not (self.ends_word(node) or self._ends_backquotes(node)):
+        before = self._text[max(0, node.start_byte - 40) : node.start_byte].replace("\\\n", "").rstrip(" \t")
+        if before.endswith("\n") or not (self.ends_word(node) or self._ends_backquotes(node)):
             raise UnreadableWord
         return self.word([node])
 
@@ -79,7 +86,7 @@ class Source:
 
     def masked(self, node: Node) -> str:
         """The node's text with ``UNKNOWN`` in place of each substitution in it."""
-        pieces: list[bytes] = []
+        pieces: list[str] = []
         at = node.start_byte
         todo = [node]
         while todo:
@@ -87,17 +94,17 @@ class Source:
             if inner.type not in _SUBSTITUTIONS:
                 todo.extend(reversed(inner.children))
                 continue
-            pieces.append(self._source[at : inner.start_byte])
+            pieces.append(self._text[at : inner.start_byte])
             is_home = self._knows_home and self.raw(inner) in _HOMES
-            pieces.append(HOME.encode() if is_home else UNKNOWN.encode())
+            pieces.append(HOME if is_home else UNKNOWN)
             at = inner.end_byte
-        pieces.append(self._source[at : node.end_byte])
-        return b"".join(pieces).decode()
+        pieces.append(self._text[at : node.end_byte])
+        return "".join(pieces)
 
     def next_char(self, node: Node) -> str:
-        """The byte behind the node as a character, or empty at the end."""
-        return chr(self._source[node.end_byte]) if node.end_byte < len(self._source) else ""
+        """The character behind the node, or empty at the end."""
+        return self._text[node.end_byte : node.end_byte + 1]
 
     def raw(self, node: Node) -> str:
         """What is written there."""
-        return self._source[node.start_byte : node.end_byte].decode()
+        return self._text[node.start_byte : node.end_byte]

@@ -19,13 +19,13 @@ from orchestrator.shell_parts import NO_INPUT, Problem, Reading, Redirect, Simpl
 from orchestrator.shell_source import Source
 from orchestrator.shell_words import UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc
 
-MAX_BYTES = 8_000
+MAX_CHARS = 8_000
 """What the parser is given at most, here-documents apart; its worst case takes about a quarter of a second then."""
 MAX_PIPES = 400
 """An unfinished pipeline costs the parser memory by the square of its length."""
 
 _BASH = Language(tree_sitter_bash.language())
-_SMALL_BYTES = 1_500  # parsed without the detour that lets an error end the parse early
+_SMALL = 1_500  # parsed without the detour that lets an error end the parse early
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _RESERVED = frozenset(
     re.split(" ", "{ } ( ) [[ ]] if then else elif fi for while until do done case esac select function in ;;")
@@ -33,8 +33,10 @@ _RESERVED = frozenset(
 _SILENT = frozenset({":", "true", "cat /dev/null", "echo -n", "printf ''", 'printf ""'})
 _OWN_JOB = re.compile(r'(\w+)=("?)(?:\$!|\$\{!\})\2')
 _BACKQUOTED = re.compile(r"(?<!\\)`((?:\\.|[^`\\])*)`", re.DOTALL)
-_DELIMITER = re.compile(r"""\\?[\w.!%+:,@/-]+|'[\w.!%+:,@/ -]+'|"[\w.!%+:,@/ -]+\"""")
+_DELIMITER = re.compile(r"""\\?[\w.!%+:,@/-]+|'[\w.!%+:,@/ -]+'|"[\w.!%+:,@/ -]+\"""", re.ASCII)
 _BLANK = re.compile(r"\s")
+_CASE_ENDS = frozenset({";;", ";&", ";;&"})
+_GLUED = re.compile(r"\$\\\n|\S\\\n#")  # a joined line makes `$(` or a mere `#` of it, which the grammar does not see
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -51,13 +53,13 @@ class _Context(NamedTuple):
 
 def read(text: str) -> Reading:
     """What the text would run. Never raises on any text that encodes to UTF-8."""
-    if _CONTROL.search(text) or "$\\\n" in text:
+    if _CONTROL.search(text) or _GLUED.search(text):
         return Reading(problem=Problem.UNPARSABLE)
     short = outline(text)
-    source = short.text.encode()
-    if len(source) > MAX_BYTES or source.count(b"|") > MAX_PIPES:
+    if len(short.text) > MAX_CHARS or short.text.count("|") > MAX_PIPES:
         return Reading(problem=Problem.TOO_LONG)
-    root = _parse(source)
+    source = Source(short.text)
+    root = _parse(source.bytes)
     if root is None or root.has_error:
         return Reading(problem=Problem.UNPARSABLE)
     try:
@@ -68,7 +70,7 @@ def read(text: str) -> Reading:
 
 def _parse(source: bytes) -> Node | None:
     """The root of the tree, or None when an error ended the parse early."""
-    if len(source) <= _SMALL_BYTES:
+    if len(source) <= _SMALL:
         tree = Parser(_BASH).parse(source)
         return tree.root_node if tree else None
     try:
@@ -81,8 +83,8 @@ def _parse(source: bytes) -> Node | None:
 class _Walk:
     """One walk over one tree."""
 
-    def __init__(self, source: bytes, short: Outline) -> None:
-        self._source = Source(source)
+    def __init__(self, source: Source, short: Outline) -> None:
+        self._source = source
         self._short = short
         self._parts: list[Simple | Redirect | str] = []
         self._own_jobs: set[str] = set()
@@ -134,6 +136,8 @@ class _Walk:
         for child in reversed(node.children):
             self._todo.append((child, forked if following == "&" else inner))
             following = child.type
+            if following in _CASE_ENDS and node.type != "case_item":
+                raise UnreadableWord
 
     def _visit_series(self, node: Node, context: _Context) -> None:
         """``a | b``, ``a && b``: a redirection behind it belongs to the last, a pipe to every one but the first."""

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.nouns import ApprovalPolicy, Ruling
@@ -31,9 +31,10 @@ ASKS = [
     "git push origin :old", "git push -d origin x", "git checkout -- .", "git checkout .", "git checkout -- a.txt",
     "git checkout HEAD a.txt", "git checkout -f main", "git restore .", "git restore --staged --worktree a",
     "git branch -D x", "git branch --delete --force x", "git stash drop", "git stash clear", "git rm a",
-    "git -C repo clean -f", "git -c a.b=c reset --hard", "git switch --discard-changes x", "git worktree remove -f x",
-    "git -c alias.x='!rm -rf x' x", "git submodule foreach 'rm x'", "git bisect run rm x",
-    "git rebase -x 'rm x' main", "git reflog expire --all", "git gc --prune=now", "git filter-branch x",
+    "git -C repo clean -f", "git -c a.b=c reset --hard", "git switch --discard-changes x",
+    "git worktree remove -f x", "git -c alias.x='!rm -rf x' x", "git submodule foreach 'rm x'",
+    "git bisect run rm x", "git rebase -x 'rm x' main", "git reflog expire --all", "git gc --prune=now",
+    "git filter-branch x",
     # quotes, escapes and other ways to write the name
     "r\\m x", "'rm' x", 'r""m x', "$'rm' x", "$'\\x72m' x", "$'\\162\\155' x", '$"rm" x', '"/bin/"rm x', "r\\\nm x",
     "\\rm x", "rm\\\n x", "/usr/bin/../bin/rm x", '"$DIR/rm" x', "$DIR/bin/rm x", "{rm,-rf,x}", "/bin/r? x",
@@ -42,15 +43,15 @@ ASKS = [
     # wrappers
     "FOO=1 rm x", "A=1 B=2 rm x", "env rm x", "env FOO=1 rm x", "env -i -u X FOO=1 rm x", "env -S 'rm x'",
     "env -S'rm x'", "env --split-string='rm x'", "/usr/bin/env rm x", "command rm x", "builtin eval 'rm x'",
-    "exec rm x", "exec -a ls rm x", "nohup rm x &", "nice rm x", "nice -n 5 rm x", "nice -5 rm x", "ionice -c 3 rm x",
-    "timeout 5 rm x", "timeout -k 1 5 rm x", "timeout --signal=KILL 5 rm x", "timeout -s KILL 5 rm x", "time rm x",
-    "time -p rm x", "setsid rm x", "stdbuf -oL rm x", "stdbuf -o L rm x", "watch rm x", "watch -n 1 'rm x'",
-    "parallel rm ::: a b", "parallel ::: 'rm a' ls", "cat l | parallel", "busybox rm x", "busybox sh -c 'rm x'",
-    "chroot / rm x", "unshare -r rm x", "strace -f -o out rm x", "script -c 'rm x'", "script -qc 'rm x' /dev/null",
-    "flock lock rm x", "flock -n lock -c 'rm x'", "xargs rm < x", "nice nohup timeout 5 rm x", "ssh host rm x",
-    "ssh -p 22 host 'rm x'", "ssh host <<EOF\nrm x\nEOF", "taskset -c 1 rm x", "coproc rm x", "uv run rm x",
-    "npx rimraf x", "poetry run rm x", "env $X", "timeout 5 $X", "command -p rm x", "coproc { rm x; }",
-    "coproc X { rm x; }",
+    "exec rm x", "exec -a ls rm x", "nohup rm x &", "nice rm x", "nice -n 5 rm x", "nice -5 rm x",
+    "ionice -c 3 rm x", "timeout 5 rm x", "timeout -k 1 5 rm x", "timeout --signal=KILL 5 rm x",
+    "timeout -s KILL 5 rm x", "time rm x", "time -p rm x", "setsid rm x", "stdbuf -oL rm x", "stdbuf -o L rm x",
+    "watch rm x", "watch -n 1 'rm x'", "parallel rm ::: a b", "parallel ::: 'rm a' ls", "cat l | parallel",
+    "busybox rm x", "busybox sh -c 'rm x'", "chroot / rm x", "unshare -r rm x", "strace -f -o out rm x",
+    "script -c 'rm x'", "script -qc 'rm x' /dev/null", "flock lock rm x", "flock -n lock -c 'rm x'", "xargs rm < x",
+    "nice nohup timeout 5 rm x", "ssh host rm x", "ssh -p 22 host 'rm x'", "ssh host <<EOF\nrm x\nEOF",
+    "taskset -c 1 rm x", "coproc rm x", "uv run rm x", "npx rimraf x", "poetry run rm x", "env $X", "timeout 5 $X",
+    "command -p rm x", "coproc { rm x; }", "coproc X { rm x; }",
     # shells within shells
     'bash -c "rm x"', "bash -lc 'rm x'", "bash -x -c 'rm x'", "bash -o pipefail -c 'rm x'",
     "bash -eo pipefail -c 'rm x'", "sh -c 'cd a && rm b'", "bash -c -- 'rm x'", "bash <<EOF\nrm x\nEOF",
@@ -67,8 +68,8 @@ ASKS = [
     "cd a && rm -r b", "ls; rm x", "ls | rm x", "ls & rm x", "(rm x)", "{ rm x; }", "if true; then rm x; fi",
     "if rm x; then :; fi", "for f in *; do rm $f; done", "while rm x; do :; done", "until rm x; do :; done",
     "case x in a) rm x;; esac", "case x in a) ls;& b) rm x;; esac", "f() { rm x; }", "f() { rm x; }; f",
-    "function f { rm x; }", "ls $(rm x)", "ls `rm x`", 'ls "$(rm x)"', 'ls "`rm x`"', "diff <(rm x) y", "tee >(rm x)",
-    "x=$(rm y)", "x=`rm y`", "X=$(rm y) ls", "a=(1 $(rm x))", "export A=$(rm x)", "local a=$(rm x)",
+    "function f { rm x; }", "ls $(rm x)", "ls `rm x`", 'ls "$(rm x)"', 'ls "`rm x`"', "diff <(rm x) y",
+    "tee >(rm x)", "x=$(rm y)", "x=`rm y`", "X=$(rm y) ls", "a=(1 $(rm x))", "export A=$(rm x)", "local a=$(rm x)",
     "echo $((1+$(rm x)))", "[[ -f $(rm x) ]]", "[ -f x ] && rm x", "test -f x || rm x", "! rm x",
     "cat <<EOF\n$(rm x)\nEOF", "cat <<EOF\n`rm x`\nEOF", "cat <<EOF\nfoo `rm x` $(ls)\nEOF", "echo ${x:-$(rm y)}",
     "echo `echo \\`rm x\\``", 'echo "a $(echo "b $(rm x)")"', "select a in b; do rm x; done",
@@ -88,8 +89,8 @@ ASKS = [
     "env 3>out rm x", "env {fd}>out rm x", "time A=1 B=2 rm x", "time ! rm x", "ls;<<<$  rm x",
     "bash <<'EOF'x\nrm x\nEOFx", "bash <<\"EO\"F\nrm x\nEOF", "bash <<< \"rm \"`ls`\"x\"", "echo ${x:-$\\\n(rm y)}",
     "echo 1>&2'$(rm x)'", "1>&2\\\nx rm y", "env --split-st='rm x'", "env --u X rm x", "timeout --kill 1 5 rm x",
-    "env ..A=1 rm x", "bash <<E | cat\nrm x\nE", "bash 2>&1 <<E\nrm x\nE", "cat <<A <<B\na\nA\n$(rm x)\nB",
-    "<<< a rm x", "{ ls; } | { rm x; }", "A=$(ls) B=`rm x`",
+    "env ..A=1 rm x", "ls a\\\n#$(rm x)", "bash <<E | cat\nrm x\nE", "bash 2>&1 <<E\nrm x\nE",
+    "cat <<A <<B\na\nA\n$(rm x)\nB", "<<< a rm x", "{ ls; } | { rm x; }", "A=$(ls) B=`rm x`",
     # fork bomb
     ":(){ :|:& };:", "f(){ f|f& };f", "bomb() { bomb & bomb & }; bomb",
     # code in other languages
@@ -109,10 +110,11 @@ ASKS = [
     "python3 -c 'exec(\"import os; os.unlink(1)\")'", "python3 -c 'import os; os.kill(1, 9)'",
     "\"$VENV/bin/python\" -c 'import os; os.unlink(1)'", "python3 -c 'import sqlite3; c.execute(\"DROP TABLE x\")'",
     "python3 -c 'import os; os.execvp(\"rm\", [\"rm\", \"x\"])'",
-    "python3 -c 'import subprocess; subprocess.run(args=[\"rm\"])'", "python3 -c \"import os; os.system('rm ' + x)\"",
-    "perl -e 'unlink \"x\"'", "perl -ne 'unlink $_'", "perl -i.bak -pe 'unlink'", "perl -e 'system(\"rm x\")'",
-    "perl -e '`rm x`'", "perl -MFile::Path -e 'rmtree(\"x\")'", "perl -e 'qx(rm x)'",
-    "perl -e 'system \"rm\", \"x\"'", "ruby -e 'File.delete(\"x\")'", "ruby -e 'system \"rm x\"'", "ruby -e '`rm x`'",
+    "python3 -c 'import subprocess; subprocess.run(args=[\"rm\"])'",
+    "python3 -c \"import os; os.system('rm ' + x)\"", "perl -e 'unlink \"x\"'", "perl -ne 'unlink $_'",
+    "perl -i.bak -pe 'unlink'", "perl -e 'system(\"rm x\")'", "perl -e '`rm x`'",
+    "perl -MFile::Path -e 'rmtree(\"x\")'", "perl -e 'qx(rm x)'", "perl -e 'system \"rm\", \"x\"'",
+    "ruby -e 'File.delete(\"x\")'", "ruby -e 'system \"rm x\"'", "ruby -e '`rm x`'",
     "ruby -rfileutils -e 'FileUtils.rm_rf \"x\"'", "node -e 'require(\"fs\").unlinkSync(\"x\")'",
     "node -e 'fs.rm(\"x\")'", "node --eval='fs.rmSync(1)'", "node -pe 'fs.rmdirSync(1)'",
     "node -e 'require(\"child_process\").execSync(\"rm x\")'", "node -e 'cp.spawnSync(\"rm\", [\"x\"])'",
@@ -132,8 +134,8 @@ ASKS = [
 RUNS = [
     "ls", "ls -la", "pwd", "echo rm", "echo 'rm -rf /'", "cat rmdir-safe.txt", "format", "formatter x",
     "grep -r 'rm -rf' .", "grep rm x", "printf 'delete'", "python3 script.py", "python3 -c 'print(1)'",
-    "python3 -c \"print('rm')\"", "mkdir -p a/b", "cp a b", "cp -r a b", "mv a b", "sed -i s/a/b/ f", "pip --version",
-    "pip install x", "cat <<EOF > file\nrm x\nEOF", "cat > file <<'EOF'\n$(rm x) `rm y`\nEOF",
+    "python3 -c \"print('rm')\"", "mkdir -p a/b", "cp a b", "cp -r a b", "mv a b", "sed -i s/a/b/ f",
+    "pip --version", "pip install x", "cat <<EOF > file\nrm x\nEOF", "cat > file <<'EOF'\n$(rm x) `rm y`\nEOF",
     'echo "rm x" > script.sh', "# rm x", "ls # rm x", "awk '{print $1}'", "awk -F, '{print $1, $2}' x.csv",
     "find . -name '*.py'", "find . -type f -exec grep -l rm {} +", "find . -exec wc -l {} \\;", "kill -0 $PID",
     "kill %1", "kill $!", "kill -9 %1", 'kill "$!"', "sleep 5 & P=$!; kill $P", "kill $(jobs -p)", "kill -l",
@@ -308,10 +310,10 @@ def test_long_files_are_written_without_asking() -> None:
 
 
 _FRAGMENTS = [
-    "rm", "ls", " ", "\n", "'", "\"", "`", "$(", ")", "(", "{", "}", "|", "&", ";", "<<E\n", "\nE\n", "$x",
-    "\\", ">", "<", "<<<", "if ", "then ", "fi", "case x in ", "esac", "x=", "bash -c ", "python3 -c ", "eval ",
-    "${", "[[", "]]", "é", "\\\n", "#", "*", "~", "a", "1", "!", "=", "xargs ", "env ", "awk ", "node -e ",
-    "sqlite3 x ", "perl -e ",
+    "rm", "ls", " ", "\n", "'", "\"", "`", "$(", ")", "(", "{", "}", "|", "&", ";", "<<E\n", "\nE\n", "$x", "\\",
+    ">", "<", "<<<", "if ", "then ", "fi", "case x in ", "esac", "x=", "bash -c ", "python3 -c ", "eval ", "${",
+    "[[", "]]", "é", "\\\n", "#", "*", "~", "a", "1", "!", "=", "xargs ", "env ", "awk ", "node -e ", "sqlite3 x ",
+    "perl -e ",
 ]  # fmt: skip
 _SHELLISH = st.lists(st.sampled_from(_FRAGMENTS), max_size=25).map("".join)
 
@@ -324,11 +326,3 @@ def test_any_text_gets_one_verdict(text: str) -> None:
         first = judge(text, policy)
         assert judge(text, policy) == first
         assert (first.reason == "") == (first.ruling is Ruling.RUN)
-
-
-@settings(max_examples=150, deadline=None)
-@given(_SHELLISH)
-def test_what_bash_cannot_parse_asks(text: str) -> None:
-    """A text that is no bash is never waved through."""
-    assume(subprocess.run(["/bin/bash", "-n", "-c", text], capture_output=True, timeout=10, check=False).returncode)
-    assert judge(text, ApprovalPolicy.DANGEROUS).ruling is Ruling.ASK

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.shell_bodies import outline
 from orchestrator.shell_parts import Problem, Reading, Redirect, Simple, Stdin
-from orchestrator.shell_syntax import MAX_BYTES, read
+from orchestrator.shell_syntax import MAX_CHARS, read
 from orchestrator.shell_words import UNKNOWN
 
 
@@ -157,7 +157,7 @@ def test_what_is_not_understood_says_so(text: str) -> None:
 
 def test_long_text_is_not_read() -> None:
     """Text that could cost the parser too much is left alone; long data in here-documents is no such text."""
-    assert read("a " * MAX_BYTES).problem is Problem.TOO_LONG
+    assert read("a " * MAX_CHARS).problem is Problem.TOO_LONG
     data = "x | y $(z) 'q\n" * 2_000
     reading = read(f"cat > a <<'E' && b\n{data}E\nc")
     assert [command.words[0].text for command in _commands(reading)] == ["cat", "b", "c"]
