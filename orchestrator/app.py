@@ -173,8 +173,9 @@ class App:
                 self._turns.fail_queued(key, f"The agent {agent.name} was deleted.")
         for key, turn in held:
             self._turns.end(key, turn, TurnStatus.STOPPED)
-        self._cubicles.remove_agent(agent.name)
-        self.services.agents.remove(agent.name)
+        with self._cubicles.leaving(agent.name):
+            self._cubicles.remove_agent(agent.name)
+            self.services.agents.remove(agent.name)
 
     def _health(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -83,12 +84,15 @@ class Cubicles:
         self._image_tag = image_tag
         self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
         self._table_lock = threading.Lock()  # protects _locks
+        self._leaving: set[str] = set()
         self._suspect: set[CubicleKey] = set()
         """Running, but perhaps not as their agents want them by now: looked at before their next turn begins."""
 
     def ensure(self, key: CubicleKey) -> Container:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
         with self._changing(key):
+            if key.agent in self._leaving:
+                raise NotFound(f"The agent {key.agent} is being deleted.")
             self._suspect.discard(key)  # first, so that a change from here on is noticed
             spec = self._spec(key)
             self._doors.open(key, uid=spec.uid, gid=spec.gid)
@@ -133,9 +137,20 @@ class Cubicles:
             self._workspaces.remove(key)
             self._tell(key, "removed")
 
+    @contextmanager
+    def leaving(self, agent: str) -> Iterator[None]:
+        """Meanwhile no cubicle of this agent is started."""
+        self._leaving.add(agent)
+        try:
+            yield
+        finally:
+            self._leaving.discard(agent)
+
     def remove_agent(self, agent: str) -> None:
-        """Every cubicle of an agent is gone, with all its folders."""
-        for key in self.known(agent):
+        """Every cubicle of an agent is gone, with all its folders; within ``leaving`` none comes back."""
+        with self._table_lock:
+            touched = {key for key in self._locks if key.agent == agent}
+        for key in touched | set(self.known(agent)):
             self.remove(key)
         self._workspaces.remove_agent(agent)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import socket
 import sys
 import threading
 import time
@@ -40,6 +41,8 @@ class NetworkGuard:
         host = address[0] if isinstance(address, tuple) else address
         if event == "socket.getaddrinfo" and _is_numeric(host):
             return
+        if str(host).rstrip(".").endswith(".invalid"):
+            raise socket.gaierror(socket.EAI_NONAME, "there is no such name, and never will be")
         if not _is_near(host, is_name=event == "socket.getaddrinfo" or isinstance(address, tuple)):
             self.refused.append(f"{event} {host!r}")
             raise ConnectionRefusedError(f"tests stay on this machine, and {host!r} is not on it")

@@ -118,6 +118,25 @@ def test_removing_an_agent_leaves_nothing(house: Rooms) -> None:
     block.cubicles.remove_agent("crab")
 
 
+def test_nothing_of_an_agent_starts_while_it_is_deleted(house: Rooms) -> None:
+    """A start that was under way is waited for and undone; later ones are refused."""
+    engine = SlowEngine()
+    block = Block(house, engine)
+    starting = threading.Thread(target=block.cubicles.ensure, args=(KEY,))
+    starting.start()
+    assert engine.asked.wait(5)
+    with block.cubicles.leaving("crab"):
+        removing = threading.Thread(target=block.cubicles.remove_agent, args=("crab",))
+        removing.start()
+        engine.gate.set()
+        removing.join(5)
+        assert engine.containers == {}
+        with pytest.raises(NotFound, match="being deleted"):
+            block.cubicles.ensure(OTHER)
+    starting.join(5)
+    assert block.cubicles.ensure(KEY).running
+
+
 def test_a_start_adopts_what_runs_and_clears_what_is_nobodys(house: Rooms) -> None:
     """Doors open again for running cubicles; containers of unknown cubicles go."""
     engine = FakeEngine()
