@@ -19,6 +19,7 @@ _SUBSTITUTIONS = frozenset(
 _HOMES = frozenset({"$HOME", "${HOME}"})
 _AFTER_WORD = frozenset(["", *" \t\n;|&<>()"])
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_HIDDEN = re.compile(r"(?<!\\)(?:`|\$\()")
 _DESCRIPTOR = re.compile(r"\d+|\{[A-Za-z_]\w*\}")
 
 
@@ -70,9 +71,13 @@ class Source:
     def last_word(self, node: Node) -> Word:
         """The word of a redirection. Raises when it may go on where the grammar let it end."""
         before = self._text[max(0, node.start_byte - 40) : node.start_byte].replace("\\\n", "").rstrip(" \t")
-        if before.endswith("\n") or not (self.ends_word(node) or self._ends_backquotes(node)):
+        if before.endswith("\n") or not self.is_last_word(node):
             raise UnreadableWord
         return self.word([node])
+
+    def is_last_word(self, node: Node) -> bool:
+        """The word that the node makes surely ends with it."""
+        return self.ends_word(node) or self._ends_backquotes(node)
 
     def ends_word(self, node: Node) -> bool:
         """What follows the node is nothing that could belong to the same word."""
@@ -84,11 +89,18 @@ class Source:
             at = at.parent
         return at is not None and at.type == "command_substitution"
 
+    def check_nothing_hides(self, node: Node) -> None:
+        """Raises when the node holds a command substitution that the grammar took for text."""
+        if _HIDDEN.search(self._mask(node, list(reversed(node.children)))):
+            raise UnreadableWord
+
     def masked(self, node: Node) -> str:
         """The node's text with ``UNKNOWN`` in place of each substitution in it."""
+        return self._mask(node, [node])
+
+    def _mask(self, node: Node, todo: list[Node]) -> str:
         pieces: list[str] = []
         at = node.start_byte
-        todo = [node]
         while todo:
             inner = todo.pop()
             if inner.type not in _SUBSTITUTIONS:

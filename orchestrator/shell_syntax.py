@@ -28,15 +28,17 @@ _BASH = Language(tree_sitter_bash.language())
 _SMALL = 1_500  # parsed without the detour that lets an error end the parse early
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _RESERVED = frozenset(
-    re.split(" ", "{ } ( ) [[ ]] if then else elif fi for while until do done case esac select function in ;;")
+    re.split(" ", "! { } ( ) [[ ]] if then else elif fi for while until do done case esac select function in ;;")
 )
 _SILENT = frozenset({":", "true", "cat /dev/null", "echo -n", "printf ''", 'printf ""'})
 _OWN_JOB = re.compile(r'(\w+)=("?)(?:\$!|\$\{!\})\2')
 _BACKQUOTED = re.compile(r"(?<!\\)`((?:\\.|[^`\\])*)`", re.DOTALL)
 _DELIMITER = re.compile(r"""\\?[\w.!%+:,@/-]+|'[\w.!%+:,@/ -]+'|"[\w.!%+:,@/ -]+\"""", re.ASCII)
 _BLANK = re.compile(r"\s")
+_SPLIT_ASSIGNMENT = re.compile(r"[\w\\\n]*\\\n[\w\\\n]*\+?=")
 _CASE_ENDS = frozenset({";;", ";&", ";;&"})
-_GLUED = re.compile(r"\$\\\n|\S\\\n#")  # a joined line makes `$(` or a mere `#` of it, which the grammar does not see
+# not seen by the grammar: `$(` over two lines, and a `#` that begins no comment
+_GLUED = re.compile(r"\$\\\n|\S\\\n#|\\[ \t]#")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -111,20 +113,28 @@ class _Walk:
             case "function_definition":
                 name = node.child_by_field_name("name")
                 self._visit_children(node, context._replace(function=self._source.raw(name) if name else ""))
-            case "variable_assignment":
-                self._note_assignment(node)
-                self._visit_children(node, context)
             case "command_substitution" if self._source.raw(node).startswith("`"):
                 self._visit_backquotes(node, context)
-            case "simple_expansion" if _BLANK.search(self._source.raw(node)):
-                raise UnreadableWord  # `$ rm` is a dollar sign and a command
             case "heredoc_redirect":
                 self._visit_heredoc(node, context)
             case "file_redirect":
                 self._note_redirect(node, context)
                 self._visit_children(node, context)
             case _:
+                self._check(node)
                 self._visit_children(node, context)
+
+    def _check(self, node: Node) -> None:
+        """Notes assignments. Raises where the grammar is known to read otherwise than bash."""
+        match node.type:
+            case "variable_assignment":
+                self._note_assignment(node)
+            case "string" | "expansion":
+                self._source.check_nothing_hides(node)
+            case "declaration_command" | "unset_command":
+                self._source.words([child for child in node.children[1:] if child.type != "variable_assignment"])
+            case "simple_expansion" if _BLANK.search(self._source.raw(node)):
+                raise UnreadableWord  # `$ rm` is a dollar sign and a command
 
     def _visit_children(self, node: Node, context: _Context) -> None:
         stdin = context.own or context.stdin
@@ -176,7 +186,7 @@ class _Walk:
             if child.type in _REDIRECTS:
                 stdin = self._input(child) or stdin
         words = self._source.words(_word_nodes(node)) + context.extra
-        if words and words[0].raw in _RESERVED:
+        if words and (words[0].raw in _RESERVED or _SPLIT_ASSIGNMENT.match(words[0].raw)):
             raise UnreadableWord  # the grammar took a keyword for a command: it lost its way without noticing
         self._parts.append(Simple(words, stdin, context.function, context.is_forked))
         self._visit_children(node, context._replace(extra=()))
@@ -206,6 +216,8 @@ class _Walk:
             raise UnreadableWord
 
     def _note_assignment(self, node: Node) -> None:
+        if not self._source.is_last_word(node):
+            raise UnreadableWord
         own_job = _OWN_JOB.fullmatch(self._source.raw(node))
         if own_job:
             self._own_jobs.add(own_job[1])
