@@ -16,7 +16,7 @@ from orchestrator.host.test_tools import ensure_test_tools
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     test = commands.add_parser(
-        "test", help="set up for the tests, then run them; arguments go to pytest", add_help=False
+        "test", help="set up for the tests, then run them; arguments go to pytest", usage="hermit test [PYTEST ARGS]"
     )
     test.set_defaults(run=run)
 
