@@ -25,9 +25,11 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors"),
     (
         "pure",
-        ("config conversation http_framing http_streams migrations policy policy_code policy_git policy_languages policy_parts "
-        "policy_python policy_rules policy_wrappers pricing shell_bodies shell_parts shell_source shell_syntax "
-        "shell_words strict_json text"),
+        (
+            "config conversation http_framing http_streams migrations policy policy_code policy_git policy_languages "
+            "policy_parts policy_python policy_rules policy_wrappers pricing shell_bodies shell_parts shell_source "
+            "shell_syntax shell_words strict_json text"
+        ),
     ),
     (
         "the outside world, wrapped",
