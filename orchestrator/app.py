@@ -81,15 +81,14 @@ class App:
             abort_model=self._proxy.abort,
         )
         steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
-        house = House(turns, steps, self._proxy, agents, people, heard=self._heard)
         self._server = HttpServer()
-        self._doors = Doors(self._server, workspaces, door_app(house))
+        house = House(turns, steps, self._proxy, agents, people, heard=self._heard)
         self._cubicles = Cubicles(
             install=_install(home, settings),
             store=self._store,
             engine=parts.engine,
             workspaces=workspaces,
-            doors=self._doors,
+            doors=Doors(self._server, workspaces, door_app(house)),
             agents=agents,
             broker=broker,
             image_tag=parts.image_tag,
@@ -116,6 +115,7 @@ class App:
             broker=broker,
             health=self._health,
             remove_agent=self._remove_agent,
+            remove_user=self._remove_user,
             log_text=workspaces.log_text,
             models=self._models,
         )
@@ -163,6 +163,7 @@ class App:
 
     def _agent_changed(self, name: str) -> None:
         self._cubicles.suspect(name)
+        self._approvals.withdraw(name)
         self._broker.publish(Event("agent", None, {"agent": name}))
 
     def _remove_agent(self, name: str) -> None:
@@ -176,6 +177,16 @@ class App:
         with self._cubicles.leaving(agent.name):
             self._cubicles.remove_agent(agent.name)
             self.services.agents.remove(agent.name)
+
+    def _remove_user(self, user: int) -> None:
+        self.services.people.check_removable(user)
+        for key in [key for key in self._cubicles.known() if key.user == user]:
+            self._turns.fail_queued(key, "This person was removed.")
+            for held, claim in self._turns.under_way():
+                if held == key:
+                    self._turns.end(key, claim.turn, TurnStatus.STOPPED)
+            self._cubicles.remove(key)
+        self.services.people.remove(user)
 
     def _health(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())

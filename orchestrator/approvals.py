@@ -129,6 +129,14 @@ class Approvals:
             self._end(approval, ApprovalStatus.CANCELLED, "the turn ended")
             self._locks.clear_approval(approval.cubicle, approval.id)
 
+    def withdraw(self, agent: str) -> None:
+        """An agent's settings were changed: what it asked before is cancelled, it may ask again."""
+        with self._store.reading() as db:
+            pending = rows.every(db, status=ApprovalStatus.PENDING)
+        for approval in pending:
+            if approval.cubicle.agent == agent:
+                self._end(approval, ApprovalStatus.CANCELLED, "a change of the agent's settings")
+
     def expire_due(self) -> None:
         """Questions whose time is up are expired, and locks that could not be written are tried again."""
         with self._untold_lock:

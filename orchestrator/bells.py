@@ -28,7 +28,7 @@ class Ear:
             self._poller.register(hang_up, select.POLLRDHUP)
 
     def wait(self, deadline: float) -> bool:
-        """Wait for a ring that was not heard yet; False when the monotonic ``deadline`` passes or the client hangs up."""
+        """Wait for a ring not heard yet; False when the monotonic ``deadline`` passes or the client hangs up."""
         left_ms = max(0.0, deadline - time.monotonic()) * 1000
         events = self._poller.poll(left_ms)
         if events != [(self._rung, select.POLLIN)]:

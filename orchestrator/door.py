@@ -207,14 +207,13 @@ def _action_name(action: object) -> str:
 def _turn_json(house: House, turn: Turn) -> dict[str, Any]:
     agent = house.agents.get(turn.cubicle.agent)
     earlier = house.turns.history(turn.cubicle, limit=HISTORY_TURNS, before=turn.id)
-    steps = {past.id: house.turns.steps(past.id) for past in earlier}
     return {
         "id": turn.id,
         "user": str(turn.cubicle.user),
         "text": turn.prompt,
         "now": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "time_zone": house.people.get(turn.cubicle.user).time_zone,
-        "history": conversation.messages(earlier, steps),
+        "history": conversation.messages(earlier, house.turns.steps_in_brief(earlier)),
         "agent": {
             "name": agent.name,
             "role": agent.role,

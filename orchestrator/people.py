@@ -116,11 +116,16 @@ class People:
             )
         return new
 
-    def remove(self, user: int) -> None:
-        """Delete a person with sessions and tokens; raises NotFound, or Conflict for the operator."""
-        old = self.get(user)
+    def check_removable(self, user: int) -> User:
+        """The person with this id, who may be deleted; raises NotFound, or Conflict for the operator."""
+        found = self.get(user)
         if self.operator().id == user:
             raise Conflict("The operator can't be deleted.")
+        return found
+
+    def remove(self, user: int) -> None:
+        """Delete a person with sessions and tokens; raises NotFound, or Conflict for the operator."""
+        old = self.check_removable(user)
         with self._store.writing() as db:
             rows.remove(db, user)
             audit_rows.add(db, "user.removed", f"User {old.name} was removed.", now=time.time(), user=user)

@@ -232,7 +232,7 @@ def _env(call: Call) -> Parts:
     yield from _command_at(call, at)
 
 
-_ENV_TEXT = re.compile(r"-[iv0]*S(?P<text>.*)|--s[a-z-]*(?:=(?P<long>.*))?", re.DOTALL)
+_ENV_TEXT = re.compile(r"-[iv0]*S(?P<text>.*)|--s[^=]*(?:=(?P<long>.*))?", re.DOTALL)
 _ENV_VALUED = re.compile(r"-[iv0]*[uC]|--[uc][a-z]*")
 
 

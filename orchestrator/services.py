@@ -48,6 +48,8 @@ class Services:
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""
+    remove_user: Callable[[int], None]
+    """A person with every cubicle of theirs is gone; raises NotFound, or Conflict for the operator."""
     log_text: Callable[[Any], str]
     """The end of a cubicle's own log, by its key."""
     models: Callable[[], dict[str, Any]]

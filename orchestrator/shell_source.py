@@ -52,7 +52,7 @@ class Source:
         return tuple(words)
 
     def _is_joined(self, left: Node, right: Node) -> bool:
-        gap = self._text[left.end_byte : right.start_byte].replace("\\\n", "")
+        gap = self.between(left, right).replace("\\\n", "")
         if "\n" in gap:
             raise UnreadableWord  # a line that begins with a backslash was taken for more of the command before it
         return not gap
@@ -116,6 +116,10 @@ class Source:
     def next_char(self, node: Node) -> str:
         """The character behind the node, or empty at the end."""
         return self._text[node.end_byte : node.end_byte + 1]
+
+    def between(self, left: Node, right: Node) -> str:
+        """What is written between two nodes."""
+        return self._text[left.end_byte : right.start_byte]
 
     def raw(self, node: Node) -> str:
         """What is written there."""

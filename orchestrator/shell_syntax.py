@@ -38,7 +38,7 @@ _BLANK = re.compile(r"\s")
 _SPLIT_ASSIGNMENT = re.compile(r"[\w\\\n]*\\\n[\w\\\n]*\+?=")
 _CASE_ENDS = frozenset({";;", ";&", ";;&"})
 # not seen by the grammar: `$(` over two lines, and a `#` that begins no comment
-_GLUED = re.compile(r"\$\\\n|\S\\\n#|\\[ \t]#")
+_GLUED = re.compile(r"\$\\\n|\S(?:\\\n)+#|\\[ \t]#")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -214,6 +214,9 @@ class _Walk:
             raise UnreadableWord
         if not self._source.ends_word(start) or self._source.next_char(end) not in ("", "\n"):
             raise UnreadableWord
+        body = _child(heredoc, "heredoc_body") or end
+        if self._source.between(start, body).replace("\\\n", "").partition("\n")[2].strip():
+            raise UnreadableWord  # a first line of data was taken for more of the command
 
     def _note_assignment(self, node: Node) -> None:
         if not self._source.is_last_word(node):

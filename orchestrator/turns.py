@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.approvals import Approvals
@@ -98,6 +98,11 @@ class Turns:
         """The turn's commands in order."""
         with self._store.reading() as db:
             return rows.steps(db, turn)
+
+    def steps_in_brief(self, turns: Sequence[Turn]) -> dict[int, list[Step]]:
+        """The last commands of many turns, by turn, with long texts cut: what is worth telling a model."""
+        with self._store.reading() as db:
+            return rows.steps_in_brief(db, [turn.id for turn in turns], most=40, chars=1_900)
 
     def history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
         """The newest turns of the conversation, oldest first; ``before`` is a turn id to page back from."""

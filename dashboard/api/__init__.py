@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dashboard.api import agents, approvals, audit, cubicles, events, health, messages, openapi, tokens, users
+from dashboard.api.agents import api as agents
+from dashboard.api.approvals import api as approvals
+from dashboard.api.audit import api as audit
+from dashboard.api.cubicles import api as cubicles
+from dashboard.api.events import api as events
+from dashboard.api.health import api as health
+from dashboard.api.messages import api as messages
+from dashboard.api.openapi import api as openapi
+from dashboard.api.tokens import api as tokens
+from dashboard.api.users import api as users
 
-BLUEPRINTS = (
-    agents.api,
-    approvals.api,
-    audit.api,
-    cubicles.api,
-    events.api,
-    health.api,
-    messages.api,
-    openapi.api,
-    tokens.api,
-    users.api,
-)
+BLUEPRINTS = (agents, approvals, audit, cubicles, events, health, messages, openapi, tokens, users)

@@ -39,5 +39,5 @@ def change(user: int) -> Any:
 @operator_only
 def remove(user: int) -> Any:
     """A person goes, with sessions and tokens."""
-    services().people.remove(user)
+    services().remove_user(user)
     return "", 204

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from orchestrator.agents import FIELDS
+from orchestrator.commands.client import agent_path
 from orchestrator.commands.context import Context, show, table
 from orchestrator.errors import BadInput
 from orchestrator.text import one_line
@@ -58,14 +59,14 @@ def _create(context: Context, options: argparse.Namespace) -> int:
 
 def _show(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        body = client.get(f"/agents/{options.name}")
+        body = client.get(agent_path(options.name))
     show(body, as_json=options.json, lines=[f"{name:20} {_plain(value)}" for name, value in body.items()])
     return 0
 
 
 def _set(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        body = client.patch(f"/agents/{options.name}", _settings(options.settings))
+        body = client.patch(agent_path(options.name), _settings(options.settings))
     show(body, as_json=options.json, lines=[f"Agent {options.name} is changed."])
     return 0
 
@@ -78,7 +79,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
             print("hermit: Nothing was deleted.", file=sys.stderr)
             return 1
     with context.client as client:
-        client.delete(f"/agents/{options.name}")
+        client.delete(agent_path(options.name))
     print(f"Agent {options.name} is deleted.")
     return 0
 

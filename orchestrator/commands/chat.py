@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from orchestrator.commands.client import Client
+from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context
 from orchestrator.errors import Unavailable
 from orchestrator.text import one_line, terminal_safe
@@ -30,7 +30,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         if options.text is not None:
             return _say(client, options.agent, options.text)
-        client.get(f"/agents/{options.agent}")  # an unknown agent is said before the first line is typed
+        client.get(agent_path(options.agent))  # an unknown agent is said before the first line is typed
         return _converse(client, options.agent)
 
 
@@ -48,7 +48,7 @@ def _converse(client: Client, agent: str) -> int:
 
 
 def _say(client: Client, agent: str, text: str) -> int:
-    turn = client.post(f"/agents/{agent}/messages", {"text": text, "wait": False})["turn"]
+    turn = client.post(agent_path(agent, "/messages"), {"text": text, "wait": False})["turn"]
     try:
         ended = _Follower(client, turn).until_the_end()
     except KeyboardInterrupt:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from typing import Any, Self
+from urllib.parse import quote
 
 import requests
 
 from orchestrator.errors import OrchestratorError, Unavailable
 
 NOT_RUNNING = "HermitShell is not running. Start it with './hermit up -d'."
+
+
+def agent_path(agent: str, rest: str = "") -> str:
+    """The path of an agent's route, whatever somebody typed as its name."""
+    return f"/agents/{quote(agent, safe='')}{rest}"
 
 
 class Client:

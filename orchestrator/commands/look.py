@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from orchestrator.commands.client import NOT_RUNNING
+from orchestrator.commands.client import NOT_RUNNING, agent_path
 from orchestrator.commands.context import Context, show
 from orchestrator.errors import Unavailable
 from orchestrator.home import running_pid
@@ -46,12 +46,12 @@ def _status(context: Context, options: argparse.Namespace) -> int:
 
 def _logs(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        text = _log(client.get(f"/agents/{options.agent}/log"))
+        text = _log(client.get(agent_path(options.agent, "/log")))
         print(terminal_safe(text), end="")
         while options.follow:
             sys.stdout.flush()
             time.sleep(0.5)
-            longer = _log(client.get(f"/agents/{options.agent}/log"))
+            longer = _log(client.get(agent_path(options.agent, "/log")))
             print(terminal_safe(_added(text, longer)), end="")
             text = longer
     return 0

@@ -53,6 +53,7 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
 
 def serve(context: Context) -> int:
     """Be the orchestrator until a signal ends it."""
+    os.umask(0o077)
     home = context.home
     claim = Claim(home)
     secrets = context.settings.secrets

@@ -1,4 +1,4 @@
-"""What the tests need beside the program: a browser, npm, a shell linter and a small language model. For ``./hermit test`` alone."""
+"""What the tests need beside the program: a browser, npm, a shell linter, a small model. For `./hermit test` alone."""
 
 from __future__ import annotations
 

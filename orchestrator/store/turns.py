@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.nouns import CubicleKey, Ruling, Step, Turn, TurnStatus
@@ -219,6 +221,22 @@ def step(db: sqlite3.Connection, turn: int, n: int) -> Step | None:
 def steps(db: sqlite3.Connection, turn: int) -> list[Step]:
     """The turn's steps in order."""
     return [_step(row) for row in db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n", (turn,))]
+
+
+def steps_in_brief(db: sqlite3.Connection, turns: Sequence[int], *, most: int, chars: int) -> dict[int, list[Step]]:
+    """The last ``most`` steps of each turn, with no text longer than about ``chars``: of an output head and tail."""
+    rows = db.execute(
+        "SELECT turn, n, substr(thought, 1, ?) AS thought, substr(command, 1, ?) AS command, sha256, ruling, reason, "
+        "approval, status, exit_code, started_at, ended_at, CASE WHEN length(output) <= ? THEN output "
+        "ELSE substr(output, 1, ?) || char(10) || '[…]' || char(10) || substr(output, -?) END AS output "
+        "FROM steps WHERE turn IN (SELECT value FROM json_each(?)) "
+        "AND n > (SELECT MAX(n) FROM steps AS later WHERE later.turn = steps.turn) - ? ORDER BY turn, n",
+        (chars, chars, chars, chars // 2, chars // 2, json.dumps(list(turns)), most),
+    )
+    found: dict[int, list[Step]] = {turn: [] for turn in turns}
+    for row in rows:
+        found[int(row["turn"])].append(_step(row))
+    return found
 
 
 def set_step(db: sqlite3.Connection, turn: int, n: int, status: str, *, approval: str | None = None) -> None:

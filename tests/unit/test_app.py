@@ -13,7 +13,7 @@ import requests
 
 from orchestrator.app import FIRST_AGENT, App, Parts
 from orchestrator.config import Settings, load
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.home import prepare
 from orchestrator.nouns import CubicleKey, TurnStatus, Upstream
 from tests.fakes import DeadEngine, FakeEngine, FakeUpstream, Reply
@@ -103,6 +103,24 @@ def test_deleting_an_agent_gives_every_message_an_outcome_first(tmp_path: Path) 
             services.agents.get(FIRST_AGENT)
         with pytest.raises(NotFound):
             services.remove_agent(FIRST_AGENT)
+
+
+def test_deleting_a_person_takes_their_cubicles_along(tmp_path: Path) -> None:
+    """Container, folders and queued messages; the operator stays."""
+    engine = FakeEngine()
+    with _house(_settings(tmp_path), engine) as app:
+        member = app.services.people.add({"name": "mia"})
+        key = CubicleKey(FIRST_AGENT, member.id)
+        app.services.cubicles.ensure(key)
+        turn = app.services.turns.submit(key, "hello", source="test")
+        app.services.remove_user(member.id)
+        assert app.services.turns.get(turn.id).error == "This person was removed."
+        assert key not in {container.key for container in engine.ours()}
+        assert not (tmp_path / "home" / "workspaces" / FIRST_AGENT / str(member.id)).exists()
+        with pytest.raises(NotFound):
+            app.services.people.get(member.id)
+        with pytest.raises(Conflict):
+            app.services.remove_user(app.services.people.operator().id)
 
 
 def test_stopping_cuts_no_turn_short(tmp_path: Path) -> None:

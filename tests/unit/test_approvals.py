@@ -180,6 +180,15 @@ def test_the_end_of_a_turn_cancels_its_questions(house: Rooms) -> None:
         _decide(house, approval)
 
 
+def test_a_change_of_the_agent_withdraws_its_questions(house: Rooms) -> None:
+    """What was asked under other settings is not approved under these; other agents' questions stay."""
+    asked = _asked(house)
+    house.approvals.withdraw("somebody-else")
+    assert house.approvals.get(asked.id).status is ApprovalStatus.PENDING
+    house.approvals.withdraw(asked.cubicle.agent)
+    assert house.approvals.get(asked.id).status is ApprovalStatus.CANCELLED
+
+
 def test_an_unused_approval_goes_with_its_turn(house: Rooms) -> None:
     """Approved but not used: the lock goes, and it serves no more."""
     approval = _decide(house, _asked(house))

@@ -118,6 +118,21 @@ def test_a_step_is_written_once_and_ends_once(db: sqlite3.Connection) -> None:
     assert found.approval == "a"
 
 
+def test_steps_in_brief_are_the_last_ones_with_long_texts_cut(db: sqlite3.Connection) -> None:
+    """Of each turn by itself; a turn without steps has none."""
+    first, second, empty = _queued(db), _queued(db), _queued(db)
+    for n in range(1, 6):
+        turns.add_step(db, _step(first, n))
+    turns.add_step(db, replace(_step(second), command="c" * 500))
+    turns.end_step(db, second, 1, exit_code=0, output="a" * 400 + "b" * 400, now=2.0)
+    brief = turns.steps_in_brief(db, [first, second, empty], most=2, chars=100)
+    assert [step.n for step in brief[first]] == [4, 5]
+    assert brief[second][0].command == "c" * 100
+    assert brief[second][0].output == "a" * 50 + "\n[…]\n" + "b" * 50
+    assert brief[empty] == []
+    assert turns.steps_in_brief(db, [], most=2, chars=100) == {}
+
+
 # --- approvals -------------------------------------------------------------------------------------------------
 
 
