@@ -4,6 +4,6 @@ import sys
 
 sys.path.insert(0, "/app")
 
-from crab.agent import main  # noqa: E402 - the path has to be there before
+from crab.agent import main
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""A real language model behind an OpenAI-compatible server, in a process of its own: ``python llama_server.py MODEL.gguf``.
+"""A real language model behind an OpenAI-compatible server, as a process: ``python -m tests.llama_server MODEL.gguf``.
 
 Prints its address when it answers, and ends when stdin does.
 """
@@ -19,7 +19,8 @@ def main(model: str) -> None:
     parameters.port = 0
     parameters.cpuparams.n_threads = 2
     server = xllamacpp.Server(parameters)
-    print(server.listening_address, flush=True)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
     sys.stdin.read()
 
 
