@@ -247,6 +247,8 @@ def _find(call: Call) -> Parts:
             at = end
         elif call.words[at].text == "-delete":
             yield call.found("It deletes the files that it finds")
+        elif call.words[at].text.startswith("-") and UNKNOWN in call.words[at].text:
+            yield call.found(MADE_UP)
         at += 1
 
 

@@ -8,6 +8,7 @@ doubt.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -52,10 +53,7 @@ class Source:
         return tuple(words)
 
     def _is_joined(self, left: Node, right: Node) -> bool:
-        gap = self.between(left, right).replace("\\\n", "")
-        if "\n" in gap:
-            raise UnreadableWord  # a line that begins with a backslash was taken for more of the command before it
-        return not gap
+        return not self.between(left, right).replace("\\\n", "")
 
     def _is_descriptor(self, node: Node) -> bool:
         """``3`` of ``3>file`` or ``{fd}`` of ``{fd}>file``, which the grammar takes for a word."""
@@ -88,6 +86,12 @@ class Source:
         while at is not None and at.end_byte == node.end_byte:
             at = at.parent
         return at is not None and at.type == "command_substitution"
+
+    def check_one_line(self, node: Node) -> None:
+        """Raises when a line that begins with a backslash was taken for more of the command before it."""
+        for left, right in pairwise(node.children):
+            if "\n" in self.between(left, right).replace("\\\n", ""):
+                raise UnreadableWord
 
     def check_nothing_hides(self, node: Node) -> None:
         """Raises when the node holds a command substitution that the grammar took for text."""

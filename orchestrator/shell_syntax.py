@@ -9,6 +9,7 @@ are data) or not read at all, and parsing ends at the first error. What cannot b
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 from typing import NamedTuple
 
 import tree_sitter_bash
@@ -36,6 +37,10 @@ _BACKQUOTED = re.compile(r"(?<!\\)`((?:\\.|[^`\\])*)`", re.DOTALL)
 _DELIMITER = re.compile(r"""\\?[\w.!%+:,@/-]+|'[\w.!%+:,@/ -]+'|"[\w.!%+:,@/ -]+\"""", re.ASCII)
 _BLANK = re.compile(r"\s")
 _SPLIT_ASSIGNMENT = re.compile(r"[\w\\\n]*\\\n[\w\\\n]*\+?=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
+_ONE_LINE = frozenset(
+    ["command", "redirected_statement", "file_redirect", "herestring_redirect", "declaration_command", "unset_command"]
+)
 _CASE_ENDS = frozenset({";;", ";&", ";;&"})
 # not seen by the grammar: `$(` over two lines, and a `#` that begins no comment
 _GLUED = re.compile(r"\$\\\n|\S(?:\\\n)+#|\\[ \t]#")
@@ -103,6 +108,8 @@ class _Walk:
     def _visit(self, node: Node, context: _Context) -> None:
         if not node.child_count:
             return
+        if node.type in _ONE_LINE:
+            self._source.check_one_line(node)
         match node.type:
             case "command":
                 self._visit_command(node, context)
@@ -132,14 +139,15 @@ class _Walk:
             case "string" | "expansion":
                 self._source.check_nothing_hides(node)
             case "declaration_command" | "unset_command":
-                self._source.words([child for child in node.children[1:] if child.type != "variable_assignment"])
+                self._source.words([child for child in node.children if child.type != "variable_assignment"])
             case "simple_expansion" if _BLANK.search(self._source.raw(node)):
                 raise UnreadableWord  # `$ rm` is a dollar sign and a command
 
     def _visit_children(self, node: Node, context: _Context) -> None:
         stdin = context.own or context.stdin
-        if context.extra:  # `A=1 >file rm x`: the grammar saw no command before the redirection
-            self._parts.append(Simple(context.extra, stdin, context.function, context.is_forked))
+        if context.extra:  # `A=1 >file B=2 rm x`: the grammar saw no command before the redirection
+            words = tuple(dropwhile(lambda word: _ASSIGNMENT.match(word.text), context.extra))
+            self._parts.append(Simple(words, stdin, context.function, context.is_forked))
         inner = _Context(stdin, function=context.function, is_forked=context.is_forked)
         forked = inner._replace(is_forked=True)
         following = ""
