@@ -77,7 +77,7 @@ class App:
             approvals=self._approvals,
             locks=locks,
             wake=self._wake,
-            freshen=self._freshen,
+            is_fresh=self._is_fresh,
             abort_model=self._proxy.abort,
         )
         steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
@@ -93,7 +93,7 @@ class App:
             broker=broker,
             image_tag=parts.image_tag,
         )
-        self._waker = Waker(self._cubicles, turns.fail_queued)
+        self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = Watch(
             turns=turns,
             cubicles=self._cubicles,
@@ -155,8 +155,8 @@ class App:
     def _wake(self, key: CubicleKey) -> None:
         self._waker.wake(key)  # made after the turns that need it
 
-    def _freshen(self, key: CubicleKey) -> bool:
-        return self._cubicles.freshen(key)  # made after the turns that need it
+    def _is_fresh(self, key: CubicleKey) -> bool:
+        return self._cubicles.is_fresh(key)  # made after the turns that need it
 
     def _heard(self, key: CubicleKey) -> None:
         self._watch.heard(key)  # made after the doors that need it

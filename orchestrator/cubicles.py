@@ -83,38 +83,36 @@ class Cubicles:
         self._broker = broker
         self._image_tag = image_tag
         self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
-        self._table_lock = threading.Lock()  # protects _locks
+        self._table_lock = threading.Lock()  # protects _locks and _doubts
         self._leaving: set[str] = set()
-        self._suspect: set[CubicleKey] = set()
-        """Running, but perhaps not as their agents want them by now: looked at before their next turn begins."""
+        self._doubts: dict[CubicleKey, object] = {}
+        """Running, but perhaps not as their agents want them by now; each doubt is another object."""
 
     def ensure(self, key: CubicleKey) -> Container:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
         with self._changing(key):
             if key.agent in self._leaving:
                 raise NotFound(f"The agent {key.agent} is being deleted.")
-            self._suspect.discard(key)  # first, so that a change from here on is noticed
+            doubt = self._doubts.get(key)
             spec = self._spec(key)
             self._doors.open(key, uid=spec.uid, gid=spec.gid)
             before = self._engine.poll(spec.name)
             container = self._engine.start(spec)
+            with self._table_lock:
+                if self._doubts.get(key) is doubt:  # a change in the meantime is a doubt of its own
+                    self._doubts.pop(key, None)
             if before is not None:
                 self._tell(key, "started")
             return container
 
     def suspect(self, agent: str) -> None:
         """The agent was changed: its cubicles may have to be replaced before their next turn."""
-        self._suspect.update(self.known(agent))
+        for key in self.known(agent):
+            self._suspect(key)
 
-    def freshen(self, key: CubicleKey) -> bool:
-        """Replace an idle cubicle that is not as its agent wants it; True when it was not replaced.
-
-        Asked by the cubicle itself, between two turns, with a turn waiting. Raises what ``ensure`` does.
-        """
-        if key not in self._suspect:
-            return True
-        before = {container.id for container in self._engine.ours() if container.key == key}
-        return self.ensure(key).id in before
+    def is_fresh(self, key: CubicleKey) -> bool:
+        """Nothing has changed since it was started; else ``ensure`` adopts or replaces it, between two turns."""
+        return key not in self._doubts
 
     def stop(self, key: CubicleKey) -> None:
         """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
@@ -187,7 +185,7 @@ class Cubicles:
                 self._engine.remove(container.name)
             elif container.running:
                 with self._changing(container.key):
-                    self._suspect.add(container.key)  # the image may be another since it was started
+                    self._suspect(container.key)  # the image may be another since it was started
                     uid, gid = self._ids(container.key)
                     self._doors.open(container.key, uid=uid, gid=gid)
 
@@ -203,6 +201,10 @@ class Cubicles:
     def _changing(self, key: CubicleKey) -> threading.Lock:
         with self._table_lock:
             return self._locks.setdefault(key, threading.Lock())
+
+    def _suspect(self, key: CubicleKey) -> None:
+        with self._table_lock:
+            self._doubts[key] = object()
 
     def _spec(self, key: CubicleKey) -> CubicleSpec:
         agent = self._agents.get(key.agent)

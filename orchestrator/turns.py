@@ -45,18 +45,18 @@ class Turns:
         approvals: Approvals,
         locks: Locks,
         wake: Callable[[CubicleKey], None],
-        freshen: Callable[[CubicleKey], bool],
+        is_fresh: Callable[[CubicleKey], bool],
         abort_model: Callable[[int], None],
     ) -> None:
-        """``wake`` gets a cubicle going without waiting for it, ``freshen`` replaces one that is out of date (False: it
-        did); ``abort_model`` cuts a turn's model call.
+        """``wake`` gets a cubicle going, or up to date, without waiting for it; ``is_fresh`` says that it need not;
+        ``abort_model`` cuts a turn's model call.
         """
         self._store = store
         self._broker = broker
         self._approvals = approvals
         self._locks = locks
         self._wake = wake
-        self._freshen = freshen
+        self._is_fresh = is_fresh
         self._abort_model = abort_model
         self._bells = Bells()
         self._ended_at: dict[CubicleKey, float] = {}
@@ -82,7 +82,7 @@ class Turns:
             )
         turn = self.get(turn_id)
         self._publish(turn)
-        if not self._bells.ring(key) and not self._is_about_to_ask(key):
+        if not self._bells.ring(key) and not self._is_about_to_ask(key) and not self._is_held(key):
             self._wake(key)
         return turn
 
@@ -211,6 +211,10 @@ class Turns:
         with self._store.reading() as db:
             return rows.under_way(db)
 
+    def call(self, key: CubicleKey) -> None:
+        """A crab that listens looks again whether there is a turn for it."""
+        self._bells.ring(key)
+
     def unserved(self) -> list[CubicleKey]:
         """Cubicles with a queue and no crab that serves it. One that listens is told again."""
         with self._store.reading() as db:
@@ -223,6 +227,11 @@ class Turns:
         it)."""
         return time.monotonic() - self._ended_at.get(key, -_AFTERGLOW_S) < _AFTERGLOW_S
 
+    def _is_held(self, key: CubicleKey) -> bool:
+        """A crab works on a turn of this cubicle: nothing may be replaced under it, and it asks for the next itself."""
+        with self._store.reading() as db:
+            return bool(rows.under_way(db, key))
+
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:
             held = rows.under_way(db, key)
@@ -231,7 +240,10 @@ class Turns:
             self._lose(key, claim, "the agent's loop was restarted")
         if held:
             return self._claim(key, boot)
-        if waiting is None or not self._freshen(key):
+        if waiting is None:
+            return None
+        if not self._is_fresh(key):
+            self._wake(key)  # this crab holds no turn, so its container may be replaced under it
             return None
         with self._store.writing() as db:
             claimed = rows.claim(db, waiting, boot, time.time())

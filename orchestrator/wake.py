@@ -23,9 +23,15 @@ _AT_ONCE = 4
 class Waker:
     """Starts cubicles in the background; two calls for the same one start it once."""
 
-    def __init__(self, cubicles: Cubicles, on_failure: Callable[[CubicleKey, str], None]) -> None:
-        """``on_failure`` is told the reason when a cubicle can't be started."""
+    def __init__(
+        self,
+        cubicles: Cubicles,
+        on_failure: Callable[[CubicleKey, str], None],
+        on_ready: Callable[[CubicleKey], None] | None = None,
+    ) -> None:
+        """``on_failure`` is told the reason when a cubicle can't be started, ``on_ready`` when it runs."""
         self._cubicles = cubicles
+        self._on_ready = on_ready
         self._on_failure = on_failure
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wake")
         self._waking: set[CubicleKey] = set()
@@ -72,6 +78,8 @@ class Waker:
                 if time.monotonic() > deadline or self._closing.wait(_AGAIN_AFTER_S):
                     raise
             else:
+                if self._on_ready is not None:
+                    self._on_ready(key)
                 return
 
     def _failed(self, key: CubicleKey, reason: str) -> None:

@@ -87,7 +87,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
         approvals=approvals,
         locks=locks,
         wake=woken.append,
-        freshen=lambda _: True,
+        is_fresh=lambda _: True,
         abort_model=aborted.append,
     )
     agents = Agents(store, providers=("fake", "other"), on_change=lambda _: None)

@@ -159,12 +159,27 @@ def test_changed_settings_reach_an_idle_cubicle_before_its_next_turn(house: Room
     """Once replaced it is fresh; unchanged ones are never looked at again."""
     block = Block(house, FakeEngine())
     first = block.cubicles.ensure(KEY)
-    assert block.cubicles.freshen(KEY)
+    assert block.cubicles.is_fresh(KEY)
     house.agents.change("crab", {"limits": {"cpus": 2}})
     block.cubicles.suspect("crab")
-    assert not block.cubicles.freshen(KEY)
-    assert block.cubicles.freshen(KEY)
-    assert block.engine.containers[NAME].id != first.id
+    assert not block.cubicles.is_fresh(KEY)
+    assert block.cubicles.ensure(KEY).id != first.id
+    assert block.cubicles.is_fresh(KEY)
+
+
+def test_a_change_while_a_cubicle_is_started_is_noticed(house: Rooms) -> None:
+    """It is out of date until it is looked at once more."""
+    engine = SlowEngine()
+    block = Block(house, engine)
+    block.cubicles._suspect(KEY)
+    starting = threading.Thread(target=block.cubicles.ensure, args=(KEY,))
+    starting.start()
+    assert engine.asked.wait(5)
+    assert not block.cubicles.is_fresh(KEY)
+    block.cubicles.suspect("crab")
+    engine.gate.set()
+    starting.join(5)
+    assert not block.cubicles.is_fresh(KEY)
 
 
 def test_an_engine_that_does_not_answer_is_said(house: Rooms) -> None:

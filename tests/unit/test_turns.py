@@ -321,9 +321,11 @@ def test_losing_nothing_is_fine(house: Rooms) -> None:
 
 def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: Rooms) -> None:
     """When the container was out of date, its crab gets nothing and the turn waits for the new one."""
-    house.turns._freshen = lambda _: False
+    house.turns._is_fresh = lambda _: False
     turn = house.turns.submit(KEY, "a", source="test")
+    house.woken.clear()
     assert house.turns.take(KEY, "boot", 0.02) is None
+    assert house.woken == [KEY]
     assert house.turns.get(turn.id).status is TurnStatus.QUEUED
 
 
