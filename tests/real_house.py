@@ -192,13 +192,12 @@ class RealHouse:
     engine: DockerEngine
     home: Path
     install: str
-    image: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def agent(self, **settings: Any) -> Talker:
         """A new agent that asks nobody, unless told otherwise."""
         name = f"a{next(self._numbers)}"
-        self.api.post("/agents", {"name": name, "approval": "off", **settings})
+        self.api.post("/agents", {"name": name, "approval": "off", "daily_budget_usd": 1000, **settings})
         return Talker(self.api, name, 1, self.home, self.install)
 
     def inside(self, agent: Talker, *command: str) -> str:
@@ -283,7 +282,7 @@ class ProcessHouse:
     def agent(self, **settings: Any) -> Talker:
         """A new agent that asks nobody, unless told otherwise."""
         name = f"a{next(self._numbers)}"
-        self.api.post("/agents", {"name": name, "approval": "off", **settings})
+        self.api.post("/agents", {"name": name, "approval": "off", "daily_budget_usd": 1000, **settings})
         return Talker(self.api, name, 1, self.home, self.install)
 
     def diagnostics(self) -> str:
@@ -305,7 +304,11 @@ class ProcessHouse:
 
 @contextlib.contextmanager
 def real_house(
-    home: Path, client: docker.DockerClient, image: str, *, engine_client: docker.DockerClient | None = None
+    home: Path,
+    client: docker.DockerClient,
+    image_tag: Callable[[str], str],
+    *,
+    engine_client: docker.DockerClient | None = None,
 ) -> Iterator[RealHouse]:
     """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test."""
     with ScriptedUpstream() as model:
@@ -319,11 +322,11 @@ def real_house(
             custom_model="scripted",
             ollama_url=None,
         )
-        app = App(settings, place, Parts(engine, lambda _target: image, upstreams, CUSTOM, backoff_s=0.02))
+        app = App(settings, place, Parts(engine, image_tag, upstreams, CUSTOM, backoff_s=0.02))
         app.start()
         api = Api(settings.url)
         try:
-            yield RealHouse(app, api, model, Plays(model), client, engine, home, place.install, image)
+            yield RealHouse(app, api, model, Plays(model), client, engine, home, place.install)
         finally:
             api.session.close()
             app.stop(stop_cubicles=False)

@@ -4,7 +4,7 @@ label; a test that fails shows what the engine knows of them."""
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import docker
@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.errors import Unavailable
 from orchestrator.host.engine_setup import find_engine, usable
-from orchestrator.host.image import ensure_image
+from orchestrator.host.image import Target, ensure_image
 from orchestrator.host.machine import LocalMachine
 from orchestrator.host.progress import Progress
 from tests.real_house import ProcessHouse, RealHouse, process_house, real_house
@@ -38,15 +38,31 @@ def client(machine: LocalMachine) -> Iterator[docker.DockerClient]:
 
 
 @pytest.fixture(scope="session")
-def image(client: docker.DockerClient, machine: LocalMachine) -> str:
-    """The cubicle's image, built if it is missing or stale."""
-    return ensure_image(client, "base", machine=machine, progress=Progress())
+def image_tag(client: docker.DockerClient, machine: LocalMachine) -> Callable[[str], str]:
+    """The image of a kind, built if it is missing or stale when it is first asked for."""
+    made: dict[str, str] = {}
+
+    def tag(kind: str) -> str:
+        if kind not in made:
+            target: Target = "studio" if kind == "studio" else "base"
+            made[kind] = ensure_image(client, target, machine=machine, progress=Progress())
+        return made[kind]
+
+    return tag
+
+
+@pytest.fixture(scope="session")
+def image(image_tag: Callable[[str], str]) -> str:
+    """The image of most agents."""
+    return image_tag("base")
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str) -> Iterator[RealHouse]:
+def house(
+    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
+) -> Iterator[RealHouse]:
     """One house for the tests of a module; each makes agents of its own in it."""
-    with real_house(tmp_path_factory.mktemp("home"), client, image) as made:
+    with real_house(tmp_path_factory.mktemp("home"), client, image_tag) as made:
         yield made
 
 

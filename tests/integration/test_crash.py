@@ -331,11 +331,14 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 
 @pytest.fixture(scope="module")
 def wired(
-    wire: Wire, client: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+    wire: Wire,
+    client: docker.DockerClient,
+    image_tag: Callable[[str], str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[RealHouse]:
     """A house whose engine is at the other end of that wire."""
     near = docker.DockerClient(base_url=f"unix://{wire.path}", version="auto", timeout=3)
-    with real_house(tmp_path_factory.mktemp("home"), client, image, engine_client=near) as made:
+    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, engine_client=near) as made:
         yield made
     near.close()
 

@@ -429,12 +429,25 @@ def test_other_limits_hold_from_the_next_turn(house: RealHouse) -> None:
     assert gate.reached.wait(10)
     before = house.client.containers.get(agent.container).id
     agent.change(limits={"pids": 99, "memory_mb": 300})
+    second = agent.send(house.plays.add(answers("Now.")))
+    assert house.client.containers.get(agent.container).id == before
     gate.open()
     assert agent.ended(first)["status"] == "done"
-    assert house.client.containers.get(agent.container).id == before
-    agent.ask(house.plays.add(answers("Now.")))
+    assert agent.ended(second)["reply"] == "Now."
     config = house.client.containers.get(agent.container).attrs["HostConfig"]
     assert (config["PidsLimit"], config["Memory"]) == (99, 300 * 2**20)
+
+
+def test_another_image_holds_from_the_next_turn(house: RealHouse) -> None:
+    """An agent that gets the studio has its tools in its next turn, over the same files."""
+    agent = house.agent()
+    turn = agent.ask(house.plays.commands("echo kept > kept.txt; python3 -c 'import pandas'"))
+    assert turn["steps"][0]["exit_code"] == 1
+    agent.change(image="studio")
+    turn = agent.ask(
+        house.plays.commands("cat kept.txt; python3 -c 'import pandas; print(pandas.Series([1, 2]).sum())'")
+    )
+    assert turn["steps"][0]["output"] == "kept\n3\n"
 
 
 def test_the_agents_own_log(house: RealHouse) -> None:
