@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dashboard.api.agents import api as agents
-from dashboard.api.approvals import api as approvals
-from dashboard.api.audit import api as audit
-from dashboard.api.cubicles import api as cubicles
-from dashboard.api.events import api as events
-from dashboard.api.health import api as health
-from dashboard.api.messages import api as messages
-from dashboard.api.openapi import api as openapi
-from dashboard.api.tokens import api as tokens
-from dashboard.api.users import api as users
+from dashboard.api.agents import api as agents_api
+from dashboard.api.approvals import api as approvals_api
+from dashboard.api.audit import api as audit_api
+from dashboard.api.cubicles import api as cubicles_api
+from dashboard.api.events import api as events_api
+from dashboard.api.health import api as health_api
+from dashboard.api.messages import api as messages_api
+from dashboard.api.openapi import api as openapi_api
+from dashboard.api.tokens import api as tokens_api
+from dashboard.api.users import api as users_api
 
-BLUEPRINTS = (agents, approvals, audit, cubicles, events, health, messages, openapi, tokens, users)
+BLUEPRINTS = (
+    agents_api,
+    approvals_api,
+    audit_api,
+    cubicles_api,
+    events_api,
+    health_api,
+    messages_api,
+    openapi_api,
+    tokens_api,
+    users_api,
+)
