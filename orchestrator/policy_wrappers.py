@@ -221,8 +221,10 @@ def _env(call: Call) -> Parts:
         if split:
             first = split["text"] or split["long"] or ""
             rest = call.words[at + 1 :]
-            yield ShellText(" ".join([first, joined(rest)]), call.stdin, call.is_guess)
+            yield ShellText(" ".join(["env", first, joined(rest)]), call.stdin, call.is_guess)
             return
+        if text.startswith("-") and UNKNOWN in text:
+            yield call.found(MADE_UP)
         if _ENV_VALUED.fullmatch(text):
             at += 2
         elif text.startswith("-") or "=" in text:

@@ -146,8 +146,7 @@ class _Walk:
     def _visit_children(self, node: Node, context: _Context) -> None:
         stdin = context.own or context.stdin
         if context.extra:  # `A=1 >file B=2 rm x`: the grammar saw no command before the redirection
-            words = tuple(dropwhile(lambda word: _ASSIGNMENT.match(word.text), context.extra))
-            self._parts.append(Simple(words, stdin, context.function, context.is_forked))
+            self._add(context.extra, stdin, context)
         inner = _Context(stdin, function=context.function, is_forked=context.is_forked)
         forked = inner._replace(is_forked=True)
         following = ""
@@ -196,8 +195,12 @@ class _Walk:
         words = self._source.words(_word_nodes(node)) + context.extra
         if words and (words[0].raw in _RESERVED or _SPLIT_ASSIGNMENT.match(words[0].raw)):
             raise UnreadableWord  # the grammar took a keyword for a command: it lost its way without noticing
-        self._parts.append(Simple(words, stdin, context.function, context.is_forked))
+        self._add(words, stdin, context)
         self._visit_children(node, context._replace(extra=()))
+
+    def _add(self, words: tuple[Word, ...], stdin: Stdin, context: _Context) -> None:
+        command = tuple(dropwhile(lambda word: _ASSIGNMENT.match(word.raw), words))
+        self._parts.append(Simple(command, stdin, context.function, context.is_forked))
 
     def _visit_backquotes(self, node: Node, context: _Context) -> None:
         """The grammar does not undo the backslashes of `` `…` ``, so a text that has some is read on its own."""
@@ -221,6 +224,8 @@ class _Walk:
         if start is None or end is None or not _DELIMITER.fullmatch(self._source.raw(start)):
             raise UnreadableWord
         if not self._source.ends_word(start) or self._source.next_char(end) not in ("", "\n"):
+            raise UnreadableWord
+        if self._source.raw(end).strip() != self._source.raw(start).strip("\\'\""):
             raise UnreadableWord
         body = _child(heredoc, "heredoc_body") or end
         if self._source.between(start, body).replace("\\\n", "").partition("\n")[2].strip():
