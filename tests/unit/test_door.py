@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -371,3 +372,26 @@ def _deep(folder: Path) -> Path:
         folder = folder / ("d" * 40)
         folder.mkdir()
     return folder / "home"
+
+
+def test_hundreds_of_idle_crabs_keep_nobody_waiting(street: Street) -> None:
+    """Each of three hundred cubicles polls for work, and a call at any door is answered."""
+    keys = [CubicleKey("crab", number) for number in range(100, 400)]
+    crabs = []
+    for key in keys:
+        street.doors.open(key, uid=os.geteuid(), gid=os.getegid())
+        crab = _OverSocket(street.rooms.home / "run" / key.agent / str(key.user) / "door.sock")
+        crab.request("GET", "/api/internal/turns/next?boot=b&wait=30")
+        crabs.append(crab)
+    deadline = time.monotonic() + 20
+    while len(street.rooms.turns._bells._ears) < len(keys):
+        assert time.monotonic() < deadline, "not every poll was taken"
+        time.sleep(0.02)
+    for key in (KEY, keys[0], keys[-1]):
+        began = time.monotonic()
+        assert street.post("status", {"status": "idle"}, key=key) == (200, {})
+        assert time.monotonic() - began < 2
+    for crab in crabs:
+        crab.close()
+    for key in keys:
+        street.doors.close(key)
