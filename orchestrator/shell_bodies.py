@@ -1,7 +1,8 @@
-"""Long texts of bash, shortened for the parser: here-documents that are nothing but data are taken out.
+"""Texts of bash, shortened for the parser: here-documents that run nothing by themselves are taken out.
 
 Owns one cautious scan over the lines of a text. It takes a here-document out only while every line before it is so
-simple that its quotes end on the same line; from the first line that is not, the text stays as it is.
+simple that its quotes end on the same line; from the first line that is not, the text stays as it is. This spares the
+parser long data, and data in which the grammar loses its way (a line that begins with a backslash).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-_WORTH_IT = 1_500
+from orchestrator.shell_words import unescape_heredoc
+
 _SIMPLE = re.compile(
     r"""(?:[^'"\\`#<$]|\\.|'[^']*'|"(?:[^"\\`$]|\\.|\$\w)*"|\$\{\w+\}|\$(?![({'"])|<<<|<(?!<)|(?<=[^\s;&|()<>])\#)+"""
 )
@@ -17,21 +19,21 @@ _OPENER = re.compile(
     r"""<<(?P<dash>-?)[ \t]*(?:'(?P<single>[^'\n]+)'|"(?P<double>[^"\\$`\n]+)"|(?P<bare>[A-Za-z_]\w*))"""
     r"(?=[\s;|&<>)]|$)"
 )
-_LIVE = re.compile(r"[$`\\]")
+_LIVE = re.compile(r"`|\$[(\[]|\$\{[^}]*[$({\[]|\$\{[^}]*\Z|\\\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A text without its long here-documents."""
+    """A text without its here-documents."""
 
     text: str
     bodies: dict[str, str] = field(default_factory=dict)
-    """What was taken out, by the line that stands in its place."""
+    """What was taken out, as a command reads it, by the line that stands in its place."""
 
 
 def outline(text: str) -> Outline:
-    """The text as the parser shall see it; short text stays as it is."""
-    if len(text) <= _WORTH_IT or "<<" not in text:
+    """The text as the parser shall see it."""
+    if "<<" not in text:
         return Outline(text)
     lines = text.split("\n")
     kept: list[str] = []
@@ -85,6 +87,8 @@ def _shortened(body: list[str], opener: re.Match[str], bodies: dict[str, str]) -
     text = "\n".join(body) + "\n"
     if not body or (opener["bare"] and _LIVE.search(text)):
         return body
+    if opener["bare"]:
+        text = unescape_heredoc(text)
     key = f"here-document-{len(bodies)}"
     bodies[key] = text
     return [key]

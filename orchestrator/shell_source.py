@@ -90,7 +90,7 @@ class Source:
     def check_one_line(self, node: Node) -> None:
         """Raises when a line that begins with a backslash was taken for more of the command before it."""
         for left, right in pairwise(node.children):
-            if "\n" in self.between(left, right).replace("\\\n", ""):
+            if left.type != "variable_assignment" and "\n" in self.between(left, right).replace("\\\n", ""):
                 raise UnreadableWord
 
     def check_nothing_hides(self, node: Node) -> None:
@@ -110,8 +110,10 @@ class Source:
             if inner.type not in _SUBSTITUTIONS:
                 todo.extend(reversed(inner.children))
                 continue
-            pieces.append(self._text[at : inner.start_byte])
-            is_home = self._knows_home and self.raw(inner) in _HOMES
+            raw = self.raw(inner)
+            bare = raw.lstrip()  # the grammar may count blanks before a variable as part of it
+            pieces.append(self._text[at : inner.start_byte] + raw[: len(raw) - len(bare)])
+            is_home = self._knows_home and bare in _HOMES
             pieces.append(HOME if is_home else UNKNOWN)
             at = inner.end_byte
         pieces.append(self._text[at : node.end_byte])

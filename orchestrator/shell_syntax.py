@@ -60,16 +60,16 @@ class _Context(NamedTuple):
 
 def read(text: str) -> Reading:
     """What the text would run. Never raises on any text that encodes to UTF-8."""
-    if _CONTROL.search(text) or _GLUED.search(text):
-        return Reading(problem=Problem.UNPARSABLE)
-    short = outline(text)
-    if len(short.text) > MAX_CHARS or short.text.count("|") > MAX_PIPES:
-        return Reading(problem=Problem.TOO_LONG)
-    source = Source(short.text)
-    root = _parse(source.bytes)
-    if root is None or root.has_error:
-        return Reading(problem=Problem.UNPARSABLE)
     try:
+        short = outline(text)
+        if len(short.text) > MAX_CHARS or short.text.count("|") > MAX_PIPES:
+            return Reading(problem=Problem.TOO_LONG)
+        if _CONTROL.search(short.text) or _GLUED.search(short.text):
+            return Reading(problem=Problem.UNPARSABLE)
+        source = Source(short.text)
+        root = _parse(source.bytes)
+        if root is None or root.has_error:
+            return Reading(problem=Problem.UNPARSABLE)
         return _Walk(source, short).walk(root)
     except UnreadableWord:
         return Reading(problem=Problem.UNPARSABLE)
@@ -140,7 +140,7 @@ class _Walk:
                 self._source.check_nothing_hides(node)
             case "declaration_command" | "unset_command":
                 self._source.words([child for child in node.children if child.type != "variable_assignment"])
-            case "simple_expansion" if _BLANK.search(self._source.raw(node)):
+            case "simple_expansion" if _BLANK.search(self._source.raw(node).strip()):
                 raise UnreadableWord  # `$ rm` is a dollar sign and a command
 
     def _visit_children(self, node: Node, context: _Context) -> None:

@@ -42,6 +42,8 @@ _ENDS_WORD = re.compile(r"[ \t\n;&|()<>]")
 _LIVE = re.compile(r"`|\$(?=[({])")
 _DOUBLE_ESCAPE = re.compile(r"\\([$`\"\\\n])")
 _HEREDOC_ESCAPE = re.compile(r"\\([$`\\\n])")
+# what the grammar may leave unseen in a here-document, and what runs nothing
+_VARIABLE = re.compile(r"(?<!\\)((?:\\\\)*)\$(?:\w+|\{[^`$(){}]*\}|[!?@*#$-])")
 _ANSI = re.compile(
     r"\\(?:x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<u4>[0-9a-fA-F]{1,4})|U(?P<u8>[0-9a-fA-F]{1,8})|(?P<octal>[0-7]{1,3})"
     r"|c(?P<control>.)|(?P<char>.))",
@@ -77,7 +79,7 @@ def unquote(raw: str, masked: str) -> Word:
 
 def unescape_heredoc(masked: str) -> str:
     """The text of a here-document whose delimiter was not quoted; raises :class:`UnreadableWord` like ``unquote``."""
-    return _unescape(masked, _HEREDOC_ESCAPE)
+    return _unescape(_VARIABLE.sub(lambda match: match[1] + UNKNOWN, masked), _HEREDOC_ESCAPE)
 
 
 def _unescape(body: str, escape: re.Pattern[str]) -> str:

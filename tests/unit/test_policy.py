@@ -186,7 +186,8 @@ RUNS = [
     "xargs --help", "ls | xargs", "watch -n 1 ls", "docker ps", "kubectl get pods", "systemctl status x",
     "install -m 755 a b", "tee a b < c", "echo '`rm x`'", "echo '$(rm x)'", "echo \"\\$(rm x)\"", "echo \\`rm x\\`",
     "g() { g; }", "cat a.txt b.txt > c.txt", "grep -c 'DROP TABLE' x.sql", "\"$VENV/bin/python\" script.py",
-    "$HOME/bin/tool x", "ls -- -rm", "pip uninstall -y x", "sort -u -o x x", "wc -l < x",
+    "$HOME/bin/tool x", "ls -- -rm", "pip uninstall -y x", "cat <<EOF > a.tex\n\\item $x\n\\end{a}\nEOF",
+    "a=1 b=$2\necho x", "sort -u -o x x", "wc -l < x",
 ]  # fmt: skip
 
 

@@ -95,6 +95,8 @@ def test_words_are_read_as_the_shell_reads_them(written: str, text: str, *, is_p
         ("a <<< 'b c'", Stdin(text="b c\n")),
         ("a <<'E'\n$b `c`\nE", Stdin(text="$b `c`\n")),
         ("a <<E\n$b \\$c\nE", Stdin(text=UNKNOWN + " $c\n")),
+        ("a <<E\n$(b) \\`c\\` ${d}\nE", Stdin(text=f"{UNKNOWN} `c` {UNKNOWN}\n")),
+        ("a <<E\n\\item $b\n\\\\$c\nE", Stdin(text=f"\\item {UNKNOWN}\n\\{UNKNOWN}\n")),
         ("x && a <<E\nb\nE", Stdin(text="b\n")),
         ("{ a; } <<E\nb\nE", Stdin(text="b\n")),
         ("x | a <<E\nb\nE", Stdin(text="b\n")),
@@ -178,10 +180,10 @@ def test_only_sure_data_is_taken_out(first_line: str) -> None:
 def test_taken_out_data_can_be_put_back() -> None:
     """Nothing is lost: each line that stands for data leads to it."""
     body = "rm x\n" * 500
-    shortened = outline(f"cat <<'E' | cat - <<-F\n{body}E\n\t$x\n\tF\nls")
+    shortened = outline(f"cat <<'E' | cat - <<-F\n{body}E\n\t$(x)\n\tF\nls")
     ((key, taken),) = shortened.bodies.items()
     assert taken == body
-    assert shortened.text == f"cat <<'E' | cat - <<-F\n{key}\nE\n\t$x\n\tF\nls"
+    assert shortened.text == f"cat <<'E' | cat - <<-F\n{key}\nE\n\t$(x)\n\tF\nls"
 
 
 @settings(max_examples=300, deadline=None)
