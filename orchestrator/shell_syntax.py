@@ -188,10 +188,11 @@ class _Walk:
             self._todo.append((body, context._replace(own=own, extra=extra)))
 
     def _visit_command(self, node: Node, context: _Context) -> None:
-        stdin = context.own or context.stdin
+        stdin = context.stdin
         for child in node.children:
             if child.type in _REDIRECTS:
                 stdin = self._input(child) or stdin
+        stdin = context.own or stdin  # written behind those, and the last one counts
         words = self._source.words(_word_nodes(node)) + context.extra
         if words and (words[0].raw in _RESERVED or _SPLIT_ASSIGNMENT.match(words[0].raw)):
             raise UnreadableWord  # the grammar took a keyword for a command: it lost its way without noticing

@@ -89,12 +89,12 @@ ASKS = [
     "env 3>out rm x", "env {fd}>out rm x", "time A=1 B=2 rm x", "time ! rm x", "ls;<<<$  rm x",
     "bash <<'EOF'x\nrm x\nEOFx", "bash <<\"EO\"F\nrm x\nEOF", "bash <<< \"rm \"`ls`\"x\"", "echo ${x:-$\\\n(rm y)}",
     "echo 1>&2'$(rm x)'", "1>&2\\\nx rm y", "env --split-st='rm x'", "env --u X rm x", "timeout --kill 1 5 rm x",
-    "env ..A=1 rm x", "ls a\\\n#$(rm x)", "\\ # $(rm x)", "! ! rm x", "env -S-- rm x", "env -S '-i rm x'",
-    "A=1 {fd}>out B=2 rm x", "cat <<EOF\nfooEOF\nrm x | $(ls) `rm x`", "ls <a\n\\\nrm x", "ls x\n\\\n>a \\rm x",
-    "echo | A=1 >out B=2 rm x", "find . -ex$x rm {} +", "bash <<'E'\n\\\nrm x\nE", "env --split-s$x='rm x'",
-    "x=()test rm y", "FO\\\nO=1 rm x", "A=1\\\n B=2 rm x", "export y\n\\rm x", "echo ${x:-`rm x` }",
-    "bash <<E | cat\nrm x\nE", "bash 2>&1 <<E\nrm x\nE", "cat <<A <<B\na\nA\n$(rm x)\nB", "<<< a rm x",
-    "{ ls; } | { rm x; }", "A=$(ls) B=`rm x`",
+    "env ..A=1 rm x", "ls a\\\n#$(rm x)", "\\ # $(rm x)", "! ! rm x", "bash <<< ls <<E\nrm x\nE", "env -S-- rm x",
+    "env -S '-i rm x'", "A=1 {fd}>out B=2 rm x", "cat <<EOF\nfooEOF\nrm x | $(ls) `rm x`", "ls <a\n\\\nrm x",
+    "ls x\n\\\n>a \\rm x", "echo | A=1 >out B=2 rm x", "find . -ex$x rm {} +", "bash <<'E'\n\\\nrm x\nE",
+    "env --split-s$x='rm x'", "x=()test rm y", "FO\\\nO=1 rm x", "A=1\\\n B=2 rm x", "export y\n\\rm x",
+    "echo ${x:-`rm x` }", "bash <<E | cat\nrm x\nE", "bash 2>&1 <<E\nrm x\nE", "cat <<A <<B\na\nA\n$(rm x)\nB",
+    "<<< a rm x", "{ ls; } | { rm x; }", "A=$(ls) B=`rm x`",
     # fork bomb
     ":(){ :|:& };:", "f(){ f|f& };f", "bomb() { bomb & bomb & }; bomb",
     # code in other languages
