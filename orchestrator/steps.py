@@ -14,7 +14,7 @@ from orchestrator.approvals import Approvals
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.events import Broker
 from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step
-from orchestrator.policy import judge
+from orchestrator.policy.judge import judge
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store

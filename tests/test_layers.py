@@ -26,9 +26,9 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         (
-            "config conversation http_framing http_streams migrations policy policy_code policy_git policy_languages "
-            "policy_parts policy_python policy_rules policy_wrappers pricing shell_bodies shell_parts shell_source "
-            "shell_syntax shell_words strict_json text"
+            "config conversation http_framing http_streams migrations policy policy.code policy.git policy.judge "
+            "policy.languages policy.parts policy.python policy.rules policy.wrappers pricing shell shell.bodies "
+            "shell.parts shell.source shell.syntax shell.words strict_json text"
         ),
     ),
     (
@@ -85,7 +85,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 
 FAMILIES = (
     "orchestrator.policy",
-    "orchestrator.shell_",
+    "orchestrator.shell",
     "orchestrator.llm.upstreams",
     "orchestrator.host",
     "orchestrator.commands",
@@ -94,7 +94,7 @@ FAMILIES = (
     "dashboard.pages",
 )
 """Modules that share an idea and a beginning of their names may know each other, without a cycle."""
-RELATED = frozenset({("orchestrator.policy", "orchestrator.shell_")})
+RELATED = frozenset({("orchestrator.policy", "orchestrator.shell")})
 
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""

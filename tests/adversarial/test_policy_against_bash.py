@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.nouns import ApprovalPolicy, Ruling
-from orchestrator.policy import judge
+from orchestrator.policy.judge import judge
 
 _PIECES = [
     "rm x", "rm x", "'rm' x", "r\\m x", "$(rm x)", "`rm x`", '"$(rm x)"', "echo ", "env ", "bash -c ", "eval ",

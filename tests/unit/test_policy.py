@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.nouns import ApprovalPolicy, Ruling
-from orchestrator.policy import MAX_CHARS, judge
+from orchestrator.policy.judge import MAX_CHARS, judge
 
 ASKS = [
     # deletions and what is as final

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.shell_bodies import outline
-from orchestrator.shell_parts import Problem, Reading, Redirect, Simple, Stdin
-from orchestrator.shell_syntax import MAX_CHARS, read
-from orchestrator.shell_words import UNKNOWN
+from orchestrator.shell.bodies import outline
+from orchestrator.shell.parts import Problem, Reading, Redirect, Simple, Stdin
+from orchestrator.shell.syntax import MAX_CHARS, read
+from orchestrator.shell.words import UNKNOWN
 
 
 def _commands(reading: Reading) -> list[Simple]:

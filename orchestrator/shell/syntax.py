@@ -15,10 +15,10 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from orchestrator.shell_bodies import Outline, outline
-from orchestrator.shell_parts import NO_INPUT, Problem, Reading, Redirect, Simple, Stdin
-from orchestrator.shell_source import Source
-from orchestrator.shell_words import UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc
+from orchestrator.shell.bodies import Outline, outline
+from orchestrator.shell.parts import NO_INPUT, Problem, Reading, Redirect, Simple, Stdin
+from orchestrator.shell.source import Source
+from orchestrator.shell.words import UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc
 
 MAX_CHARS = 8_000
 """What the parser is given at most, here-documents apart; its worst case takes about a quarter of a second then."""

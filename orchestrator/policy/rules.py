@@ -1,7 +1,7 @@
 """Which commands ask, by name: the tables and the small rules that look at a command's options.
 
 Owns what counts as a deletion, an irreversible act or an act on other processes. It sees one command at a time, already
-freed of wrappers; what git does is in ``policy_git``, what code in other languages does in ``policy_code``.
+freed of wrappers; what git does is in ``git``, what code in other languages does in ``code``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import posixpath
 import re
 from collections.abc import Callable
 
-from orchestrator.policy_git import git
-from orchestrator.policy_parts import Call, Finding, Parts, has_option, operands
-from orchestrator.shell_parts import Redirect
-from orchestrator.shell_words import HOME, UNKNOWN
+from orchestrator.policy.git import git
+from orchestrator.policy.parts import Call, Finding, Parts, has_option, operands
+from orchestrator.shell.parts import Redirect
+from orchestrator.shell.words import HOME, UNKNOWN
 
 _DELETES = "It deletes files"
 _DISK = "It formats or changes a disk"

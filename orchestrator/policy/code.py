@@ -1,7 +1,7 @@
 """Interpreters of other languages on the command line: which text of code they would run.
 
 Owns how ``python -c``, ``perl -e``, ``node -e``, ``awk '…'``, ``sqlite3 FILE '…'`` and their like are given code, by an
-option, an operand or their input. A script in a file is not seen and runs. ``policy_languages`` reads the code itself.
+option, an operand or their input. A script in a file is not seen and runs. ``languages`` reads the code itself.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.policy_parts import Call, Code, Parts
-from orchestrator.policy_wrappers import FED, is_input
-from orchestrator.shell_words import Word
+from orchestrator.policy.parts import Call, Code, Parts
+from orchestrator.policy.wrappers import FED, is_input
+from orchestrator.shell.words import Word
 
 
 @dataclass(frozen=True, slots=True)

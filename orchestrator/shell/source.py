@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from orchestrator.shell_words import HOME, UNKNOWN, UnreadableWord, Word, unquote
+from orchestrator.shell.words import HOME, UNKNOWN, UnreadableWord, Word, unquote
 
 _SUBSTITUTIONS = frozenset(
     {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}

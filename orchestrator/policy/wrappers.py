@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.policy_parts import Call, Parts, ShellText, has_option, joined, operands, unknown_word
-from orchestrator.shell_words import UNKNOWN, Word
+from orchestrator.policy.parts import Call, Parts, ShellText, has_option, joined, operands, unknown_word
+from orchestrator.shell.words import UNKNOWN, Word
 
 FED = "It runs text that another command gives it, which cannot be seen beforehand"
 MADE_UP = "It runs something that can only be known while it runs"

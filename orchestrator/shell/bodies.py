@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from orchestrator.shell_words import unescape_heredoc
+from orchestrator.shell.words import unescape_heredoc
 
 _SIMPLE = re.compile(
     r"""(?:[^'"\\`#<$]|\\.|'[^']*'|"(?:[^"\\`$]|\\.|\$\w)*"|\$\{\w+\}|\$(?![({'"])|<<<|<(?!<)|(?<=[^\s;&|()<>])\#)+"""

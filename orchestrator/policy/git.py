@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestrator.policy_parts import Call, Parts, ShellText, has_option, joined, operands
+from orchestrator.policy.parts import Call, Parts, ShellText, has_option, joined, operands
 
 _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from orchestrator.shell_parts import NO_INPUT, Stdin
-from orchestrator.shell_words import UNKNOWN, Word, literal
+from orchestrator.shell.parts import NO_INPUT, Stdin
+from orchestrator.shell.words import UNKNOWN, Word, literal
 
 
 @dataclass(frozen=True, slots=True)

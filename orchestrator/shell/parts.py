@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from orchestrator.shell_words import Word
+from orchestrator.shell.words import Word
 
 
 class Problem(StrEnum):

@@ -10,14 +10,14 @@ scripts, makefiles and ``npm`` scripts run, and so does whatever a program does 
 from __future__ import annotations
 
 from orchestrator.nouns import ApprovalPolicy, Ruling, Verdict
-from orchestrator.policy_code import code_in
-from orchestrator.policy_languages import read_code
-from orchestrator.policy_parts import Call, Code, Finding, Part, Parts, ShellText
-from orchestrator.policy_rules import rule_on, rule_on_redirect
-from orchestrator.policy_wrappers import MADE_UP, unwrap
-from orchestrator.shell_parts import Problem, Redirect, Simple
-from orchestrator.shell_syntax import read
-from orchestrator.shell_words import UNKNOWN, Word
+from orchestrator.policy.code import code_in
+from orchestrator.policy.languages import read_code
+from orchestrator.policy.parts import Call, Code, Finding, Part, Parts, ShellText
+from orchestrator.policy.rules import rule_on, rule_on_redirect
+from orchestrator.policy.wrappers import MADE_UP, unwrap
+from orchestrator.shell.parts import Problem, Redirect, Simple
+from orchestrator.shell.syntax import read
+from orchestrator.shell.words import UNKNOWN, Word
 
 MAX_CHARS = 100_000
 """A longer command is refused."""

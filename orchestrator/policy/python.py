@@ -14,8 +14,8 @@ import tokenize
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from orchestrator.policy_parts import Call, Code, Finding, Parts, ShellText
-from orchestrator.shell_words import UNKNOWN, literal
+from orchestrator.policy.parts import Call, Code, Finding, Parts, ShellText
+from orchestrator.shell.words import UNKNOWN, literal
 
 _DELETERS = frozenset({"rmtree", "unlink", "rmdir", "removedirs", "truncate", "ftruncate", "send2trash"})
 _OF_OS = {"remove": "It deletes files", "kill": "It stops processes", "killpg": "It stops processes"}

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.policy_parts import Call, Finding, Parts, ShellText
-from orchestrator.policy_python import python
-from orchestrator.shell_parts import Stdin
-from orchestrator.shell_words import UNKNOWN, literal
+from orchestrator.policy.parts import Call, Finding, Parts, ShellText
+from orchestrator.policy.python import python
+from orchestrator.shell.parts import Stdin
+from orchestrator.shell.words import UNKNOWN, literal
 
 
 @dataclass(frozen=True, slots=True)
