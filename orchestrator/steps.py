@@ -156,12 +156,12 @@ class Steps:
     def _is_over(self, key: CubicleKey, turn: int) -> bool:
         """The turn has ended or shall end; raises NotFound when it is another cubicle's."""
         with self._store.reading() as db:
-            found = rows.one(db, turn)
-            if found is None or found.cubicle != key:
-                raise NotFound("There is no such turn in this cubicle.")
-            return found.status.is_final or rows.is_stop_asked(db, turn)
+            may_go_on = rows.may_go_on(db, turn, key)
+        if may_go_on is None:
+            raise NotFound("There is no such turn in this cubicle.")
+        return not may_go_on
 
     def _publish(self, key: CubicleKey, turn: int, n: int) -> None:
-        step = self._find(turn, n)
+        step = self._find(turn, n) if self._broker.has_subscribers else None
         if step is not None:
             self._broker.publish(Event("step", key, {"turn": turn, **step_json(step)}))

@@ -7,7 +7,6 @@ numbers, get through. Model, provider and key are the host's. Money is held befo
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import re
@@ -155,7 +154,7 @@ class Proxy:
         call.raise_if_stopped()  # before any money is held: nothing was sent
         model = route.model or default_model_of(route.upstream)
         price = price_of(route.upstream.name, model, self._prices)
-        size = sum(len(json.dumps(message, ensure_ascii=False).encode()) for message in request.messages)
+        size = sum(_size(message["content"]) for message in request.messages)
         most = reservation(price, size, request.max_tokens, messages=len(request.messages))
         hold = self._budget.reserve(agent, call.key, call.turn, provider=route.upstream.name, model=model, micro=most)
         try:
@@ -274,9 +273,10 @@ def _part(index: int, part: object) -> dict[str, Any]:
 
 
 def _size(content: Any) -> int:
+    """Bytes of UTF-8."""
     if isinstance(content, str):
-        return len(content)
-    return sum(len(part.get("text", "")) + len(part.get("image_url", {}).get("url", "")) for part in content)
+        return len(content.encode())
+    return sum(len(part.get("text", "").encode()) + len(part.get("image_url", {}).get("url", "")) for part in content)
 
 
 def _max_tokens(value: object) -> int:

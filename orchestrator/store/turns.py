@@ -146,6 +146,16 @@ def ask_stop(db: sqlite3.Connection, turn: int, now: float) -> bool:
     return cursor.rowcount == 1
 
 
+def may_go_on(db: sqlite3.Connection, turn: int, key: CubicleKey) -> bool | None:
+    """This cubicle's turn is under way and nobody asked it to end; None when it is no turn of this cubicle."""
+    row = db.execute(
+        f"SELECT status IN {_OPEN} AND stop_asked_at IS NULL FROM turns "  # noqa: S608 - constant
+        "WHERE id = ? AND agent = ? AND user = ?",
+        (turn, key.agent, key.user),
+    ).fetchone()
+    return None if row is None else bool(row[0])
+
+
 def is_stop_asked(db: sqlite3.Connection, turn: int) -> bool:
     """A person asked this turn to end."""
     row = db.execute("SELECT stop_asked_at FROM turns WHERE id = ?", (turn,)).fetchone()
