@@ -41,6 +41,12 @@ class Conflict(OrchestratorError):
     code = "conflict"
 
 
+class Changing(Conflict):
+    """What was to be read is being written; nothing was taken, and trying again a little later may work."""
+
+    code = "changing"
+
+
 class Forbidden(OrchestratorError):
     """The person is known but may not do this."""
 

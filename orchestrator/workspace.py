@@ -1,21 +1,24 @@
-"""Workspaces: the folders that a cubicle sees. This is the only module of the host that opens a path an agent can
-touch.
+"""Workspaces: the folders that a cubicle sees, and all that the host may do in them. Whoever wants something of a path
+that an agent can touch asks here.
 
-Every step goes from a directory descriptor with ``O_NOFOLLOW``, so no link that an agent made is ever followed. Names
-are data. Layout: ``HOME/workspaces/AGENT/USER/{work,in,out,www,data}`` and ``HOME/run/AGENT/USER`` for the door.
+Every step goes from a directory descriptor, so no link that an agent made is ever followed. Names are data. Layout:
+``HOME/workspaces/AGENT/USER/{work,in,out,www,data}`` and ``HOME/run/AGENT/USER`` for the door. How a path is opened, a
+tree walked, a file copied or stored, is the business of ``beneath``, ``tree``, ``snapshots`` and ``arrivals``.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.errors import Unavailable, UnsafePath
+from orchestrator import arrivals, beneath, snapshots, tree
+from orchestrator.errors import BadInput, Conflict, NotFound, Unavailable, UnsafePath
+from orchestrator.file_names import parts_of, shown
+from orchestrator.files import Entry, FilePath, Kind, Listing, Readable, Snapshot, Stored, Use
 from orchestrator.nouns import CubicleKey, Mounts
 
 NOTE = Path(__file__).resolve().parents[1] / "workspace_template" / "README.txt"
@@ -23,13 +26,19 @@ NOTE = Path(__file__).resolve().parents[1] / "workspace_template" / "README.txt"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _AGENT_OWNED = ("work", "out", "www")
 _HOST_OWNED = ("in", "data")
+_FOLDERS = tuple(sorted(name.encode() for name in (*_AGENT_OWNED, *_HOST_OWNED)))
+_MOST_LISTED = 10_000
+_LAST_SECOND = 253_402_300_799.0
+"""The end of the year 9999, the last that calendars agree on."""
 
 
 class Workspaces:
     """The folders of all cubicles of one install."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, opening: beneath.Opening | None = None) -> None:
+        """``opening``: how to open what an agent made; the best that this kernel has, unless a test says otherwise."""
         self._home = home
+        self._opening = opening or beneath.best_opening()
 
     def prepare(self, key: CubicleKey, *, uid: int, gid: int) -> Mounts:
         """The cubicle's folders exist, are real folders all the way, and belong to whom they must.
@@ -73,17 +82,92 @@ class Workspaces:
     def log_text(self, key: CubicleKey, *, max_bytes: int = 1 << 20) -> str:
         """The end of the agent's own log, ``work/.hermit.log``; empty when there is none or it is no plain file."""
         try:
-            with self._folder("workspaces", key.agent, str(key.user), "work") as work:
-                return _tail(work, ".hermit.log", max_bytes).decode("utf-8", "replace")
-        except (OSError, UnsafePath):  # whatever the agent made of it: a link, a folder, a socket, unreadable
+            with self._cubicle(key) as folder:
+                return _tail(self._opening, folder, (b"work", b".hermit.log"), max_bytes).decode("utf-8", "replace")
+        except (OSError, NotFound, UnsafePath, Conflict, Unavailable):  # whatever the agent made of it
             return ""
+
+    def listing(
+        self, key: CubicleKey, folder: FilePath = (), *, after: str | bytes | None = None, limit: int = 200
+    ) -> Listing:
+        """A page of what is in a folder, in the order of the raw names; without ``folder``, the workspace's own five.
+
+        Raises NotFound, UnsafePath, TooLarge for a folder of a million names, Unavailable. One of the five that was
+        not made yet is empty.
+        """
+        if not 1 <= limit <= _MOST_LISTED:
+            raise BadInput(f"limit must be a number from 1 to {_MOST_LISTED:,}.")
+        parts = _in_a_folder(folder) if folder else ()
+        last = os.fsencode(after) if after is not None else b""
+        try:
+            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as opened:
+                names = tree.names_after(opened, last, limit + 1) if parts else [n for n in _FOLDERS if n > last]
+                entries = [entry for name in names[:limit] if (entry := _entry(opened, name)) is not None]
+        except (FileNotFoundError, NotFound) as error:
+            if len(parts) > 1:
+                raise NotFound(f"{shown(*parts)} is not there.") from error
+            return Listing((), None)
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
+        return Listing(tuple(entries), names[limit - 1] if len(names) > limit else None)
+
+    def copy_out(self, key: CubicleKey, path: FilePath, *, max_bytes: int, keep_in: Path | None = None) -> Snapshot:
+        """A private copy of one regular file as it is now; whoever wants the file uses the copy alone, and closes it.
+
+        With ``keep_in`` it is a new file of mode 0600 in that folder, which no agent may reach; else it is nameless
+        and gone when closed. Raises NotFound, UnsafePath, TooLarge, Changing when it is being written, Unavailable.
+        """
+        parts = _in_a_folder(path, is_inside=True)
+        try:
+            with (
+                self._cubicle(key) as base,
+                beneath.open_file(self._opening, base, parts, max_bytes=max_bytes) as opened,
+            ):
+                return snapshots.take(opened, parts, max_bytes=max_bytes, keep_in=keep_in, home=self._home)
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
+
+    def write_in(self, key: CubicleKey, name: str | bytes, stream: Readable, *, max_bytes: int) -> Stored:
+        """The bytes of ``stream`` are a new file in ``in/``, under a safe name that was free; it replaces nothing.
+
+        Raises TooLarge, UnsafePath when ``in`` is no folder, Unavailable when the disk refuses; what reading the
+        stream raises goes through. Then nothing is left behind.
+        """
+        with self._inbox(key) as inbox:
+            return arrivals.store(inbox, name, stream, max_bytes=max_bytes)
+
+    def delete(self, key: CubicleKey, path: FilePath) -> None:
+        """Nothing is at ``path`` any more, file or folder with all that is in it; a link goes, its target stays.
+
+        Raises NotFound when nothing was there, UnsafePath for the five folders themselves and what is in ``data``,
+        Unavailable.
+        """
+        parts = _in_a_folder(path, is_inside=True)
+        if parts[0] == b"data":
+            raise UnsafePath("What is in data/ is kept by HermitShell itself and can't be deleted here.")
+        try:
+            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts[:-1]) as folder:
+                os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+                tree.remove(folder, parts[-1])
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
+
+    def measure(self, key: CubicleKey, *, max_entries: int = 1_000_000) -> Use:
+        """What the workspace takes on the disk, in bytes and in inodes; at most ``max_entries`` names are looked at."""
+        try:
+            with self._cubicle(key) as base:
+                return tree.measure(base, max_entries=max_entries)
+        except FileNotFoundError:
+            return Use(0, 0, is_complete=True)
+        except OSError as error:
+            raise beneath.refusal(error, ()) from error
 
     def remove(self, key: CubicleKey) -> None:
         """Nothing is left of the cubicle's folders, whatever the agent made of them. Already gone is success."""
         for top in ("workspaces", "run"):
             try:
                 with self._folder(top, key.agent) as parent:
-                    _remove_tree(parent, str(key.user))
+                    tree.remove(parent, str(key.user))
             except FileNotFoundError:
                 continue
 
@@ -92,9 +176,29 @@ class Workspaces:
         for top in ("workspaces", "run"):
             try:
                 with self._folder(top) as parent:
-                    _remove_tree(parent, agent)
+                    tree.remove(parent, agent)
             except FileNotFoundError:
                 continue
+
+    @contextmanager
+    def _cubicle(self, key: CubicleKey) -> Iterator[int]:
+        """A descriptor of the cubicle's folder, in which its five lie. Raises FileNotFoundError when there is none."""
+        with self._folder("workspaces", key.agent, str(key.user)) as folder:
+            yield folder
+
+    @contextmanager
+    def _inbox(self, key: CubicleKey) -> Iterator[int]:
+        """A descriptor of the cubicle's ``in``; made if missing, since one may send a file before the first word."""
+        try:
+            with self._folder("workspaces", key.agent, str(key.user), create=True, mode=0o711) as base:
+                _make(base, "in", 0o755)
+                inbox = _open_folder(base, "in")
+        except OSError as error:
+            raise beneath.refusal(error, (b"in",)) from error
+        try:
+            yield inbox
+        finally:
+            os.close(inbox)
 
     @contextmanager
     def _folder(self, *names: str, create: bool = False, mode: int = 0o700) -> Iterator[int]:
@@ -147,84 +251,36 @@ def _own(folder: int, uid: int, gid: int) -> None:
         os.fchown(folder, uid, gid)
 
 
-def _tail(folder: int, name: str, max_bytes: int) -> bytes:
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:
-            raise UnsafePath(f"{name} is not a plain file.")
-        os.lseek(descriptor, max(0, facts.st_size - max_bytes), os.SEEK_SET)
+def _tail(opening: beneath.Opening, folder: int, parts: tuple[bytes, ...], max_bytes: int) -> bytes:
+    with beneath.open_file(opening, folder, parts) as opened:
+        os.lseek(opened.descriptor, max(0, opened.facts.st_size - max_bytes), os.SEEK_SET)
         chunks, left = [], max_bytes
-        while left and (chunk := os.read(descriptor, min(left, 1 << 16))):
+        while left and (chunk := os.read(opened.descriptor, min(left, 1 << 16))):
             chunks.append(chunk)
             left -= len(chunk)
         return b"".join(chunks)
-    finally:
-        os.close(descriptor)
 
 
-def _remove_tree(parent: int, name: str) -> None:
-    """Delete ``name`` below ``parent`` iteratively: whole levels are lifted up, so depth costs no recursion and no
-    path."""
-    while True:
-        try:
-            top = os.open(name, _DIRECTORY, dir_fd=parent)
-        except FileNotFoundError:
-            return
-        except OSError:
-            os.unlink(name, dir_fd=parent)
-            return
-        try:
-            _empty_once(top)
-        finally:
-            os.close(top)
-        try:
-            os.rmdir(name, dir_fd=parent)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        else:
-            return
+def _in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...]:
+    """The parts of a path that begins with one of the five folders, and goes on when ``is_inside``."""
+    parts = parts_of(path)
+    if not parts or parts[0] not in _FOLDERS:
+        raise NotFound(f"{shown(*parts) or 'This'} is not in the workspace, which has in, out, work, www and data.")
+    if is_inside and len(parts) == 1:
+        raise UnsafePath(f"{shown(*parts)} is one of the workspace's own folders. Name something in it.")
+    return parts
 
 
-def _empty_once(top: int) -> None:
-    """One pass: files go; a child's own folders are lifted into ``top`` under fresh names, then it goes too."""
-    for entry in _names(top):
-        if not _is_folder(top, entry):
-            os.unlink(entry, dir_fd=top)
-            continue
-        with _opened_up(top, entry) as child:
-            for below in _names(child):
-                if _is_folder(child, below):
-                    _lift(child, below, top)
-                else:
-                    os.unlink(below, dir_fd=child)
-        os.rmdir(entry, dir_fd=top)
-
-
-def _lift(child: int, below: bytes, top: int) -> None:
-    with _opened_up(child, below):
-        os.rename(below, f".removing-{secrets.token_hex(8)}", src_dir_fd=child, dst_dir_fd=top)
-
-
-def _names(folder: int) -> list[bytes]:
-    return [os.fsencode(name) for name in os.listdir(folder)]
-
-
-def _is_folder(parent: int, name: bytes) -> bool:
-    return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
-
-
-@contextmanager
-def _opened_up(parent: int, name: bytes) -> Iterator[int]:
-    """A descriptor of a folder that may have been made unreadable; it is readable and writable meanwhile."""
-    if os.geteuid():  # root needs no permission bits
-        os.chmod(name, 0o700, dir_fd=parent)
-    child = os.open(name, _DIRECTORY, dir_fd=parent)
+def _entry(folder: int, name: bytes) -> Entry | None:
+    """What a name stands for; None when it is gone."""
     try:
-        yield child
-    finally:
-        os.close(child)
+        facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    is_file = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+    kind: Kind = "file" if is_file else "folder" if stat.S_ISDIR(facts.st_mode) else "other"
+    modified = min(max(facts.st_mtime, 0.0), _LAST_SECOND)
+    return Entry(shown(name), name, kind, facts.st_size if is_file else 0, modified)
 
 
 def _explained(error: OSError, key: CubicleKey) -> Exception:

@@ -22,7 +22,7 @@ LONGER = {"orchestrator.nouns": 400}
 """The one glossary: nothing in it but fields and their sentences."""
 
 FLOORS: tuple[tuple[str, str], ...] = (
-    ("words", "nouns errors"),
+    ("words", "nouns errors files"),
     (
         "pure",
         (
@@ -31,6 +31,9 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "shell.parts shell.source shell.syntax shell.words strict_json text"
         ),
     ),
+    ("names that strangers give", "file_names"),
+    ("opening what strangers made", "beneath"),
+    ("what is done with it", "arrivals snapshots tree"),
     (
         "the outside world, wrapped",
         ("bells engine_docker events home http_server logs ports workspace "
@@ -57,7 +60,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "commands",
         ("commands commands.agent commands.chat commands.client commands.context commands.doctor commands.inbox "
-        "commands.look commands.tests commands.up"),
+        "commands.look commands.providers commands.tests commands.up"),
     ),
     ("the program", "__main__"),
 )  # fmt: skip
@@ -102,6 +105,8 @@ SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
 _SHOWS = ("agents", "approvals", "budget", "cubicles", "events", "people", "store.audit", "turns")
 DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS))
+BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
+"""How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
 HOST_SEES = frozenset({"orchestrator.errors"})
@@ -370,11 +375,19 @@ def test_only_the_workspace_names_the_folders_of_agents() -> None:
 
 def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
     """Locks, doors and the doctor do so too, in folders that no agent can write."""
-    may = ("orchestrator.workspace", "orchestrator.locks", "orchestrator.doors", "orchestrator.examine.surroundings")
+    openers = ("orchestrator.workspace", *BENEATH_THE_WORKSPACE)
+    may = (*openers, "orchestrator.locks", "orchestrator.doors", "orchestrator.examine.surroundings")
     wrong = {
         m.name: [n.value.lineno for n in ast.walk(m.tree) if isinstance(n, ast.keyword) and "dir_fd" in (n.arg or "")]
         for m in _on_the_host(*may)
     }
+    assert _offences(wrong) == {}
+
+
+def test_only_the_workspace_sends_for_what_lies_beneath_it() -> None:
+    """Everybody else asks the workspace, and gets copies and words."""
+    may = ("orchestrator.workspace", *BENEATH_THE_WORKSPACE)
+    wrong = {m.name: sorted(m.own_imports() & set(BENEATH_THE_WORKSPACE)) for m in _on_the_host(*may)}
     assert _offences(wrong) == {}
 
 
