@@ -13,6 +13,7 @@ import docker
 import requests
 
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.providers import providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.errors import OrchestratorError
 from orchestrator.examine import surroundings
@@ -23,7 +24,6 @@ from orchestrator.examine.walls import PART as WALLS
 from orchestrator.examine.walls import examine_walls
 from orchestrator.home import running_pid
 from orchestrator.host.engine_setup import find_engine, usable
-from orchestrator.llm.upstreams.catalog import build_upstreams, default_name
 from orchestrator.text import terminal_safe
 
 HERMITSHELL = "hermitshell"
@@ -93,16 +93,7 @@ def _with_engine(context: Context, client: docker.DockerClient, found: list[Find
 
 
 def _model(context: Context) -> Finding:
-    settings = context.settings
-    keys = settings.secrets.provider_keys()
-    upstreams = build_upstreams(
-        keys=keys,
-        custom_base_url=settings.llm_base_url,
-        custom_key=settings.secrets.get("HERMIT_LLM_API_KEY"),
-        custom_model=settings.llm_model,
-        ca_file=context.environment.get("SSL_CERT_FILE") or context.environment.get("REQUESTS_CA_BUNDLE"),
-    )
-    return examine_model(upstreams, default_name(keys=keys, custom_base_url=settings.llm_base_url))
+    return examine_model(*providers(context))
 
 
 def _places(context: Context, info: dict[str, Any]) -> dict[str, Path]:

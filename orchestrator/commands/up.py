@@ -15,12 +15,12 @@ import docker
 from orchestrator import logs
 from orchestrator.app import App, Parts
 from orchestrator.commands.context import Context
+from orchestrator.commands.providers import providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.home import Claim, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
 from orchestrator.host.image import Target, ensure_image
-from orchestrator.llm.upstreams.catalog import build_upstreams, default_name
 from orchestrator.ports import who_listens
 
 READY_WITHIN_S = 60.0
@@ -95,17 +95,9 @@ def run_down(context: Context, _options: argparse.Namespace) -> int:
 
 
 def _parts(context: Context) -> Parts:
-    settings = context.settings
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
-    keys = settings.secrets.provider_keys()
-    upstreams = build_upstreams(
-        keys=keys,
-        custom_base_url=settings.llm_base_url,
-        custom_key=settings.secrets.get("HERMIT_LLM_API_KEY"),
-        custom_model=settings.llm_model,
-        ca_file=context.environment.get("SSL_CERT_FILE") or context.environment.get("REQUESTS_CA_BUNDLE"),
-    )
+    upstreams, default_provider = providers(context)
 
     def image_tag(target: str) -> str:
         wanted: Target = "studio" if target == "studio" else "base"
@@ -115,7 +107,7 @@ def _parts(context: Context) -> Parts:
         engine=DockerEngine(client, context.home.install),
         image_tag=image_tag,
         upstreams=upstreams,
-        default_provider=default_name(keys=keys, custom_base_url=settings.llm_base_url),
+        default_provider=default_provider,
     )
 
 

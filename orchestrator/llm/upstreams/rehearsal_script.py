@@ -112,10 +112,10 @@ def _danger(talk: Talk) -> Reply:
 def _file(talk: Talk) -> Reply:
     if not talk.results:
         command = "echo 'Hello from the cubicle!' > hello.txt && mv hello.txt ../out/hello.txt"
-        return Reply("I write a file and put it where deliveries go.", terminal=command)
+        return Reply("I write a file and put it into my `out/` folder.", terminal=command)
     if not _went_well(talk.results[-1]):
         return Reply(_report(talk.results[-1]))
-    return Reply("Here is your file, `hello.txt`. Whatever lands in `out/` is sent to you.", action="FILE:hello.txt")
+    return Reply("Your file is there: `out/hello.txt` in my workspace.", action="FILE:hello.txt")
 
 
 def _app(talk: Talk) -> Reply:
@@ -124,7 +124,7 @@ def _app(talk: Talk) -> Reply:
         return Reply("I build a small web app.", terminal=command)
     if not _went_well(talk.results[-1]):
         return Reply(_report(talk.results[-1]))
-    return Reply("Your web app `hello` is ready: open it under Apps in the dashboard.")
+    return Reply("Your page is there: `www/hello/index.html` in my workspace.")
 
 
 def _remind(talk: Talk) -> Reply:

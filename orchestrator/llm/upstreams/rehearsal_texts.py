@@ -15,11 +15,8 @@ MENU = """You can type:
 
 - `run ls -la` (or any other command): it runs in the cubicle
 - `dangerous`: a command that asks you first
-- `file`: a file that is delivered to you
-- `app`: a web app that you can open
-- `remind me in 2 minutes to drink tea`: an entry in the calendar
-- `remember that I like tea`: a memory that stays
-- `fetch https://example.org/`: a download that a person must agree to
+- `file`: a file in its `out/` folder
+- `app`: a web page in its `www/` folder
 - `long`: a long answer
 - `slow`: a slow answer, good for trying the stop button
 
