@@ -88,6 +88,11 @@ class Cubicles:
         self._doubts: dict[CubicleKey, object] = {}
         """Running, but perhaps not as their agents want them by now; each doubt is another object."""
 
+    def start(self, key: CubicleKey) -> None:
+        """The cubicle runs. One that runs is left as it is, even with older settings: a turn may be under way in it."""
+        if self.poll(key) is not None:
+            self.ensure(key)
+
     def ensure(self, key: CubicleKey) -> Container:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
         with self._changing(key):

@@ -24,7 +24,7 @@ def state(name: str) -> Any:
 def start(name: str) -> Any:
     """The cubicle runs; running already is fine."""
     key = own_cubicle(name)
-    services().cubicles.ensure(key)
+    services().cubicles.start(key)
     return _shown(key)
 
 

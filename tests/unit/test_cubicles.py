@@ -91,6 +91,19 @@ def test_cubicles_of_root_run_as_users_of_their_own(house: Rooms) -> None:
     assert numbers == [(20_000, 20_000), (20_001, 20_001), (20_000, 20_000)]
 
 
+def test_starting_by_hand_replaces_nothing_that_runs(house: Rooms) -> None:
+    """New settings wait for the moment between two turns."""
+    block = Block(house, FakeEngine())
+    block.cubicles.start(KEY)
+    first = block.cubicles.ensure(KEY).id
+    house.agents.change(KEY.agent, {"limits": {"memory_mb": 256}})
+    block.cubicles.start(KEY)
+    assert [container.id for container in block.engine.ours()] == [first]
+    block.cubicles.stop(KEY)
+    block.cubicles.start(KEY)
+    assert block.engine.specs[-1].limits.memory_mb == 256
+
+
 def test_stopping_and_resetting(house: Rooms) -> None:
     """Stopped twice is told once; a reset makes another container over the same workspace."""
     block = Block(house, FakeEngine())
