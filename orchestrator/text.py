@@ -13,6 +13,13 @@ _MARKS = {"Mn", "Me"}
 _FEW_MARKS = 2
 """Marks that a letter of some scripts may carry; a pile of them hides its neighbours."""
 
+_JOINERS = frozenset("\u200c\u200d")
+"""They draw nothing, but Persian words and emoji families fall apart without them."""
+_BRAILLE_BLANK = "\u2800"
+_MANY_MARKS = 4
+_FLAG = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]{1,16}\U000e007f)")
+"""The flags of England, Scotland and Wales are spelled in characters that draw nothing of their own."""
+
 _BREAKS = re.compile(r"\n(?:[ \t]*\n){3,}")
 _SPACES = re.compile(r"[ \t]{40,}|[ \t]+(?=\n|\Z)")
 
@@ -49,6 +56,30 @@ def one_line(text: str, limit: int = 200) -> str:
 def terminal_safe(text: str) -> str:
     """The text for a terminal: newlines and tabs stay, everything that could move the cursor is written out."""
     return "".join(char if char in "\n\t" or not _is_control(char) else _written_out(char) for char in text)
+
+
+def chat_safe(text: str) -> str:
+    """The text for a chat: newlines and tabs stay, emoji and every script stay whole, and what hides, reorders or
+    controls is written out."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(part if n % 2 else _chat_safe(part) for n, part in enumerate(_FLAG.split(text)))
+
+
+def _chat_safe(text: str) -> str:
+    shown, marks = [], 0
+    for char in text:
+        if " " <= char <= "~" or char in "\n\t":
+            marks = 0
+            shown.append(char)
+            continue
+        category = unicodedata.category(char)
+        marks = marks + 1 if category in _MARKS else 0
+        is_unseen = category == "Cf" and char not in _JOINERS
+        is_blank = char in _BLANK and not "\ufe00" <= char <= "\ufe0f" and char != _BRAILLE_BLANK
+        is_bad = is_unseen or is_blank or marks > _MANY_MARKS or category in ("Cc", "Cs", "Zl", "Zp")
+        shown.append(_written_out(char) if is_bad else char)
+    return "".join(shown)
 
 
 def _is_plain(char: str) -> bool:

@@ -28,7 +28,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "config conversation http_framing http_streams migrations policy policy.code policy.git policy.judge "
             "policy.languages policy.parts policy.python policy.rules policy.wrappers pricing shell shell.bodies "
-            "shell.parts shell.source shell.syntax shell.words strict_json text"
+            "shell.parts shell.source shell.syntax shell.words strict_json telegram_entities telegram_markdown "
+            "telegram_pieces telegram_text text"
         ),
     ),
     ("names that strangers give", "file_names"),
@@ -93,11 +94,12 @@ FAMILIES = (
     "orchestrator.host",
     "orchestrator.commands",
     "orchestrator.examine",
+    "orchestrator.telegram_",
     "dashboard.api",
     "dashboard.pages",
 )
 """Modules that share an idea and a beginning of their names may know each other, without a cycle."""
-RELATED = frozenset({("orchestrator.policy", "orchestrator.shell")})
+RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrator.telegram_", "orchestrator.text")})
 
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
