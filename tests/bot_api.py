@@ -139,7 +139,7 @@ class BotApi:
     # --- what happened ----------------------------------------------------------------------------------------------
 
     def calls(self, method: str = "", *, bot: str = "") -> list[Call]:
-        """The calls so far, in order, refused ones too; those that a fault swallowed are not among them."""
+        """The calls so far, in order: accepted (`is_ok`), refused (`error`) and broken by `fail_next` (`is_faulty`)."""
         with self.world.changed:
             wanted = method.lower()
             return [

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from tests.bot_api_rules import Json, Refused, refuse, words
+from tests.bot_api_world import FILE_FIELDS
 
 _INTEGERS = words(
     "message_id message_thread_id direct_messages_topic_id draft_id user_id offset limit timeout cache_time duration "
@@ -72,7 +73,7 @@ METHODS: dict[str, frozenset[str]] = {
         "leaveChat": "chat_id",
     }.items()
 }
-FILE_PARAMETERS = words("document photo video animation audio voice thumbnail cover certificate")
+FILE_PARAMETERS = frozenset((*FILE_FIELDS, "certificate"))
 _BY_LOWER = {name.lower(): name for name in METHODS}
 
 

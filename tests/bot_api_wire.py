@@ -163,10 +163,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             number = len(world.calls) + 1
             call = Call(number, unquote(token), name, raw, uploads, time.monotonic())
             fault = self.house.take_fault(name)
+            call.is_faulty = fault is not None
+            world.calls.append(call)
             if fault is None or fault.is_after:
-                world.calls.append(call)
                 status, call.answer = _outcome(world, call)
-                world.changed.notify_all()
+            else:
+                _note(call, fault)
+            world.changed.notify_all()
         if fault is not None:
             self._fail(fault)
         return status, cast("Json", call.answer)
@@ -218,6 +221,17 @@ def _outcome(world: World, call: Call) -> tuple[int, Json]:
         return 200, {"ok": True, "result": _run(world, bot, call)}
     except Refused as refusal:
         return refusal.code, refusal.body()
+
+
+def _note(call: Call, fault: Fault) -> None:
+    """Writes down a call that is broken instead of carried out, as far as it can be read."""
+    refusal = fault.refusal()
+    call.answer = refusal.body() if refusal else None
+    try:
+        call.method = known_method(call.method)
+        call.parameters = read_parameters(call.method, call.parameters, set(call.uploads))
+    except Refused:
+        return  # the fault's own answer goes out
 
 
 def _run(world: World, bot: Bot, call: Call) -> Any:

@@ -20,6 +20,8 @@ UNASKED = frozenset(("chat_member", "message_reaction", "message_reaction_count"
 """Kinds of updates that a bot gets only when it names them."""
 
 GONE = {"left", "kicked"}
+FILE_FIELDS = ("document", "photo", "video", "animation", "audio", "voice", "thumbnail", "cover")
+"""The parameters that carry files."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Upload:
 
 @dataclass
 class Call:
-    """One request to a method, and what it was answered with (None while it runs, or when nothing was said)."""
+    """One request to a method, and its outcome: None while it runs, or when it was broken before it was read."""
 
     number: int
     token: str
@@ -42,6 +44,8 @@ class Call:
     uploads: dict[str, Upload]
     at: float
     answer: Json | None = None
+    is_faulty: bool = False
+    """The test broke this one, or its answer, with `fail_next`."""
 
     @property
     def is_ok(self) -> bool:
@@ -59,6 +63,14 @@ class Call:
         options = self.parameters.get("link_preview_options")
         is_disabled = isinstance(options, dict) and options.get("is_disabled") is True
         return is_disabled or self.parameters.get("disable_web_page_preview") is True
+
+    @property
+    def named_files(self) -> list[str]:
+        """Files that came as a string, an id or something for Telegram to fetch, and not as bytes."""
+        media = self.parameters.get("media")
+        holders = [self.parameters] + ([item for item in media if isinstance(item, dict)] if media else [])
+        given = [holder.get(name) for holder in holders for name in (*FILE_FIELDS, "media")]
+        return [one for one in given if isinstance(one, str) and not one.startswith("attach://")]
 
     @property
     def parse_modes(self) -> list[str]:
