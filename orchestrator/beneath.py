@@ -61,6 +61,9 @@ def open_file(
 
     Raises NotFound, UnsafePath for anything but a regular file with one name, TooLarge, Changing when its owner holds
     it, Unavailable.
+
+    The names are counted when it is open: one that was a second name until then passes. That no name here can ever be
+    one of a file elsewhere is the doing of the mounts, across which the kernel makes no hard link.
     """
     descriptor = _opened(opening, folder, parts, FILE)
     try:
