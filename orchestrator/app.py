@@ -102,6 +102,7 @@ class App:
             wake=self._waker.wake,
             is_waking=self._waker.is_waking,
             is_busy=self._proxy.is_busy,
+            tidy=self._store.tidy,
         )
         self.services = Services(
             settings=settings,

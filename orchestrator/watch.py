@@ -37,8 +37,9 @@ class Watch:
         wake: Callable[[CubicleKey], None],
         is_waking: Callable[[CubicleKey], bool],
         is_busy: Callable[[CubicleKey], bool],
+        tidy: Callable[[], None],
     ) -> None:
-        """``is_busy``: a model call of this cubicle is under way."""
+        """``is_busy``: a model call of this cubicle is under way; ``tidy`` is done after each pass."""
         self._turns = turns
         self._cubicles = cubicles
         self._approvals = approvals
@@ -46,6 +47,7 @@ class Watch:
         self._wake = wake
         self._is_waking = is_waking
         self._is_busy = is_busy
+        self._tidy = tidy
         self._heard: dict[CubicleKey, float] = {}
         self._stop_seen: dict[int, float] = {}
         self._ending = threading.Event()
@@ -84,6 +86,7 @@ class Watch:
         }
         for key in self._turns.unserved():
             self._wake(key)
+        self._tidy()
 
     def _enforce_stop(self, key: CubicleKey, turn: int, now: float) -> None:
         if now - self._stop_seen.get(turn, now) > STOP_GRACE_S:

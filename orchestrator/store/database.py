@@ -25,6 +25,8 @@ _PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA busy_timeout=10000",
     "PRAGMA temp_store=MEMORY",
+    # `tidy` moves the log into the file meanwhile; this is the bound for when nobody calls it.
+    "PRAGMA wal_autocheckpoint=20000",
 )
 
 
@@ -89,6 +91,14 @@ class Store:
                 if isinstance(error, sqlite3.DatabaseError) and _is_of_the_disk(error):
                     raise Unavailable(f"The database cannot be written ({error}). Is the disk full?") from error
                 raise
+
+    def tidy(self) -> None:
+        """Move what the write-ahead log holds into the file, as far as no reader is in the way; waits for the disk.
+
+        Called regularly from a thread that may wait, so that no writer ever has to.
+        """
+        with self.reading() as db:
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def close(self) -> None:
         """Checkpoint and let go of the file. Nobody may read or write afterwards."""

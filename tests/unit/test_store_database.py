@@ -136,6 +136,18 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         Store(tmp_path / "missing" / "hermit.db")
 
 
+def test_tidying_moves_the_log_into_the_file(tmp_path: Path) -> None:
+    """Commits alone leave it in the log, so that no writer waits for the disk; afterwards the file has it."""
+    store = Store(tmp_path / "hermit.db")
+    with store.writing() as db:
+        db.execute("CREATE TABLE t (x)")
+        db.executemany("INSERT INTO t VALUES (?)", [("y" * 1000,)] * 1000)
+    before = (tmp_path / "hermit.db").stat().st_size
+    store.tidy()
+    assert (tmp_path / "hermit.db").stat().st_size > before + 900_000
+    store.close()
+
+
 def test_after_close_nobody_gets_in_and_nothing_is_left_open(tmp_path: Path) -> None:
     """Late readers and writers are told; a reader that was at work closes what it had."""
     store = Store(tmp_path / "hermit.db")

@@ -56,6 +56,7 @@ class Post:
             wake=self.woken.append,
             is_waking=self.waking.__contains__,
             is_busy=self.busy.__contains__,
+            tidy=house.store.tidy,
         )
         self.now = time.monotonic()
 
