@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.beneath import Opened, refusal, too_large
-from orchestrator.errors import Changing
+from orchestrator.errors import Changing, Unavailable
 from orchestrator.file_names import shown
 from orchestrator.files import Snapshot
 
@@ -67,7 +67,12 @@ def _state(facts: os.stat_result) -> tuple[int, ...]:
 @contextmanager
 def _target(keep_in: Path | None, home: Path) -> Iterator[tuple[BinaryIO, Path | None]]:
     """A new private file. It stays open when all went well; else it is closed and gone."""
-    descriptor, path = (_nameless(home), None) if keep_in is None else _named(keep_in)
+    try:
+        descriptor, path = (_nameless(home), None) if keep_in is None else _named(keep_in)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise Unavailable(f"No copy can be made in HERMIT_HOME ({error.strerror}). Check who owns it.") from error
     file = os.fdopen(descriptor, "w+b")
     try:
         yield file, path

@@ -163,22 +163,25 @@ class Workspaces:
             raise beneath.refusal(error, ()) from error
 
     def remove(self, key: CubicleKey) -> None:
-        """Nothing is left of the cubicle's folders, whatever the agent made of them. Already gone is success."""
-        for top in ("workspaces", "run"):
-            try:
-                with self._folder(top, key.agent) as parent:
-                    tree.remove(parent, str(key.user))
-            except FileNotFoundError:
-                continue
+        """Nothing is left of the cubicle's folders, whatever the agent made of them. Already gone is success.
+
+        Raises UnsafePath when permissions or a link in the place of a folder of ours refuse, Unavailable.
+        """
+        self._remove((key.agent,), str(key.user))
 
     def remove_agent(self, agent: str) -> None:
-        """Nothing is left of an agent's folders, for any person. Already gone is success."""
+        """Nothing is left of an agent's folders, for any person. Already gone is success; raises as ``remove``."""
+        self._remove((), agent)
+
+    def _remove(self, above: tuple[str, ...], name: str) -> None:
         for top in ("workspaces", "run"):
             try:
-                with self._folder(top) as parent:
-                    tree.remove(parent, agent)
+                with self._folder(top, *above) as parent:
+                    tree.remove(parent, name)
             except FileNotFoundError:
                 continue
+            except OSError as error:
+                raise beneath.refusal(error, (top.encode(), *(part.encode() for part in (*above, name)))) from error
 
     @contextmanager
     def _cubicle(self, key: CubicleKey) -> Iterator[int]:
