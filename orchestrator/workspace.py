@@ -98,7 +98,10 @@ class Workspaces:
         if not 1 <= limit <= _MOST_LISTED:
             raise BadInput(f"limit must be a number from 1 to {_MOST_LISTED:,}.")
         parts = _in_a_folder(folder) if folder else ()
-        last = os.fsencode(after) if after is not None else b""
+        try:
+            last = os.fsencode(after or b"")
+        except UnicodeEncodeError as error:
+            raise BadInput("after must be the name that the page before gave as next.") from error
         try:
             with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as opened:
                 names = tree.names_after(opened, last, limit + 1) if parts else [n for n in _FOLDERS if n > last]

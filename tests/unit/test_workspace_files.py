@@ -121,6 +121,8 @@ def test_a_page_has_a_size(workspaces: Workspaces, folder: Path, limit: int) -> 
     """From one to ten thousand."""
     with pytest.raises(BadInput):
         workspaces.listing(KEY, "out", limit=limit)
+    with pytest.raises(BadInput):
+        workspaces.listing(KEY, "out", after="\ud800")
 
 
 # --- paths -----------------------------------------------------------------------------------------------------
