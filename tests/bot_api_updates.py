@@ -7,6 +7,7 @@ import json
 import re
 import threading
 import time
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from tests.bot_api_rules import Json, Refused, refuse
@@ -21,8 +22,11 @@ _CONFLICT = "Conflict: terminated by other getUpdates request; make sure that on
 _HOOKED = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 
 
-def get_updates(world: World, bot: Bot, call: Call) -> list[Json]:
-    """getUpdates: forgets what is acknowledged, waits for more, gives way to a newer poll."""
+def get_updates(world: World, bot: Bot, call: Call, is_gone: Callable[[], bool]) -> list[Json]:
+    """getUpdates: forgets what is acknowledged, waits for more, gives way to a newer poll.
+
+    That is no conflict when the older one's client has hung up (`is_gone`), as clients do to end their last poll.
+    """
     given = call.parameters
     if bot.webhook.url:
         raise Refused(409, _HOOKED)
@@ -37,6 +41,8 @@ def get_updates(world: World, bot: Bot, call: Call) -> list[Json]:
         if left <= 0 or not world.changed.wait(left):
             break
         world.authorize(bot.token)
+        if bot.poll_number != number and is_gone():
+            return []
         if bot.poll_number != number:
             raise Refused(409, _CONFLICT)
         if bot.webhook.url:

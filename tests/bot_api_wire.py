@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -166,13 +167,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
             call.is_faulty = fault is not None
             world.calls.append(call)
             if fault is None or fault.is_after:
-                status, call.answer = _outcome(world, call)
+                status, call.answer = _outcome(world, call, self._is_gone)
             else:
                 _note(call, fault)
             world.changed.notify_all()
         if fault is not None:
             self._fail(fault)
         return status, cast("Json", call.answer)
+
+    def _is_gone(self) -> bool:
+        """The client has hung up."""
+        try:
+            return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def _fail(self, fault: Fault) -> None:
         refusal = fault.refusal()
@@ -213,12 +223,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(head.encode() + content)
 
 
-def _outcome(world: World, call: Call) -> tuple[int, Json]:
+def _outcome(world: World, call: Call, is_gone: Callable[[], bool]) -> tuple[int, Json]:
     try:
         bot = world.authorize(call.token)
         call.method = known_method(call.method)
         call.parameters = read_parameters(call.method, call.parameters, set(call.uploads))
-        return 200, {"ok": True, "result": _run(world, bot, call)}
+        return 200, {"ok": True, "result": _run(world, bot, call, is_gone)}
     except Refused as refusal:
         return refusal.code, refusal.body()
 
@@ -234,8 +244,10 @@ def _note(call: Call, fault: Fault) -> None:
         return  # the fault's own answer goes out
 
 
-def _run(world: World, bot: Bot, call: Call) -> Any:
-    return get_updates(world, bot, call) if call.method == "getUpdates" else RUN[call.method](world, bot, call)
+def _run(world: World, bot: Bot, call: Call, is_gone: Callable[[], bool]) -> Any:
+    if call.method == "getUpdates":
+        return get_updates(world, bot, call, is_gone)
+    return RUN[call.method](world, bot, call)
 
 
 def read_request(target: str, headers: email.message.Message, body: bytes) -> tuple[Json, dict[str, Upload]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -68,6 +69,17 @@ def test_a_poll_waits_and_gives_way(api: BotApi, bot: str, ada: Person) -> None:
         assert first.result()["description"].startswith("Conflict: terminated by other getUpdates request")
         ada.says(bot, "hello")
         assert second.result()["result"][0]["message"]["text"] == "hello"
+
+
+def test_a_poll_that_was_hung_up_is_no_conflict(api: BotApi, bot: str) -> None:
+    """A client that gives up its poll may ask anew, as clients do when they stop."""
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(api.url).port, timeout=10)
+    connection.request("POST", f"/bot{bot}/getUpdates?timeout=30")
+    api.wait_for(lambda: api.calls("getUpdates"))
+    connection.close()
+    assert ask(api, bot, "getUpdates")["ok"]
+    api.wait_for(lambda: api.calls("getUpdates")[0].answer is not None)
+    assert api.calls("getUpdates")[0].is_ok
 
 
 @pytest.mark.parametrize(
