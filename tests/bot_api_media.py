@@ -61,7 +61,7 @@ def send_media_group(world: World, bot: Bot, call: Call) -> list[Json]:
         refuse("can't parse media JSON object")
     if not 2 <= len(media) <= 10:
         refuse("wrong number of items in the media group: 2-10 are allowed")
-    kinds = [item.get("type") for item in media]
+    kinds = [str(item.get("type")) for item in media]
     if not set(kinds) <= _GROUPED:
         refuse(f"can't parse InputMedia: media type {kinds!r} can't be sent in a group")
     if len(set(kinds)) > 1 and set(kinds) & {"document", "audio"}:

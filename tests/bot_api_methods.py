@@ -191,7 +191,10 @@ def react(world: World, bot: Bot, call: Call) -> bool:
     room = world.room_for(bot, call.parameters.get("chat_id"))
     if room.find(call.parameters.get("message_id")) is None:
         refuse("message to react not found")
-    for reaction in call.parameters.get("reaction") or []:
+    reactions = call.parameters.get("reaction") or []
+    if not isinstance(reactions, list):
+        refuse("can't parse reaction types JSON object")
+    for reaction in reactions:
         if not isinstance(reaction, dict) or reaction.get("type") not in ("emoji", "custom_emoji", "paid"):
             refuse("REACTION_INVALID")
     return True
@@ -220,7 +223,7 @@ def find_file(world: World, file_id: str) -> StoredFile | None:
 
 def _command_scope(given: Json) -> tuple[str, str]:
     scope = given.get("scope") or {"type": "default"}
-    if not isinstance(scope, dict) or scope.get("type") not in _SCOPES:
+    if not isinstance(scope, dict) or str(scope.get("type")) not in _SCOPES:
         refuse("can't parse BotCommandScope: unsupported type specified")
     if set(scope) != {"type"} | _SCOPES[scope["type"]]:
         refuse("can't parse BotCommandScope: wrong fields")
@@ -234,7 +237,9 @@ def set_commands(world: World, bot: Bot, call: Call) -> bool:
     if not isinstance(commands, list) or len(commands) > 100:
         refuse("can't parse commands JSON object")
     for command in commands:
-        name, text = command.get("command", ""), command.get("description", "")
+        if not isinstance(command, dict):
+            refuse("can't parse BotCommand: expected an Object")
+        name, text = str(command.get("command", "")), str(command.get("description", ""))
         is_plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower()
         if not is_plain or not 1 <= len(name) <= 32:
             refuse("BOT_COMMAND_INVALID")

@@ -90,7 +90,10 @@ def read_parameters(method: str, raw: Json, parts: set[str]) -> Json:
     unknown = set(raw) - METHODS[method]
     if unknown:
         refuse(f"this test server doesn't know the parameter {min(unknown)!r} of {method}")
-    attached = {value[len("attach://") :] for value in _strings(raw) if value.startswith("attach://")}
+    strings = _strings(raw)
+    if any("\ud800" <= character <= "\udfff" for value in strings for character in value):
+        refuse("strings must be encoded in UTF-8")
+    attached = {value.removeprefix("attach://") for value in strings if value.startswith("attach://")}
     stray = parts - attached - (METHODS[method] & FILE_PARAMETERS)
     if stray:
         refuse(f"this test server was sent a file that nothing names: {min(stray)!r}")

@@ -108,7 +108,7 @@ def _borders(text: str) -> set[int]:
 def _check_entity(entity: Any, borders: set[int]) -> None:
     if not isinstance(entity, dict):
         refuse("can't parse entities: expected an Object as MessageEntity")
-    if entity.get("type") not in ENTITY_TYPES or not set(entity) <= _ENTITY_KEYS:
+    if str(entity.get("type")) not in ENTITY_TYPES or not set(entity) <= _ENTITY_KEYS:
         refuse(f"can't parse MessageEntity: unsupported entity {entity!r}")
     offset, length = entity.get("offset"), entity.get("length")
     if not isinstance(offset, int) or offset < 0:

@@ -65,6 +65,8 @@ def test_get_me_has_what_clients_insist_on(api: BotApi, bot: str) -> None:
         ("deleteMessage", {"chat_id": 42, "message_id": 9}, "Bad Request: message to delete not found"),
         ("sendChatAction", {"chat_id": 42, "action": "dance"}, "Bad Request: wrong parameter action in request"),
         ("getFile", {"file_id": "x"}, "Bad Request: invalid file_id"),
+        ("sendMessage", {"chat_id": 42, "text": "half a crab \ud83e"}, "Bad Request: strings must be encoded in UTF-8"),
+        ("setMyCommands", {"commands": [1]}, "Bad Request: can't parse BotCommand: expected an Object"),
         ("sendDocument", {"chat_id": 42}, "Bad Request: there is no document in the request"),
         (
             "sendDocument",
