@@ -64,8 +64,7 @@ class App:
         self._settings, self._parts = settings, parts
         self._store = Store(home.database)
         self._broker = broker = Broker()
-        workspaces = Workspaces(home.path)
-        locks = Locks(workspaces)
+        locks = Locks(workspaces := Workspaces(home.path))
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         agents = Agents(self._store, providers=tuple(parts.upstreams), on_change=self._agent_changed)
         self._budget = Budget(self._store)
