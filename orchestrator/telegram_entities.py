@@ -110,13 +110,14 @@ def _part(units: bytes, style: Entity, start: int, end: int) -> Iterator[Entity]
 
 
 def _trimmed(units: bytes, entity: Entity) -> Entity | None:
-    """The entity without blanks at its ends; a block of code keeps the indentation of its first line."""
+    """The entity without blanks at its ends; a block keeps the indentation of its first line, so that a quote
+    does not begin after the code that it begins with."""
     start, end = max(entity.offset, 0), min(entity.end, len(units) // 2)
     while start < end and _unit(units, end - 1) in _BLANK:
         end -= 1
     first = start
     while first < end and _unit(units, first) in _BLANK:
-        if entity.type != "pre" or _unit(units, first) == ord("\n"):
+        if entity.type not in ("pre", "blockquote") or _unit(units, first) == ord("\n"):
             start = first + 1
         first += 1
     return replace(entity, offset=start, length=end - start) if start < end else None

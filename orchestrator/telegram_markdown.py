@@ -109,6 +109,7 @@ class _Page:
     def open(self) -> int:
         """Where a block begins that holds others: the first of them is not further down."""
         self._opened = self.begin()
+        self._is_fresh = not self.margins  # the mark of a list's first item is still to come
         return self._opened
 
     def write(self, text: str) -> None:

@@ -101,6 +101,8 @@ LAID_OUT = {
     "quote": ("> a\n> **b**\n\nc", "a\nb\n\nc", [("blockquote", "a\nb"), ("bold", "b")]),
     "quote with code": ("> a `b`", "a b", [("blockquote", "a b"), ("code", "b")]),
     "quote in a quote": ("> a\n> > b\n> > c", "a\n\n> b\n> c", [("blockquote", "a\n\n> b\n> c")]),
+    "list in a quote": ("> - a\n>   - b", "• a\n  • b", [("blockquote", "• a\n  • b")]),
+    "quote of indented code": (">      a", " a", [("blockquote", " a"), ("pre", " a")]),
     "quote in a list": ("- > a\n  > b", "• > a\n  > b", []),
     "table": ("| a | bb |\n|:-|-:|\n| `xyz` | **1** |", "a   | bb\n----+---\nxyz |  1",
         [("pre", "a   | bb\n----+---\nxyz |  1")]),

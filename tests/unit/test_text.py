@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.text import one_line, terminal_safe, visible
+from orchestrator.text import chat_safe, one_line, terminal_safe, visible
 
 UNSEEN = {
     "bidi override": ("rm \u202ecod.txt", "rm \\u202ecod.txt"),
@@ -54,3 +54,11 @@ def test_terminal_safe_keeps_lines_and_stops_controls() -> None:
     """Nothing can move the cursor, retitle the window or reorder text; emoji sequences stay whole."""
     assert terminal_safe("a\n\tb\x1b]0;x\x07\r\u202e") == "a\n\tb\\x1b]0;x\\x07\\r\\u202e"
     assert terminal_safe("👩\u200d💻") == "👩\u200d💻"
+
+
+def test_chat_safe_keeps_writing_and_stops_tricks() -> None:
+    """Emoji, flags and every script stay whole; what hides, reorders or controls is written out."""
+    for text in ("👩\u200d💻 ❤\ufe0f", "می\u200cخواهم", "\U0001f3f4\U000e0067\U000e0062\U000e007f", "a\n\tb\u2800"):
+        assert chat_safe(text) == text
+    assert chat_safe("a\u202e\u200b\x1b\r\u3164\u2028\U000e0041") == "a\\u202e\\u200b\\x1b\\r\\u3164\\u2028\\U000e0041"
+    assert chat_safe("a" + "\u0301" * 5) == "a" + "\u0301" * 4 + "\\u0301"
