@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
 
 from tests.house import PaperHouse, paper_house
 
@@ -75,7 +75,8 @@ def visit(request: pytest.FixtureRequest, browser: Browser, house: PaperHouse) -
 def open_window(context: BrowserContext, house: PaperHouse) -> Visit:
     """A window whose complaints are kept."""
     visit = Visit(house, context.new_page())
-    visit.page.set_default_timeout(10_000)
+    visit.page.set_default_timeout(30_000)
+    expect.set_options(timeout=30_000)  # a bound for a page that is broken, not a time to be kept
     visit.page.on("console", lambda said: _note(visit, said.type, said.text))
     visit.page.on("pageerror", lambda error: visit.complaints.append(f"script: {error}"))
     visit.page.on("request", lambda sent: _check(visit, sent))
