@@ -30,7 +30,7 @@ _THOUGHT = re.compile(r"<(think(?:ing)?)>")
 class Answer:
     """What a model answered. With ``errors`` nothing of it may be carried out: they are sentences for the model."""
 
-    __slots__ = ("action", "errors", "is_empty", "message", "panel_actions", "terminal", "text", "thought")
+    __slots__ = ("action", "errors", "message", "panel_actions", "terminal", "text", "thought")
 
     def __init__(self, text: str, thought: str) -> None:
         self.text = text
@@ -42,8 +42,11 @@ class Answer:
         """The exact command, or empty when there is none."""
         self.panel_actions: list[object] = []
         self.errors: list[str] = []
-        self.is_empty = not text.strip()
-        """There was no answer at all; an object with an empty message is one."""
+
+    @property
+    def is_empty(self) -> bool:
+        """It neither says anything nor asks for anything."""
+        return not (self.message.strip() or self.action or self.terminal or self.panel_actions or self.errors)
 
 
 def read_answer(text: str) -> Answer:

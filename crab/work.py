@@ -125,7 +125,7 @@ class Work:
         if answer.is_empty:
             if self._unreadable >= 2:
                 raise Ended("failed", error="The model gave an empty answer.")
-            raise Told("Your answer was empty. Answer with one JSON object as described.")
+            raise Told('Your answer was empty. Answer with one JSON object as described, with words in "message".')
         if self._unreadable >= MAX_IN_A_ROW:
             raise Ended("failed", error=f"The model did not answer in the agreed form {MAX_IN_A_ROW} times in a row.")
         raise Told("Nothing of your answer was carried out. " + " ".join(answer.errors))

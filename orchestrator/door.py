@@ -186,9 +186,10 @@ def _finish(house: House, turn: int, body: dict[str, Any]) -> dict[str, Any]:
     error = _text(body, "error") or None
     if status is TurnStatus.FAILED and error is None:
         error = "The agent's loop gave up without saying why."
-    house.turns.end(
-        _key(), turn, status, reply=_text(body, "message"), error=error, action=_text(body, "action") or None
-    )
+    reply, action = _text(body, "message"), _text(body, "action") or None
+    if status is TurnStatus.DONE and not reply.strip():
+        reply = "(The agent ended its turn without a word.)"
+    house.turns.end(_key(), turn, status, reply=reply, error=error, action=action)
     return {}
 
 

@@ -133,10 +133,21 @@ def test_thought_and_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "empty"), [("", True), (" \n", True), ("<think>x</think>", True), ('{"message":""}', False)]
+    ("text", "empty"),
+    [
+        ("", True),
+        (" \n", True),
+        ("<think>x</think>", True),
+        ('{"message":""}', True),
+        ('{"message":" ", "terminal":""}', True),
+        ('{"message":"", "terminal":"ls"}', False),
+        ('{"message":"", "action":"FILE:a"}', False),
+        ('{"message":"", "panelActions":["CALENDAR_LIST:"]}', False),
+        ('{"terminal":1}', False),
+    ],
 )
 def test_empty(text: str, empty: bool) -> None:  # noqa: FBT001 - a column of the table
-    """No answer at all is told from an answer that is silent."""
+    """An answer that says nothing and asks for nothing is told from one that only acts."""
     assert read_answer(text).is_empty is empty
 
 

@@ -270,12 +270,14 @@ def test_unreadable_answers(door: FakeDoor, serve: Serve) -> None:
 
 
 def test_empty_answers(door: FakeDoor, serve: Serve) -> None:
-    """Emptiness is told once; silence in an object is an answer."""
+    """Emptiness is told once, silence in an object too; an answer that only names a file is one."""
     assert serve("", say(message="x"))["message"] == "x"
     assert heard(door).startswith("Your answer was empty.")
     assert door.bodies("llm")[1]["messages"][-2] == {"role": "assistant", "content": "(nothing)"}
     assert serve("", " \n")["error"] == "The model gave an empty answer."
-    assert serve(say(message="")) == {"status": "done", "message": "", "action": "", "error": ""}
+    assert serve(say(message=""), say(message=" "))["error"] == "The model gave an empty answer."
+    only_a_file = {"status": "done", "message": "", "action": "FILE:a", "error": ""}
+    assert serve(say(message="", action="FILE:a")) == only_a_file
 
 
 @pytest.mark.parametrize(

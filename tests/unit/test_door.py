@@ -269,6 +269,14 @@ def test_a_failure_without_a_reason_gets_one(street: Street) -> None:
     assert street.rooms.turns.get(turn.id).error
 
 
+@pytest.mark.parametrize("message", ["", " \n"])
+def test_an_end_without_words_gets_some(street: Street, message: str) -> None:
+    """A turn that is said to be done always has a reply to read."""
+    turn = street.rooms.under_way()
+    street.post(f"turns/{turn.id}/finish", {"status": "done", "message": message})
+    assert "without a word" in str(street.rooms.turns.get(turn.id).reply)
+
+
 @pytest.mark.parametrize(
     "query",
     ["", "boot=", "boot=" + "x" * 65, "boot=a&wait=x", "boot=a&wait=-1", "boot=a&wait=1e9", "boot=a&wait=%D9%A1"],
