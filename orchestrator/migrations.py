@@ -225,6 +225,110 @@ def m005_audit(db: Database) -> None:
     )
 
 
+@migrations()
+def m006_telegram(db: Database) -> None:
+    """Bots, their chats, and strangers who wrote to them."""
+    _run(
+        db,
+        """
+        CREATE TABLE telegram_bots (
+            agent TEXT PRIMARY KEY REFERENCES agents (name) ON DELETE CASCADE,
+            bot INTEGER NOT NULL UNIQUE,
+            username TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('pairing', 'paired', 'revoked')),
+            code TEXT,
+            code_way TEXT CHECK (code_way IN ('sent', 'shown')),
+            code_expires_at REAL,
+            code_tries INTEGER NOT NULL DEFAULT 0,
+            next_update INTEGER,
+            problem TEXT,
+            added_at REAL NOT NULL,
+            paired_at REAL
+        ) STRICT;
+        CREATE TABLE telegram_chats (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            title TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('open', 'closed', 'asked', 'enabled', 'ignored')),
+            last_message INTEGER,
+            changed_at REAL NOT NULL,
+            PRIMARY KEY (agent, chat)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE telegram_strangers (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            person INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('asked', 'ignored', 'blocked', 'allowed')),
+            told_at REAL NOT NULL,
+            PRIMARY KEY (agent, person)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
+@migrations()
+def m007_telegram_mail(db: Database) -> None:
+    """What came in, what goes out, the buttons under it, and where a turn's progress is shown."""
+    _run(
+        db,
+        """
+        CREATE TABLE telegram_inbox (
+            bot INTEGER NOT NULL,
+            update_id INTEGER NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            thread INTEGER,
+            person INTEGER NOT NULL,
+            message INTEGER,
+            album TEXT NOT NULL,
+            origin TEXT,
+            body TEXT,
+            received_at REAL NOT NULL,
+            handled_at REAL,
+            PRIMARY KEY (bot, update_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX telegram_inbox_waiting ON telegram_inbox (agent, chat, update_id) WHERE handled_at IS NULL;
+        CREATE INDEX telegram_inbox_of_origin ON telegram_inbox (origin) WHERE origin IS NOT NULL;
+        CREATE INDEX telegram_inbox_of_message ON telegram_inbox (agent, chat, message);
+        CREATE TABLE telegram_outbox (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            ref TEXT NOT NULL UNIQUE,
+            body TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('waiting', 'sending', 'sent', 'failed')),
+            message INTEGER,
+            tries INTEGER NOT NULL DEFAULT 0,
+            not_before REAL NOT NULL DEFAULT 0,
+            why TEXT,
+            amendment TEXT,
+            created_at REAL NOT NULL,
+            sent_at REAL
+        ) STRICT;
+        CREATE INDEX telegram_outbox_open ON telegram_outbox (agent, chat, id)
+            WHERE state IN ('waiting', 'sending') OR amendment IS NOT NULL;
+        CREATE INDEX telegram_outbox_of_message ON telegram_outbox (agent, chat, message);
+        CREATE TABLE telegram_buttons (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            ref TEXT NOT NULL,
+            person INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            expires_at REAL NOT NULL,
+            used_at REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX telegram_buttons_of_ref ON telegram_buttons (ref);
+        CREATE TABLE telegram_progress (
+            turn INTEGER PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            message INTEGER NOT NULL
+        ) STRICT;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -1,0 +1,1 @@
+"""Surfaces that people already carry with them: chat apps."""
