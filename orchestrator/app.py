@@ -20,6 +20,7 @@ from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
+from orchestrator.files import MOST_FILE_BYTES
 from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.llm.proxy import Proxy
@@ -40,7 +41,13 @@ logger = logging.getLogger(__name__)
 
 FIRST_AGENT = "crab"
 DASHBOARD_LIMITS = ServerLimits(
-    connections=256, header_bytes=32 * 1024, body_bytes=64 * 1024 * 1024, read_s=120.0, idle_s=75.0, write_s=60.0
+    connections=256,
+    header_bytes=32 * 1024,
+    body_bytes=64 * 1024 * 1024,
+    upload_bytes=MOST_FILE_BYTES,
+    read_s=120.0,
+    idle_s=75.0,
+    write_s=60.0,
 )
 
 
@@ -93,16 +100,7 @@ class App:
             image_tag=parts.image_tag,
         )
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
-        self._watch = Watch(
-            turns=turns,
-            cubicles=self._cubicles,
-            approvals=self._approvals,
-            agents=agents,
-            wake=self._waker.wake,
-            is_waking=self._waker.is_waking,
-            is_busy=self._proxy.is_busy,
-            tidy=self._store.tidy,
-        )
+        self._watch = _watch(turns, self._cubicles, self._approvals, agents, self._waker, self._proxy, self._store.tidy)
         self.services = Services(
             settings=settings,
             people=people,
@@ -112,6 +110,7 @@ class App:
             cubicles=self._cubicles,
             budget=self._budget,
             audit=Audit(self._store),
+            workspaces=workspaces,
             broker=broker,
             health=self._health,
             remove_agent=self._remove_agent,
@@ -222,6 +221,27 @@ def _proxy(home: Home, parts: Parts, *, agents: Agents, budget: Budget, broker: 
         default_provider=parts.default_provider,
         prices=load_prices(home.prices),
         backoff_s=parts.backoff_s,
+    )
+
+
+def _watch(
+    turns: Turns,
+    cubicles: Cubicles,
+    approvals: Approvals,
+    agents: Agents,
+    waker: Waker,
+    proxy: Proxy,
+    tidy: Callable[[], None],
+) -> Watch:
+    return Watch(
+        turns=turns,
+        cubicles=cubicles,
+        approvals=approvals,
+        agents=agents,
+        wake=waker.wake,
+        is_waking=waker.is_waking,
+        is_busy=proxy.is_busy,
+        tidy=tidy,
     )
 
 

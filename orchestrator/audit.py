@@ -1,8 +1,11 @@
-"""The audit log as surfaces read it. Who changes something writes its row in the same transaction, through
-``store.audit``."""
+"""The audit log as surfaces read it. Who changes something in the database writes its row in the same transaction,
+through ``store.audit``; what changes elsewhere, such as a file, is noted here."""
 
 from __future__ import annotations
 
+import time
+
+from orchestrator.nouns import CubicleKey
 from orchestrator.store import audit as rows
 from orchestrator.store.audit import AuditRow
 from orchestrator.store.database import Store
@@ -11,10 +14,15 @@ MAX_PAGE = 500
 
 
 class Audit:
-    """Search in what happened."""
+    """Note what happened, and search in it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def note(self, kind: str, text: str, key: CubicleKey, **detail: str | int) -> None:
+        """Something was done in a cubicle's workspace. Raises Unavailable when it can't be written down."""
+        with self._store.writing() as db:
+            rows.add(db, kind, text, now=time.time(), agent=key.agent, user=key.user, detail=detail)
 
     def search(
         self,

@@ -68,6 +68,15 @@ def safe_name(untrusted: str | bytes) -> str:
     return _fitted(*_halves(text)) if text.strip("_.- ") else "file"
 
 
+def archived_name(raw: bytes) -> str:
+    """The name as one component in an archive, which any program may unpack anywhere: no separator of any system,
+    nothing hidden, no device, nothing that a system drops from the end. Dots at the beginning stay."""
+    text = _AWKWARD.sub("_", "".join(_tamed(char) for char in raw.decode("utf-8", "surrogateescape")))
+    kept = text.rstrip(". ")
+    text = kept + "_" * (len(text) - len(kept))
+    return _fitted(f"_{text}" if _DEVICES.match(text) else text or "_", "")
+
+
 def numbered(name: str, suffix: str) -> str:
     """The name with a suffix before its extension: ``report-2.pdf``; still at most 255 bytes."""
     stem, extension = _halves(name)

@@ -11,6 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Literal, Protocol, Self
 
+MOST_FILE_BYTES = 2 * 1024**3
+"""What one file may have on its way between a person and a workspace, in either direction."""
+
 FilePath = str | bytes | tuple[str | bytes, ...]
 """Where something lies within a workspace: ``out/report.pdf``, or its components."""
 
@@ -46,6 +49,32 @@ class Listing:
     entries: tuple[Entry, ...]
     next: bytes | None
     """The name after which the next page begins; None at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One name in ``out/`` as it stands now."""
+
+    raw: bytes
+    kind: Kind
+    size_bytes: int
+    inode: int
+    changed_ns: int
+    """When it last changed, by the kernel's own clock, which no agent can set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A folder in ``out/`` with all that is in it, as far as one looks."""
+
+    files: tuple[tuple[bytes, ...], ...]
+    """The plain files, by their parts within the folder, in order."""
+    left_out: int
+    """Links, pipes, files with two names: nothing that anybody opens."""
+    changed_ns: int
+    """When anything in it last changed, by the kernel's own clock."""
+    is_complete: bool
+    """False when there is more in it, or deeper, than one looks at."""
 
 
 @dataclass(frozen=True, slots=True)

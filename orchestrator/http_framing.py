@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from typing import Any
 
 from cheroot import wsgi
@@ -17,49 +18,57 @@ CONNECTION = "hermit.connection"
 """Where the WSGI environment holds the descriptor of the client's connection, for whoever waits long."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_PIECE = 1 << 18
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
 
 
 class Gateway(wsgi.Gateway_10):
     def get_environ(self) -> Any:
-        """The request as WSGI, the body already read whole, so that no handler waits for a slow client."""
+        """The request as WSGI, the body already read whole, so that no handler waits for a slow client; an upload's
+        body is read by whoever handles it."""
         environ = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot: half typed
-        length = int(environ.get("CONTENT_LENGTH") or 0)
-        body = self.req.rfile.read(length) if length else b""
-        if len(body) < length:
-            raise OSError("the client went away within its request")
+        environ["wsgi.input"] = Upload(self.req) if self.req.is_upload else io.BytesIO(self._body(environ))
         self.req.conn.deadline = None
-        environ["wsgi.input"] = io.BytesIO(body)
         environ[CONNECTION] = self.req.conn.socket.fileno()
         environ.update(self.req.server.environ)
         return environ
 
+    def _body(self, environ: dict[str, Any]) -> bytes:
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        body: bytes = self.req.rfile.read(length) if length else b""
+        if len(body) < length:
+            raise OSError("the client went away within its request")
+        return body
 
-class _StrictHeaders:
-    """Reads headers and refuses what two parsers might read differently. Raises ValueError with the reason."""
 
-    def __call__(self, rfile: Any, headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
-        while (line := rfile.readline()) != b"\r\n":
-            if not line.endswith(b"\r\n") or b"\r" in line[:-2] or b"\0" in line:
-                raise ValueError("Header lines end with CRLF and hold no control characters.")
-            name, colon, value = line[:-2].partition(b":")
-            if not colon or not _TOKEN.fullmatch(name):
-                raise ValueError("A header line is NAME: VALUE; folded lines are not accepted.")
-            name = name.title()
-            if name in headers and name in _SINGLE:
-                raise ValueError(f"{name.decode()} was sent twice.")
-            value = value.strip(b" \t")
-            headers[name] = headers[name] + b", " + value if name in headers else value
-        if b"Transfer-Encoding" in headers:
-            raise ValueError("Send the body with Content-Length; Transfer-Encoding is not accepted.")
-        length = headers.get(b"Content-Length", b"0")
-        if not re.fullmatch(rb"\d{1,12}", length):
-            raise ValueError("Content-Length must be a plain number.")
-        return headers
+class Upload:
+    """A body that its handler reads piece by piece, so that it is never whole in memory. Each piece must arrive within
+    the time that another request has for everything."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def read(self, size: int = -1) -> bytes:
+        """At most ``size`` bytes and never more than a piece; none at the end, or when the client has gone."""
+        self._request.welcome()
+        connection = self._request.conn
+        connection.deadline = time.monotonic() + self._request.server.read_s
+        piece: bytes = self._request.rfile.read(min(size, _PIECE) if size >= 0 else _PIECE)
+        connection.deadline = None
+        return piece
 
 
 class Request(HTTPRequest):
-    header_reader = _StrictHeaders()
+    is_upload = False
+    """Its handler reads the body."""
+    _is_waited_for = False
+    """The client wants to be told that its body is welcome before it sends it."""
+
+    def header_reader(self, rfile: Any, headers: dict[bytes, bytes]) -> None:
+        """What cheroot calls to read the headers; it never learns of ``Expect``, which is answered below."""
+        _read_headers(rfile, headers)
+        self._is_waited_for = headers.pop(b"Expect", b"").lower() == b"100-continue"
 
     def read_request_line(self) -> Any:
         """A target that is no URL at all is a bad request, not a broken server."""
@@ -69,7 +78,53 @@ class Request(HTTPRequest):
             self.simple_response("400 Bad Request", "Malformed Request-URI")
             return False
 
+    def read_request_headers(self) -> bool:
+        """A body over the cap is refused unread; what may come is told so, an upload when it is first read from."""
+        if not super().read_request_headers():  # type: ignore[no-untyped-call]  # cheroot: half typed
+            return False
+        self.is_upload = self.method == b"PUT" and self.server.upload_bytes > 0
+        most = self.server.upload_bytes if self.is_upload else self.server.body_bytes
+        if int(self.inheaders.get(b"Content-Length", 0)) > most:
+            self.simple_response("413 Request Entity Too Large", "The body is larger than what is taken here.")
+            self.conn.is_unheard = self.is_upload
+            return False
+        if not self.is_upload:
+            self.welcome()
+        return True
+
+    def welcome(self) -> None:
+        """A client that waits for it is told to go on, once."""
+        if self._is_waited_for:
+            self._is_waited_for = False
+            self.conn.wfile.write(_CONTINUE)
+
+    def send_headers(self) -> None:
+        """After an upload that was refused half read nothing on its connection can be told apart."""
+        if self.is_upload and self.rfile.remaining:
+            self.close_connection = self.conn.is_unheard = True
+        super().send_headers()
+
     def simple_response(self, status: Any, msg: str = "") -> None:
         """Errors below the application close the connection: what follows on it can't be told apart."""
         self.close_connection = True
         super().simple_response(status, msg)
+
+
+def _read_headers(rfile: Any, headers: dict[bytes, bytes]) -> None:
+    """Reads headers and refuses what two parsers might read differently. Raises ValueError with the reason."""
+    while (line := rfile.readline()) != b"\r\n":
+        if not line.endswith(b"\r\n") or b"\r" in line[:-2] or b"\0" in line:
+            raise ValueError("Header lines end with CRLF and hold no control characters.")
+        name, colon, value = line[:-2].partition(b":")
+        if not colon or not _TOKEN.fullmatch(name):
+            raise ValueError("A header line is NAME: VALUE; folded lines are not accepted.")
+        name = name.title()
+        if name in headers and name in _SINGLE:
+            raise ValueError(f"{name.decode()} was sent twice.")
+        value = value.strip(b" \t")
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    if b"Transfer-Encoding" in headers:
+        raise ValueError("Send the body with Content-Length; Transfer-Encoding is not accepted.")
+    length = headers.get(b"Content-Length", b"0")
+    if not re.fullmatch(rb"\d{1,12}", length):
+        raise ValueError("Content-Length must be a plain number.")

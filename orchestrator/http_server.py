@@ -31,6 +31,8 @@ WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 _TICK_S = 1.0
 _BREATH_S = 0.1
+_HEAR_S = 5.0
+"""How long a client that still sends may go on, so that it hears the answer."""
 CLOSE_S = 5.0
 """The longest that closing waits for requests under way."""
 
@@ -42,8 +44,10 @@ class ServerLimits:
     connections: int = 16
     header_bytes: int = 16 * 1024
     body_bytes: int = 16 * 1024 * 1024
+    upload_bytes: int = 0
+    """What the body of a PUT may have, which its handler then reads piece by piece; 0: it is like any other."""
     read_s: float = 15.0
-    """From a request's first byte until its body is read."""
+    """From a request's first byte until its body is read; in an upload, for each piece."""
     idle_s: float = 300.0
     """How long a connection may be kept without a request."""
     write_s: float = 30.0
@@ -233,6 +237,7 @@ class Listener:
                 is_kept = connection.communicate()  # type: ignore[no-untyped-call]  # cheroot: half typed
                 connection.wfile.flush()
                 if not is_kept:
+                    connection.hear_out()
                     return
                 connection.deadline = None
         except Exception:
@@ -252,6 +257,8 @@ class Listener:
 
 class _Connection(HTTPConnection):
     deadline: float | None = None
+    is_unheard = False
+    """It was answered before all that the client sends was read."""
 
     def await_request(self, idle_s: float) -> bool:
         """True when bytes are there to read; False when the client is gone or has been silent for too long."""
@@ -263,6 +270,18 @@ class _Connection(HTTPConnection):
             return bool(poller.poll(idle_s * 1000)) and bool(self.socket.recv(1, socket.MSG_PEEK))
         except (OSError, ValueError):
             return False
+
+    def hear_out(self) -> None:
+        """What a client still sends is thrown away for a while: closed at once, it would lose our answer."""
+        if not self.is_unheard:
+            return
+        self.deadline = time.monotonic() + _HEAR_S
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+            while self.socket.recv(1 << 16):
+                pass
+        except OSError:
+            return  # gone, or cut as overdue
 
     def cut(self) -> None:
         """End the connection under whatever reads or writes it."""
@@ -285,7 +304,8 @@ class _Http(wsgi.Server):
         super().__init__("unused", app, numthreads=1, server_name="hermit")
         self.gateway = Gateway
         self.max_request_header_size = limits.header_bytes
-        self.max_request_body_size = limits.body_bytes
+        self.max_request_body_size = 0  # the request looks after this, as not all bodies are alike
+        self.body_bytes, self.upload_bytes, self.read_s = limits.body_bytes, limits.upload_bytes, limits.read_s
         self.environ = environ
         self.ready = True
 

@@ -15,6 +15,7 @@ from orchestrator.cubicles import Cubicles
 from orchestrator.events import Broker
 from orchestrator.people import People
 from orchestrator.turns import Turns
+from orchestrator.workspace import Workspaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Services:
     cubicles: Cubicles
     budget: Budget
     audit: Audit
+    workspaces: Workspaces
     broker: Broker
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]

@@ -69,6 +69,12 @@ class Workspaces:
         with self._folder("run", key.agent, str(key.user), create=True, mode=0o755) as folder:
             yield folder
 
+    @contextmanager
+    def out_folder(self, key: CubicleKey) -> Iterator[int]:
+        """A descriptor of the cubicle's ``out``; raises OSError when there is none."""
+        with self._cubicle(key) as base, _child(base, "out") as folder:
+            yield folder
+
     def _leave_note(self, folder: int) -> None:
         """A word to whoever finds the folder on the host. It lies beside the five, where no cubicle sees it."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -114,11 +120,44 @@ class Workspaces:
             raise beneath.refusal(error, parts) from error
         return Listing(tuple(entries), names[limit - 1] if len(names) > limit else None)
 
-    def copy_out(self, key: CubicleKey, path: FilePath, *, max_bytes: int, keep_in: Path | None = None) -> Snapshot:
+    def entry(self, key: CubicleKey, path: FilePath) -> Entry:
+        """What is at ``path``, as a listing has it; good to look at, as it may be something else a moment later.
+
+        Raises NotFound, UnsafePath for what lies behind a link, Unavailable.
+        """
+        parts = _in_a_folder(path)
+        try:
+            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts[:-1]) as folder:
+                found = _entry(folder, parts[-1])
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
+        if found is None:
+            raise NotFound(f"{shown(*parts)} is not there.")
+        return found
+
+    def head(self, key: CubicleKey, path: FilePath, *, max_bytes: int) -> bytes:
+        """The beginning of a regular file, to tell what it is. Raises NotFound, UnsafePath, Changing, Unavailable."""
+        parts = _in_a_folder(path, is_inside=True)
+        try:
+            with self._cubicle(key) as base, beneath.open_file(self._opening, base, parts) as opened:
+                return os.read(opened.descriptor, max_bytes)
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
+
+    def copy_out(
+        self,
+        key: CubicleKey,
+        path: FilePath,
+        *,
+        max_bytes: int,
+        keep_in: Path | None = None,
+        only_finished: bool = False,
+    ) -> Snapshot:
         """A private copy of one regular file as it is now; whoever wants the file uses the copy alone, and closes it.
 
         With ``keep_in`` it is a new file of mode 0600 in that folder, which no agent may reach; else it is nameless
-        and gone when closed. Raises NotFound, UnsafePath, TooLarge, Changing when it is being written, Unavailable.
+        and gone when closed. Raises NotFound, UnsafePath, TooLarge, Changing when it is being written (with
+        ``only_finished`` also when a program could still write to it), Unavailable.
         """
         parts = _in_a_folder(path, is_inside=True)
         try:
@@ -126,6 +165,8 @@ class Workspaces:
                 self._cubicle(key) as base,
                 beneath.open_file(self._opening, base, parts, max_bytes=max_bytes) as opened,
             ):
+                if only_finished:
+                    beneath.check_finished(opened, parts)
                 return snapshots.take(opened, parts, max_bytes=max_bytes, keep_in=keep_in, home=self._home)
         except OSError as error:
             raise beneath.refusal(error, parts) from error
