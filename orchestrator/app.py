@@ -100,7 +100,9 @@ class App:
             image_tag=parts.image_tag,
         )
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
-        self._watch = _watch(turns, self._cubicles, self._approvals, agents, self._waker, self._proxy, self._store.tidy)
+        self._watch = _watch(
+            turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._store.tidy
+        )
         self.services = Services(
             settings=settings,
             people=people,
@@ -230,6 +232,7 @@ def _watch(
     approvals: Approvals,
     agents: Agents,
     waker: Waker,
+    *,
     proxy: Proxy,
     tidy: Callable[[], None],
 ) -> Watch:
