@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dashboard.times import iso, with_iso_times
-from orchestrator import agents, approvals, turns
+from orchestrator import agents, approvals
 from orchestrator.cubicles import State
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Event, Role, Step, Turn, TurnStatus, User
 from orchestrator.services import Services
 from orchestrator.store.audit import AuditRow
+from orchestrator.turn_json import step_json as step_body
+from orchestrator.turn_json import turn_json as turn_body
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +66,7 @@ def agent_json(house: Services, agent: Agent, status: str) -> dict[str, Any]:
 
 def turn_json(turn: Turn, steps: Sequence[Step]) -> dict[str, Any]:
     """A turn with its steps."""
-    body = with_iso_times(turns.as_json(turn))
+    body = with_iso_times(turn_body(turn))
     return {"id": turn.id, **body, "status": turn_status(turn.status), "steps": [step_json(step) for step in steps]}
 
 
@@ -80,7 +82,7 @@ def outcome_json(turn: Turn) -> dict[str, Any]:
 
 def step_json(step: Step) -> dict[str, Any]:
     """A command within a turn."""
-    return with_iso_times(turns.step_json(step))
+    return with_iso_times(step_body(step))
 
 
 def approval_json(approval: Approval) -> dict[str, Any]:

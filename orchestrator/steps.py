@@ -18,7 +18,7 @@ from orchestrator.policy.judge import judge
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
-from orchestrator.turns import step_json
+from orchestrator.turn_json import step_json
 
 MAX_COMMAND_BYTES = 131_000
 """The kernel takes no longer argument than 128 KiB, so nothing longer could run."""

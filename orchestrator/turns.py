@@ -12,17 +12,17 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from orchestrator.approvals import Approvals
 from orchestrator.bells import Bells
 from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
-from orchestrator.nouns import MICRO, CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.nouns import CubicleKey, Event, Step, Turn, TurnStatus
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
+from orchestrator.turn_json import turn_json
 
 MAX_PROMPT_CHARS = 200_000
 _AFTERGLOW_S = 0.25
@@ -85,6 +85,26 @@ class Turns:
         if not self._bells.ring(key) and not self._is_about_to_ask(key) and not self._is_held(key):
             self._wake(key)
         return turn
+
+    def reword(self, origin: str, text: str) -> bool:
+        """The turn of this origin asks something else; False when there is none, or no longer only queued.
+
+        Raises BadInput or TooLarge as ``submit`` does.
+        """
+        _check_prompt(text)
+        with self._store.writing() as db:
+            turn = rows.reword(db, origin, text)
+            if turn is None:
+                return False
+            key = turn.cubicle
+            audit_rows.add(db, "turn.reworded", text, now=time.time(), agent=key.agent, user=key.user, turn=turn.id)
+        self._publish(turn)
+        return True
+
+    def of_origin(self, origin: str) -> Turn | None:
+        """The turn that this origin made."""
+        with self._store.reading() as db:
+            return rows.of_origin(db, origin)
 
     def get(self, turn: int) -> Turn:
         """The turn with this id; raises NotFound."""
@@ -296,44 +316,7 @@ class Turns:
                 self._ended.notify_all()
 
     def _publish(self, turn: Turn) -> None:
-        self._broker.publish(Event("turn", turn.cubicle, as_json(turn)))
-
-
-def as_json(turn: Turn) -> dict[str, Any]:
-    """The turn as surfaces show it."""
-    return {
-        "turn": turn.id,
-        "agent": turn.cubicle.agent,
-        "user": turn.cubicle.user,
-        "source": turn.source,
-        "prompt": turn.prompt,
-        "status": str(turn.status),
-        "reply": turn.reply,
-        "error": turn.error,
-        "created_at": turn.created_at,
-        "started_at": turn.started_at,
-        "ended_at": turn.ended_at,
-        "tokens": turn.tokens,
-        "cost_usd": turn.cost_micro / MICRO,
-    }
-
-
-def step_json(step: Step) -> dict[str, Any]:
-    """A step as surfaces show it."""
-    return {
-        "n": step.n,
-        "thought": step.thought,
-        "command": step.command,
-        "sha256": step.sha256,
-        "verdict": str(step.ruling),
-        "reason": step.reason,
-        "approval": step.approval,
-        "status": step.status,
-        "exit_code": step.exit_code,
-        "output": step.output,
-        "started_at": step.started_at,
-        "ended_at": step.ended_at,
-    }
+        self._broker.publish(Event("turn", turn.cubicle, turn_json(turn)))
 
 
 def _check_prompt(text: str) -> None:

@@ -29,7 +29,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "config conversation http_framing http_streams migrations policy policy.code policy.git policy.judge "
             "policy.languages policy.parts policy.python policy.rules policy.wrappers pricing shell shell.bodies "
             "shell.parts shell.source shell.syntax shell.words strict_json telegram_entities telegram_markdown "
-            "telegram_pieces telegram_text text"
+            "telegram_pieces telegram_text text turn_json"
         ),
     ),
     ("names that strangers give", "file_names"),
@@ -112,7 +112,7 @@ SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
 
 _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
-_SHOWS = ("agents", "approvals", "budget", "cubicles", "events", "people", "store.audit", "turns")
+_SHOWS = ("agents", "approvals", "budget", "cubicles", "events", "people", "store.audit", "turn_json", "turns")
 DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS))
 BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""

@@ -55,6 +55,15 @@ def of_origin(db: sqlite3.Connection, origin: str) -> Turn | None:
     return None if row is None else one(db, int(row["id"]))
 
 
+def reword(db: sqlite3.Connection, origin: str, prompt: str) -> Turn | None:
+    """The turn of this origin, with another prompt; None when no such turn is queued, or it asks just that."""
+    row = db.execute(
+        "UPDATE turns SET prompt = ? WHERE origin = ? AND status = 'queued' AND prompt != ? RETURNING id",
+        (prompt, origin, prompt),
+    ).fetchone()
+    return None if row is None else one(db, int(row["id"]))
+
+
 def is_open(db: sqlite3.Connection, turn: int) -> bool:
     """The turn has no outcome yet and nobody has asked it to end."""
     row = db.execute(

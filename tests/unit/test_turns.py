@@ -374,3 +374,27 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         taken = after.turns.take(KEY, "boot", 0)
         assert taken is not None
         assert taken.id == queued.id
+
+
+def test_a_queued_turn_can_be_reworded_and_a_taken_one_cannot(house: Rooms) -> None:
+    """A corrected message replaces the question while nobody works on it; afterwards nothing changes."""
+    with watching(house.broker) as news:
+        turn = house.turns.submit(KEY, "helo", source="telegram", origin="telegram:7:1")
+        assert house.turns.reword("telegram:7:1", "hello")
+        assert not house.turns.reword("telegram:7:1", "hello")
+        assert not house.turns.reword("telegram:7:2", "hello")
+        assert house.turns.take(KEY, "boot", 0) == house.turns.get(turn.id)
+        assert not house.turns.reword("telegram:7:1", "too late")
+        assert house.turns.get(turn.id).prompt == "hello"
+        assert [body["prompt"] for body in of_kind(heard(news), "turn")] == ["helo", "hello", "hello"]
+        assert [row.text for row in house.audited("turn.reworded")] == ["hello"]
+        assert house.turns.of_origin("telegram:7:1") == house.turns.get(turn.id)
+        assert house.turns.of_origin("telegram:7:2") is None
+
+
+def test_an_unusable_rewording_changes_nothing(house: Rooms) -> None:
+    """An empty correction is refused like an empty message."""
+    house.turns.submit(KEY, "hello", source="telegram", origin="telegram:7:1")
+    with pytest.raises(BadInput):
+        house.turns.reword("telegram:7:1", "  ")
+    assert [turn.prompt for turn in house.turns.history(KEY)] == ["hello"]

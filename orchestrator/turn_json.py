@@ -1,0 +1,44 @@
+"""Turns and steps as surfaces show them: the one shape that the API, the events and the dashboard share. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.nouns import MICRO, Step, Turn
+
+
+def turn_json(turn: Turn) -> dict[str, Any]:
+    """The turn as surfaces show it."""
+    return {
+        "turn": turn.id,
+        "agent": turn.cubicle.agent,
+        "user": turn.cubicle.user,
+        "source": turn.source,
+        "prompt": turn.prompt,
+        "status": str(turn.status),
+        "reply": turn.reply,
+        "error": turn.error,
+        "created_at": turn.created_at,
+        "started_at": turn.started_at,
+        "ended_at": turn.ended_at,
+        "tokens": turn.tokens,
+        "cost_usd": turn.cost_micro / MICRO,
+    }
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """A step as surfaces show it."""
+    return {
+        "n": step.n,
+        "thought": step.thought,
+        "command": step.command,
+        "sha256": step.sha256,
+        "verdict": str(step.ruling),
+        "reason": step.reason,
+        "approval": step.approval,
+        "status": step.status,
+        "exit_code": step.exit_code,
+        "output": step.output,
+        "started_at": step.started_at,
+        "ended_at": step.ended_at,
+    }
