@@ -74,6 +74,11 @@ class People:
             raise NotFound("There is no operator yet.")
         return found
 
+    def of_telegram(self, telegram_id: int) -> User | None:
+        """The person with this numeric Telegram id; what somebody calls themselves there proves nothing."""
+        with self._store.reading() as db:
+            return rows.of_telegram(db, telegram_id)
+
     def ensure_operator(self, name: str, password: str, telegram_id: int | None) -> User:
         """The operator exists, with what the settings say of name, password and Telegram id (empty: as it was)."""
         with self._store.reading() as db:

@@ -34,6 +34,11 @@ def named(db: sqlite3.Connection, name: str) -> User | None:
     return _first(db, "name = ?", name)
 
 
+def of_telegram(db: sqlite3.Connection, telegram_id: int) -> User | None:
+    """The person with this numeric Telegram id."""
+    return _first(db, "telegram_id = ?", telegram_id)
+
+
 def operator(db: sqlite3.Connection) -> User | None:
     """The first operator."""
     return _first(db, "role = ? ORDER BY id", Role.OPERATOR)
