@@ -103,7 +103,8 @@ class Crab:
 
 def run_turn(crab: Crab, turn: Turn) -> dict[str, object]:
     """The whole turn; what it answers is how the turn ended, as the door wants it."""
-    text = f"{time_line(turn.now, turn.time_zone)}\n{turn.text}".lstrip("\n")
+    head = [time_line(turn.now, turn.time_zone), *(f"[{note}]" for note in turn.notes)]
+    text = "\n".join([*filter(None, head), turn.text])
     talk = Conversation(build_system_prompt(turn.agent), turn.history, text)
     work = Work(turn, door=crab.door, locks=crab.locks, shell=crab.shell, log=crab.log)
     try:

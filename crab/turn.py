@@ -11,6 +11,7 @@ class Turn:
         "command_timeout_s",
         "history",
         "id",
+        "notes",
         "now",
         "output_bytes",
         "step_limit",
@@ -20,9 +21,10 @@ class Turn:
 
     def __init__(self, given: dict[str, object]) -> None:
         limits = as_object(given.get("limits"))
-        history = given.get("history")
+        history, notes = given.get("history"), given.get("notes")
         self.id = int(as_number(given.get("id"), 0))
         self.text = str(given.get("text") or "")
+        self.notes = [str(note) for note in notes] if isinstance(notes, list) else []
         self.now = str(given.get("now") or "")
         self.time_zone = str(given.get("time_zone") or "UTC")
         self.history: list[dict[str, object]] = history if isinstance(history, list) else []

@@ -16,6 +16,7 @@ from orchestrator.audit import Audit
 from orchestrator.budget import Budget
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles, Install
+from orchestrator.disk import Disk
 from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
@@ -29,6 +30,7 @@ from orchestrator.nouns import CubicleKey, Engine, Event, TurnStatus, Upstream
 from orchestrator.people import People
 from orchestrator.ports import who_listens
 from orchestrator.pricing import load_prices
+from orchestrator.reserve import Reserve
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
@@ -77,6 +79,7 @@ class App:
         self._budget = Budget(self._store)
         self._proxy = _proxy(home, parts, agents=agents, budget=self._budget, broker=broker)
         self._approvals = Approvals(self._store, locks, broker)
+        reserve = Reserve(home.path, ballast=home.ballast)
         self._turns = turns = Turns(
             store=self._store,
             broker=broker,
@@ -85,10 +88,11 @@ class App:
             wake=self._wake,
             is_fresh=self._is_fresh,
             abort_model=self._proxy.abort,
+            check_room=reserve.check,
         )
         steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
         self._server = HttpServer()
-        house = House(turns, steps, self._proxy, agents, people, heard=self._heard)
+        house = House(turns, steps, self._proxy, agents, people, heard=self._heard, disk_note=self._disk_note)
         self._cubicles = Cubicles(
             install=_install(home, settings),
             store=self._store,
@@ -98,7 +102,9 @@ class App:
             agents=agents,
             broker=broker,
             image_tag=parts.image_tag,
+            check_start=self._check_start,
         )
+        self._disk = _disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = _watch(
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._store.tidy
@@ -110,6 +116,7 @@ class App:
             turns=turns,
             approvals=self._approvals,
             cubicles=self._cubicles,
+            disk=self._disk,
             budget=self._budget,
             audit=Audit(self._store),
             workspaces=workspaces,
@@ -136,11 +143,13 @@ class App:
         self._cubicles.reconcile()
         self._approvals.reconcile()
         self._watch.start()
+        self._disk.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         logger.info("HermitShell answers at %s", self._settings.url)
 
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
+        self._disk.close()
         self._watch.close()
         self._waker.close()
         # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
@@ -161,6 +170,12 @@ class App:
 
     def _heard(self, key: CubicleKey) -> None:
         self._watch.heard(key)  # made after the doors that need it
+
+    def _check_start(self, key: CubicleKey) -> None:
+        self._disk.check_start(key)  # made after the cubicles that need it
+
+    def _disk_note(self, key: CubicleKey) -> str:
+        return self._disk.note(key)  # made after the doors that need it
 
     def _agent_changed(self, name: str) -> None:
         self._cubicles.suspect(name)
@@ -245,6 +260,27 @@ def _watch(
         is_waking=waker.is_waking,
         is_busy=proxy.is_busy,
         tidy=tidy,
+    )
+
+
+def _disk(
+    workspaces: Workspaces,
+    reserve: Reserve,
+    agents: Agents,
+    cubicles: Cubicles,
+    turns: Turns,
+    *,
+    store: Store,
+    broker: Broker,
+) -> Disk:
+    return Disk(
+        workspaces=workspaces,
+        reserve=reserve,
+        agents=agents,
+        cubicles=cubicles,
+        turns=turns,
+        audit=Audit(store),
+        broker=broker,
     )
 
 

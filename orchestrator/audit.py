@@ -19,10 +19,11 @@ class Audit:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def note(self, kind: str, text: str, key: CubicleKey, **detail: str | int) -> None:
-        """Something was done in a cubicle's workspace. Raises Unavailable when it can't be written down."""
+    def note(self, kind: str, text: str, key: CubicleKey | None, **detail: str | int) -> None:
+        """Something happened in a cubicle's workspace, or to all. Raises Unavailable when it can't be written down."""
+        agent, user = (None, None) if key is None else (key.agent, key.user)
         with self._store.writing() as db:
-            rows.add(db, kind, text, now=time.time(), agent=key.agent, user=key.user, detail=detail)
+            rows.add(db, kind, text, now=time.time(), agent=agent, user=user, detail=detail)
 
     def search(
         self,

@@ -72,8 +72,11 @@ class Cubicles:
         agents: Agents,
         broker: Broker,
         image_tag: Callable[[str], str],
+        check_start: Callable[[CubicleKey], None] = lambda _: None,
     ) -> None:
-        """``image_tag`` gives the image for ``base`` or ``studio``, building it first where it is missing."""
+        """``image_tag`` gives the image for ``base`` or ``studio``, building it first where it is missing;
+        ``check_start`` raises what speaks against starting a cubicle now.
+        """
         self._install = install
         self._store = store
         self._engine = engine
@@ -82,6 +85,7 @@ class Cubicles:
         self._agents = agents
         self._broker = broker
         self._image_tag = image_tag
+        self._check_start = check_start
         self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
         self._table_lock = threading.Lock()  # protects _locks and _doubts
         self._leaving: set[str] = set()
@@ -100,6 +104,7 @@ class Cubicles:
                 raise NotFound(f"The agent {key.agent} is being deleted.")
             doubt = self._doubts.get(key)
             spec = self._spec(key)
+            self._check_start(key)
             self._doors.open(key, uid=spec.uid, gid=spec.gid)
             before = self._engine.poll(spec.name)
             container = self._engine.start(spec)
@@ -119,11 +124,11 @@ class Cubicles:
         """Nothing has changed since it was started; else ``ensure`` adopts or replaces it, between two turns."""
         return key not in self._doubts
 
-    def stop(self, key: CubicleKey) -> None:
+    def stop(self, key: CubicleKey, *, grace_s: float = 2.0) -> None:
         """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
         with self._changing(key):
             if self._engine.poll(self.name(key)) is None:
-                self._engine.stop(self.name(key))
+                self._engine.stop(self.name(key), grace_s=grace_s)
                 self._tell(key, "stopped")
 
     def reset(self, key: CubicleKey) -> Container:

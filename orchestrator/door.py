@@ -65,6 +65,8 @@ class House:
     people: People
     heard: Callable[[CubicleKey], None]
     """Told at each request that this cubicle's crab lives."""
+    disk_note: Callable[[CubicleKey], str] = lambda _: ""
+    """What the agent should know of its disk before a turn; mostly nothing."""
 
 
 class _Id(IntegerConverter):
@@ -212,6 +214,7 @@ def _turn_json(house: House, turn: Turn) -> dict[str, Any]:
         "id": turn.id,
         "user": str(turn.cubicle.user),
         "text": turn.prompt,
+        "notes": [note] if (note := house.disk_note(turn.cubicle)) else [],
         "now": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "time_zone": house.people.get(turn.cubicle.user).time_zone,
         "history": conversation.messages(earlier, house.turns.steps_in_brief(earlier)),

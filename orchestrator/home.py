@@ -15,7 +15,7 @@ from typing import IO
 
 from orchestrator.errors import Conflict, Unavailable
 
-_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs")
+_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox")
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
 
@@ -29,11 +29,23 @@ class Home:
     """A short id made once, so that two installs share an engine in peace."""
     command_token: str
     """What the command on this machine proves itself with; whoever can read this folder is the operator."""
+    link_key: str
+    """What download links are signed with."""
 
     @property
     def database(self) -> Path:
         """The SQLite file."""
         return self.path / "db" / "hermit.db"
+
+    @property
+    def outbox(self) -> Path:
+        """Private copies of what agents deliver."""
+        return self.path / "outbox"
+
+    @property
+    def ballast(self) -> Path:
+        """A file that can be let go when the disk is full; nothing of worth is in it."""
+        return self.path / "db" / "ballast"
 
     @property
     def log(self) -> Path:
@@ -54,9 +66,10 @@ def prepare(path: Path) -> Home:
             folder.chmod(0o700)
         install = _kept(path / "keys" / "install-id", lambda: secrets.token_hex(4))
         token = _kept(path / "keys" / "command.token", lambda: "hs_" + secrets.token_urlsafe(32))
+        link_key = _kept(path / "keys" / "link.key", lambda: secrets.token_urlsafe(32))
     except OSError as error:
         raise Unavailable(_why(path, error)) from error
-    return Home(path, install, token)
+    return Home(path, install, token, link_key)
 
 
 class Claim:

@@ -12,6 +12,7 @@ from orchestrator.audit import Audit
 from orchestrator.budget import Budget
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles
+from orchestrator.disk import Disk
 from orchestrator.events import Broker
 from orchestrator.people import People
 from orchestrator.turns import Turns
@@ -43,6 +44,7 @@ class Services:
     turns: Turns
     approvals: Approvals
     cubicles: Cubicles
+    disk: Disk
     budget: Budget
     audit: Audit
     workspaces: Workspaces

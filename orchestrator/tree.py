@@ -11,7 +11,7 @@ import heapq
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -77,6 +77,43 @@ def measure(top: int, *, max_entries: int) -> Use:
     finally:
         os.close(here)
     return Use(walk.bytes, walk.inodes, is_complete=walk.is_complete)
+
+
+def largest(top: int, folders: Iterable[bytes], count: int) -> list[tuple[tuple[bytes, bytes], int]]:
+    """What takes the most in some folders of ``top``, each with all that lies beneath it: its path and its bytes."""
+    found: list[tuple[tuple[bytes, bytes], int]] = []
+    for name in folders:
+        with suppress(OSError):  # not made yet, or no folder: nothing of it is to be shown
+            folder = os.open(name, _FOLDER, dir_fd=top)
+            try:
+                heaviest = heapq.nlargest(count, _weights(folder), key=itemgetter(1))
+            finally:
+                os.close(folder)
+            found += [((name, below), size) for below, size in heaviest if size]
+    return heapq.nlargest(count, found, key=itemgetter(1))
+
+
+def _weights(folder: int) -> Iterator[tuple[bytes, int]]:
+    left = MOST_NAMES
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                size = entry.stat(follow_symlinks=False).st_blocks * 512
+                if left > 0 and entry.is_dir(follow_symlinks=False):
+                    use = _beneath(folder, entry.name, left)
+                    size, left = size + use.bytes, left - use.inodes
+            except OSError:  # gone or closed meanwhile: what could be seen of it was counted
+                continue
+            left -= 1
+            yield os.fsencode(entry.name), size
+
+
+def _beneath(top: int, name: str, max_entries: int) -> Use:
+    folder = os.open(name, _FOLDER, dir_fd=top)
+    try:
+        return measure(folder, max_entries=max_entries)
+    finally:
+        os.close(folder)
 
 
 @dataclass(slots=True)

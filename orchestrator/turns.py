@@ -47,9 +47,10 @@ class Turns:
         wake: Callable[[CubicleKey], None],
         is_fresh: Callable[[CubicleKey], bool],
         abort_model: Callable[[int], None],
+        check_room: Callable[[], None] = lambda: None,
     ) -> None:
         """``wake`` gets a cubicle going, or up to date, without waiting for it; ``is_fresh`` says that it need not;
-        ``abort_model`` cuts a turn's model call.
+        ``abort_model`` cuts a turn's model call; ``check_room`` raises Unavailable when no work should be taken on.
         """
         self._store = store
         self._broker = broker
@@ -58,6 +59,7 @@ class Turns:
         self._wake = wake
         self._is_fresh = is_fresh
         self._abort_model = abort_model
+        self._check_room = check_room
         self._bells = Bells()
         self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
@@ -66,9 +68,10 @@ class Turns:
     def submit(self, key: CubicleKey, text: str, *, source: str, origin: str | None = None) -> Turn:
         """Queue a message; with an ``origin`` seen before, the older turn comes back and nothing happens.
 
-        Raises BadInput for an empty message, TooLarge, or TooMany when the queue is full.
+        Raises BadInput for an empty message, TooLarge, TooMany when the queue is full, or Unavailable.
         """
         _check_prompt(text)
+        self._check_room()
         now = time.time()
         with self._store.writing() as db:
             seen = None if origin is None else rows.of_origin(db, origin)

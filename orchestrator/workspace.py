@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -180,8 +180,9 @@ class Workspaces:
         with self._inbox(key) as inbox:
             return arrivals.store(inbox, name, stream, max_bytes=max_bytes)
 
-    def delete(self, key: CubicleKey, path: FilePath) -> None:
+    def delete(self, key: CubicleKey, path: FilePath, *, note: Callable[[], None] | None = None) -> None:
         """Nothing is at ``path`` any more, file or folder with all that is in it; a link goes, its target stays.
+        ``note`` is called before that, when it is sure that there is something to delete.
 
         Raises NotFound when nothing was there, UnsafePath for the five folders themselves and what is in ``data``,
         Unavailable.
@@ -192,6 +193,8 @@ class Workspaces:
         try:
             with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts[:-1]) as folder:
                 os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+                if note is not None:
+                    note()
                 tree.remove(folder, parts[-1])
         except OSError as error:
             raise beneath.refusal(error, parts) from error
@@ -205,6 +208,14 @@ class Workspaces:
             return Use(0, 0, is_complete=True)
         except OSError as error:
             raise beneath.refusal(error, ()) from error
+
+    def largest(self, key: CubicleKey, count: int = 3) -> list[tuple[str, int]]:
+        """What takes the most, one level below the five folders: its path, to be shown, and its bytes."""
+        try:
+            with self._cubicle(key) as base:
+                return [(shown(*parts), size) for parts, size in tree.largest(base, _FOLDERS, count)]
+        except OSError:  # not made yet: nothing to be shown
+            return []
 
     def remove(self, key: CubicleKey) -> None:
         """Nothing is left of the cubicle's folders, whatever the agent made of them. Already gone is success.

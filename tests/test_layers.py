@@ -26,18 +26,18 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         (
-            "config conversation http_framing http_streams migrations policy policy.code policy.git policy.judge "
+            "config conversation disk_rules file_types http_framing http_streams migrations policy policy.code policy.git policy.judge "
             "policy.languages policy.parts policy.python policy.rules policy.wrappers pricing shell shell.bodies "
             "shell.parts shell.source shell.syntax shell.words strict_json telegram_entities telegram_markdown "
             "telegram_pieces telegram_text text turn_json"
         ),
     ),
-    ("names that strangers give", "file_names"),
+    ("names that strangers give", "attachments file_names"),
     ("opening what strangers made", "beneath"),
     ("what is done with it", "arrivals snapshots tree"),
     (
         "the outside world, wrapped",
-        ("bells engine_docker events home http_server logs ports workspace "
+        ("bells engine_docker events home http_server logs ports reserve workspace "
         "store store.agents store.approvals store.audit store.database store.ledger store.people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
@@ -45,10 +45,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "llm.upstreams.secret llm.upstreams.sse "
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
-    ("hands", "agents audit budget doors locks people"),
+    ("hands", "agents archives audit budget doors locks people"),
     ("rules", "approvals cubicles"),
     ("the loop's host half", "llm.proxy turns wake"),
-    ("judging and watching", "steps watch"),
+    ("judging and watching", "disk steps watch"),
     ("what the inside and the surfaces may call", "door services"),
     (
         "chat apps",
@@ -74,13 +74,13 @@ FLOORS: tuple[tuple[str, str], ...] = (
 """The orchestrator from the bottom up. Modules of one floor don't know each other, except within a family."""
 
 DASHBOARD: tuple[tuple[str, str], ...] = (
-    ("leaves", "ages csrf faults headers house markdown marks openapi_schemas origin times"),
+    ("leaves", "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers"),
     ("requests and shapes", "bodies cookies hosts shapes"),
     ("who asks", "auth"),
     (
         "routes",
         (
-            "api api.agents api.approvals api.audit api.cubicles api.events api.health api.messages api.openapi "
+            "api api.agents api.approvals api.audit api.cubicles api.events api.files api.health api.messages api.openapi "
             "api.tokens api.users pages pages.chat pages.filters pages.home pages.login pages.views"
         ),
     ),
@@ -111,8 +111,20 @@ RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrat
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
 
-_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
-_SHOWS = ("agents", "approvals", "budget", "cubicles", "events", "people", "store.audit", "turn_json", "turns")
+_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json", "attachments", "file_names", "file_types", "files")
+_SHOWS = (
+    "agents",
+    "approvals",
+    "archives",
+    "budget",
+    "cubicles",
+    "disk",
+    "events",
+    "people",
+    "store.audit",
+    "turn_json",
+    "turns",
+)
 DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS))
 BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""

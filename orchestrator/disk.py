@@ -1,0 +1,339 @@
+"""The disk use of each cubicle: measured as seldom as will do, acted on within seconds.
+
+A look at a workspace walks through all of it, so looks are rationed. Between them only the file system's free space is
+read, a few times a second: while it does not fall, nothing has grown. Once so much was written that a workspace may be
+half way to its next mark, it is looked at. A workspace at its limit has its turn ended and its container stopped; the
+rule for what comes then is in ``disk_rules``. What the host keeps for itself is guarded in the same pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from orchestrator import disk_rules
+from orchestrator.agents import Agents
+from orchestrator.audit import Audit
+from orchestrator.cubicles import Cubicles
+from orchestrator.disk_rules import Allowance, Level, Room, Standing
+from orchestrator.errors import Conflict, NotFound, OrchestratorError, Unavailable
+from orchestrator.events import Broker
+from orchestrator.files import Use
+from orchestrator.nouns import CubicleKey, Event, TurnStatus
+from orchestrator.reserve import Reserve
+from orchestrator.turns import Turns
+from orchestrator.workspace import Workspaces
+
+logger = logging.getLogger(__name__)
+
+PERIOD_S = 0.25
+ROUTINE_S = 60.0
+"""How often a running cubicle is looked at even when nothing seems to be written: while one writes, another may delete.
+"""
+ROUTINE_SHARE, URGENT_SHARE = 0.02, 0.2
+"""Which part of the time may be spent on looks: as a rule, and while the disk fills up."""
+_CREDIT_S = 5.0
+"""So much of unused ration is kept, so that many small workspaces can be looked at in one pass."""
+_RECOUNT_S = 60.0
+_MOST_ENTRIES = 2_000_000
+_WRITES_BYTES = 1 << 20
+"""A cubicle that has grown by this since it was last looked at is one that writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskUse:
+    """What a cubicle's workspace takes, as surfaces show it."""
+
+    used_bytes: int
+    limit_bytes: int
+    inodes: int
+    inode_limit: int
+    level: Level
+    measured_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Gauge:
+    """What is known of one workspace."""
+
+    use: Use
+    limit: Allowance
+    standing: Standing
+    measured_at: float
+    """Unix seconds."""
+    seen_at: float
+    """The same on the monotonic clock."""
+    cost_s: float
+    """How long the look took."""
+    judged_fallen: tuple[int, int]
+    """What had been written on the file system, bytes and inodes, when it was last looked at and judged."""
+
+
+class Disk:
+    """Looks after the disk in a thread of its own; ``check_start`` and what surfaces ask may come from any other."""
+
+    def __init__(
+        self,
+        *,
+        workspaces: Workspaces,
+        reserve: Reserve,
+        agents: Agents,
+        cubicles: Cubicles,
+        turns: Turns,
+        audit: Audit,
+        broker: Broker,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._workspaces = workspaces
+        self._reserve = reserve
+        self._agents = agents
+        self._cubicles = cubicles
+        self._turns = turns
+        self._audit = audit
+        self._broker = broker
+        self._clock = clock
+        self._gauges: dict[CubicleKey, _Gauge] = {}
+        self._running: set[CubicleKey] = set()
+        self._table_lock = threading.Lock()  # protects _gauges and _running; nothing is waited for under it
+        self._walking = threading.Lock()  # one look at a time, whoever wants it
+        self._fallen = (0, 0)
+        self._room: Room | None = None
+        self._was_short = False
+        self._recount_at = self._urgent_at = self._routine_at = float("-inf")
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="disk", daemon=True)
+
+    def start(self) -> None:
+        """Begin the passes."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End after the current pass."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=30)
+
+    # --- for others --------------------------------------------------------------------------------------------
+
+    def check_start(self, key: CubicleKey) -> None:
+        """The cubicle may start, and is looked after from now on. Raises Unavailable when the host's disk is almost
+        full, Conflict when only a person can make room in the workspace."""
+        self._reserve.check()
+        gauge = self._known(key)
+        if gauge is None or gauge.standing.level is Level.FULL:
+            gauge = self._look(key)
+            standing = disk_rules.with_room_to_clean_up(gauge.standing, gauge.use, gauge.limit)
+            gauge = replace(gauge, standing=standing)
+            if gauge.standing.is_out_of_tries:
+                raise Conflict(self._sentence(key, gauge))
+        with self._table_lock:
+            self._gauges[key] = gauge
+            self._running.add(key)
+
+    def use_of(self, key: CubicleKey) -> DiskUse:
+        """What the workspace takes, looked at just now or a moment ago. Raises NotFound, UnsafePath, Unavailable."""
+        gauge = self._recent(key)
+        limit = disk_rules.allowance(self._agents.get(key.agent).limits)
+        return DiskUse(
+            used_bytes=gauge.use.bytes,
+            limit_bytes=limit.bytes,
+            inodes=gauge.use.inodes,
+            inode_limit=limit.inodes,
+            level=disk_rules.judged(Standing(), gauge.use, limit)[0].level,
+            measured_at=gauge.measured_at,
+        )
+
+    def note(self, key: CubicleKey) -> str:
+        """What the agent should know of its disk before its turn; empty while there is room."""
+        try:
+            gauge = self._known(key) or self._look(key)
+            if gauge.limit.share(gauge.use) < disk_rules.WARN_SHARE:
+                return ""
+            gauge = self._recent(key)
+            return disk_rules.for_the_agent(gauge.use, gauge.limit, self._workspaces.largest(key))
+        except OrchestratorError as error:
+            logger.warning("the workspace of %s can't be measured: %s", key, error.message)
+            return ""
+
+    def forget(self, agent: str) -> None:
+        """The agent was deleted."""
+        with self._table_lock:
+            self._gauges = {key: gauge for key, gauge in self._gauges.items() if key.agent != agent}
+            self._running = {key for key in self._running if key.agent != agent}
+
+    # --- the pass ----------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """One pass."""
+        room = self._read_room()
+        if self._clock() >= self._recount_at or (room.is_short and not self._was_short):
+            self._recount()
+        self._guard_reserve(room)
+        while (key := self._most_pressing(room)) is not None and not self._ending.is_set():
+            self._attend(key, room)
+
+    def _recount(self) -> None:
+        """Ask the engine what runs; whatever starts later passes by ``check_start``."""
+        running = self._cubicles.running()
+        with self._table_lock:
+            self._running = running
+        self._recount_at = self._clock() + _RECOUNT_S
+
+    def _read_room(self) -> Room:
+        """What is left; all that goes is counted up, so that what others free meanwhile hides nothing."""
+        room, before = self._reserve.room(), self._room
+        if before is not None:
+            self._fallen = (
+                self._fallen[0] + max(0, before.free_bytes - room.free_bytes),
+                self._fallen[1] + max(0, before.free_inodes - room.free_inodes),
+            )
+        self._room = room
+        return room
+
+    def _most_pressing(self, room: Room) -> CubicleKey | None:
+        """Whom to look at now, as far as the ration allows."""
+        now = self._clock()
+        with self._table_lock:
+            running = {key: self._gauges.get(key) for key in self._running}
+        pressures = {key: self._pressure(gauge, room) for key, gauge in running.items()}
+        urgent = [key for key, pressure in pressures.items() if pressure >= 1]
+        if urgent:
+            return max(urgent, key=pressures.__getitem__) if now >= self._urgent_at else None
+        routine = [key for key, gauge in running.items() if gauge is not None and now - gauge.seen_at >= ROUTINE_S]
+        return routine[0] if routine and now >= self._routine_at else None
+
+    def _pressure(self, gauge: _Gauge | None, room: Room) -> float:
+        """How far the workspace may be over the point at which to look again; 1 is there."""
+        if gauge is None:
+            return float("inf")
+        wrote = [now - then for now, then in zip(self._fallen, gauge.judged_fallen, strict=True)]
+        if room.is_short and wrote[0] >= _WRITES_BYTES // 2:
+            return float("inf")
+        step = disk_rules.step(gauge.use, gauge.limit, gauge.standing.ceiling)
+        return max(wrote[0] / step.bytes, wrote[1] / step.inodes)
+
+    def _attend(self, key: CubicleKey, room: Room) -> None:
+        """Look at one workspace and do what follows."""
+        fallen, before = self._fallen, self._known(key)
+        try:
+            gauge = self._look(key)
+        except OrchestratorError as error:  # deleted meanwhile, or something of it is no folder any more
+            logger.info("the workspace of %s can't be measured: %s", key, error.message)
+            with self._table_lock:
+                self._running.discard(key)
+            return
+        standing, must_stop = disk_rules.judged(gauge.standing, gauge.use, gauge.limit)
+        gauge = replace(gauge, standing=standing, judged_fallen=fallen)
+        self._put(key, gauge)
+        if must_stop:
+            self._stop_full(key, gauge)
+        elif room.is_short and before is not None and gauge.use.bytes - before.use.bytes >= _WRITES_BYTES:
+            self._stop_for_the_host({key}, room)
+        elif standing.level is Level.NEARLY_FULL and (before is None or before.standing.level is Level.OK):
+            used = disk_rules.in_words(gauge.use, gauge.limit)
+            self._tell("disk.warning", f"The workspace of {key} is nearly full: {used} are used.", key, standing.level)
+
+    def _guard_reserve(self, room: Room) -> None:
+        if room.is_critical:
+            with self._table_lock:
+                running = set(self._running)
+            self._stop_for_the_host(running, room)
+        self._reserve.keep(room)
+        if room.is_short and not self._was_short:
+            self._audit.note("disk.host_full", disk_rules.of_the_host(room), None)
+        self._was_short = room.is_short
+
+    def _stop_full(self, key: CubicleKey, gauge: _Gauge) -> None:
+        """The workspace is at its limit: the turn fails with the reason, and nothing in the cubicle runs any more."""
+        sentence = self._sentence(key, gauge)
+        self._halt(key, sentence)
+        after = self._look(key)  # it may have grown until it was stopped
+        standing = disk_rules.with_room_to_clean_up(gauge.standing, after.use, after.limit)
+        self._put(key, replace(after, standing=standing, judged_fallen=self._fallen))
+        self._tell("disk.full", sentence, key, Level.FULL)
+
+    def _stop_for_the_host(self, keys: set[CubicleKey], room: Room) -> None:
+        for key in keys:
+            self._halt(key, disk_rules.of_the_host(room))
+
+    def _halt(self, key: CubicleKey, why: str) -> None:
+        """The turn first, so that nobody else ends it with a worse reason; but whatever happens, the container."""
+        try:
+            self._end_turn(key, why)
+        except Unavailable:  # the disk is so full that not even this can be written
+            self._stop(key)
+            self._reserve.release()
+            self._end_turn(key, why)
+        else:
+            self._stop(key)
+
+    def _end_turn(self, key: CubicleKey, why: str) -> None:
+        for held, claim in self._turns.under_way():
+            if held == key:
+                self._turns.end(key, claim.turn, TurnStatus.FAILED, error=why)
+
+    def _stop(self, key: CubicleKey) -> None:
+        self._cubicles.stop(key, grace_s=0)
+        with self._table_lock:
+            self._running.discard(key)
+
+    # --- looking -----------------------------------------------------------------------------------------------
+
+    def _recent(self, key: CubicleKey) -> _Gauge:
+        """What was seen a moment ago; a workspace that takes long to look at is looked at more seldom."""
+        gauge = self._known(key)
+        if gauge is not None and self._clock() - gauge.seen_at < max(1.0, gauge.cost_s / URGENT_SHARE):
+            return gauge
+        return self._look(key)
+
+    def _look(self, key: CubicleKey) -> _Gauge:
+        """Walk through the workspace. How it stands is another question. Raises UnsafePath, Unavailable."""
+        with self._walking:
+            started, before = self._clock(), self._known(key)
+            limit = disk_rules.allowance(self._agents.get(key.agent).limits)
+            use = self._workspaces.measure(key, max_entries=_MOST_ENTRIES)
+            now = self._clock()
+        cost = now - started
+        self._urgent_at = max(self._urgent_at, started - _CREDIT_S) + cost / URGENT_SHARE
+        self._routine_at = max(self._routine_at, started - _CREDIT_S) + cost / ROUTINE_SHARE
+        standing, fallen = (Standing(), self._fallen) if before is None else (before.standing, before.judged_fallen)
+        gauge = _Gauge(use, limit, standing, time.time(), now, cost, fallen)
+        self._put(key, gauge)
+        return gauge
+
+    def _known(self, key: CubicleKey) -> _Gauge | None:
+        with self._table_lock:
+            return self._gauges.get(key)
+
+    def _put(self, key: CubicleKey, gauge: _Gauge) -> None:
+        with self._table_lock:
+            self._gauges[key] = gauge
+
+    # --- telling -----------------------------------------------------------------------------------------------
+
+    def _sentence(self, key: CubicleKey, gauge: _Gauge) -> str:
+        return disk_rules.for_the_person(
+            key.agent,
+            gauge.use,
+            gauge.limit,
+            self._workspaces.largest(key),
+            may_try=not gauge.standing.is_out_of_tries,
+        )
+
+    def _tell(self, kind: str, text: str, key: CubicleKey, level: Level) -> None:
+        self._audit.note(kind, text, key)
+        self._broker.publish(Event("cubicle", key, {"state": level.value, "text": text}))
+
+    def _loop(self) -> None:
+        while not self._ending.wait(PERIOD_S):
+            try:
+                self.look()
+            except NotFound as error:
+                logger.info("an agent went away while its disk was looked after: %s", error.message)
+            except OrchestratorError as error:
+                logger.warning("the disk could not be looked after: %s", error.message)
+            except Exception:  # the top of a thread: the next pass may do better
+                logger.exception("a pass over the disk broke")
