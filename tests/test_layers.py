@@ -53,7 +53,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.incoming channels.telegram.letters"
+            "channels channels.telegram channels.telegram.contents channels.telegram.incoming "
+            "channels.telegram.letters channels.telegram.sorting"
         ),
     ),
     ("composition", "app"),
