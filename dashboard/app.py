@@ -7,10 +7,11 @@ from __future__ import annotations
 from flask import Flask
 from werkzeug.routing import IntegerConverter, Map
 
-from dashboard import auth, faults, headers, hosts, house
+from dashboard import auth, faults, headers, hosts, house, transfers
 from dashboard.api import BLUEPRINTS as API
 from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
+from dashboard.paths import AnyPath
 from orchestrator.services import Services
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -31,10 +32,11 @@ def create_app(services: Services) -> Flask:
     app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY_BYTES
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
-    app.url_map.converters["id"] = _Id
+    app.url_map.converters |= {"id": _Id, "any_path": AnyPath}
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's own provider has it
     auth.public(app.view_functions["static"])
     house.attach(app, services)
+    transfers.attach(app)
     app.before_request(hosts.check)
     app.before_request(auth.check)
     app.after_request(headers.add)

@@ -35,6 +35,14 @@ def text(body: dict[str, Any], field: str) -> str:
     return value
 
 
+def texts(body: dict[str, Any], field: str, *, most: int) -> list[str]:
+    """A list of texts; empty when it is missing."""
+    value = body.get(field, [])
+    if not isinstance(value, list) or len(value) > most or not all(isinstance(item, str) for item in value):
+        raise BadInput(f"{field}: send a list of at most {most} texts.")
+    return value
+
+
 def flag(body: dict[str, Any], field: str) -> bool:
     """True or false; false when it is missing."""
     value = body.get(field, False)

@@ -125,6 +125,14 @@ _AUDIT_ROW: dict[str, Schema] = {
     "text": STRING,
     "detail": {"type": "object"},
 }
+_DISK: dict[str, Schema] = {
+    "used_bytes": {**INTEGER, "description": "what the files take on the disk, whatever size they claim"},
+    "limit_bytes": INTEGER,
+    "inodes": {**INTEGER, "description": "files and folders"},
+    "inode_limit": INTEGER,
+    "level": choice("ok", "nearly full", "full"),
+    "measured_at": TIME,
+}
 _CUBICLE: dict[str, Schema] = {
     "agent": STRING,
     "user": INTEGER,
@@ -134,6 +142,19 @@ _CUBICLE: dict[str, Schema] = {
     "cpu_percent": nullable(NUMBER),
     "memory_bytes": nullable(INTEGER),
     "pids": nullable(INTEGER),
+    "disk": ref("Disk"),
+}
+
+_FILE_PATH: Schema = {
+    **STRING,
+    "description": "from the workspace's top, percent-encoded: append it to …/files/ as it is",
+}
+_ENTRY: dict[str, Schema] = {
+    "name": {**STRING, "description": "to be shown: invisible characters and bytes that are no UTF-8 are written out"},
+    "path": _FILE_PATH,
+    "kind": {**choice("file", "folder", "other"), "description": "other: a link, a pipe, …, which is never opened"},
+    "size": INTEGER,
+    "modified": TIME,
 }
 
 SCHEMAS: dict[str, Schema] = {
@@ -173,11 +194,12 @@ SCHEMAS: dict[str, Schema] = {
     "Log": closed({"log": STRING}),
     "Message": closed(
         {
-            "text": STRING,
+            "text": {**STRING, "description": "may be left out when there are files"},
+            "files": {**listing(STRING), "maxItems": 20, "description": "paths in in/, as uploads were answered with"},
             "wait": {**BOOLEAN, "default": False},
             "timeout": {**NUMBER, "minimum": 0, "maximum": 600, "default": 120, "description": "seconds"},
         },
-        required=("text",),
+        required=(),
     ),
     "Outcome": closed({"turn": INTEGER, "status": TURN_STATUS, "reply": nullable(STRING), "error": nullable(STRING)}),
     "Step": closed(_STEP),
@@ -187,6 +209,12 @@ SCHEMAS: dict[str, Schema] = {
     "Approvals": closed({"approvals": listing(ref("Approval"))}),
     "Decision": closed({"decision": choice("approve", "deny")}),
     "Cubicle": closed(_CUBICLE),
+    "Disk": closed(_DISK),
+    "Entry": closed(_ENTRY),
+    "Files": closed(
+        {"entries": listing(ref("Entry")), "next": {**nullable(STRING), "description": "`after` of the next page"}}
+    ),
+    "Upload": closed({"path": _FILE_PATH, "size": INTEGER, "sha256": STRING, "type": STRING}),
     "AuditRow": closed(_AUDIT_ROW),
     "AuditRows": closed({"rows": listing(ref("AuditRow")), "next": nullable(INTEGER)}),
     "NewToken": closed({"name": STRING, "user": {**INTEGER, "description": "default: yourself"}}, required=("name",)),

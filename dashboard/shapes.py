@@ -11,6 +11,7 @@ from typing import Any
 from dashboard.times import iso, with_iso_times
 from orchestrator import agents, approvals
 from orchestrator.cubicles import State
+from orchestrator.disk import DiskUse
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Event, Role, Step, Turn, TurnStatus, User
 from orchestrator.services import Services
@@ -95,7 +96,7 @@ def audit_json(row: AuditRow) -> dict[str, Any]:
     return with_iso_times(asdict(row))
 
 
-def cubicle_json(key: CubicleKey, state: State) -> dict[str, Any]:
+def cubicle_json(key: CubicleKey, state: State, disk: DiskUse) -> dict[str, Any]:
     """A cubicle: whether it runs, since when, and what it uses."""
     usage = state.usage
     uptime_s = None if state.started_at is None else round(max(0.0, time.time() - state.started_at), 1)
@@ -108,7 +109,13 @@ def cubicle_json(key: CubicleKey, state: State) -> dict[str, Any]:
         "cpu_percent": None if usage is None else usage.cpu_percent,
         "memory_bytes": None if usage is None else usage.memory_bytes,
         "pids": None if usage is None else usage.pids,
+        "disk": disk_json(disk),
     }
+
+
+def disk_json(disk: DiskUse) -> dict[str, Any]:
+    """What a workspace takes of the disk, and how much it may take."""
+    return {**asdict(disk), "level": disk.level.value, "measured_at": iso(disk.measured_at)}
 
 
 def event_json(event: Event) -> dict[str, Any]:

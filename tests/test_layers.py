@@ -26,10 +26,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         (
-            "config conversation disk_rules file_types http_framing http_streams migrations policy policy.code policy.git policy.judge "
-            "policy.languages policy.parts policy.python policy.rules policy.wrappers pricing shell shell.bodies "
-            "shell.parts shell.source shell.syntax shell.words strict_json telegram_entities telegram_markdown "
-            "telegram_pieces telegram_text text turn_json"
+            "config conversation disk_rules file_types http_framing http_streams migrations policy policy.code "
+            "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
+            "pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
+            "telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json"
         ),
     ),
     ("names that strangers give", "attachments file_names"),
@@ -81,8 +81,8 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
-            "api api.agents api.approvals api.audit api.cubicles api.events api.files api.health api.messages api.openapi "
-            "api.tokens api.users pages pages.chat pages.filters pages.home pages.login pages.views"
+            "api api.agents api.approvals api.audit api.cubicles api.events api.files api.health api.messages "
+            "api.openapi api.tokens api.users pages pages.chat pages.filters pages.home pages.login pages.views"
         ),
     ),
     ("the application", "app"),
@@ -112,11 +112,10 @@ RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrat
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
 
-_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json", "attachments", "file_names", "file_types", "files")
+_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
 _SHOWS = (
     "agents",
     "approvals",
-    "archives",
     "budget",
     "cubicles",
     "disk",
@@ -126,7 +125,8 @@ _SHOWS = (
     "turn_json",
     "turns",
 )
-DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS))
+_HANDS_OVER = ("archives", "attachments", "file_names", "file_types", "files", "workspace")
+DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS, *_HANDS_OVER))
 BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})

@@ -7,6 +7,7 @@ from dashboard.api.approvals import api as approvals_api
 from dashboard.api.audit import api as audit_api
 from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.events import api as events_api
+from dashboard.api.files import api as files_api
 from dashboard.api.health import api as health_api
 from dashboard.api.messages import api as messages_api
 from dashboard.api.openapi import api as openapi_api
@@ -19,6 +20,7 @@ BLUEPRINTS = (
     audit_api,
     cubicles_api,
     events_api,
+    files_api,
     health_api,
     messages_api,
     openapi_api,

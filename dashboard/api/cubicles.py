@@ -45,4 +45,5 @@ def reset(name: str) -> Any:
 
 
 def _shown(key: CubicleKey) -> dict[str, Any]:
-    return cubicle_json(key, services().cubicles.state(key))
+    house = services()
+    return cubicle_json(key, house.cubicles.state(key), house.disk.use_of(key))

@@ -4,6 +4,7 @@ history.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from flask import Blueprint, request
@@ -11,8 +12,13 @@ from flask import Blueprint, request
 from dashboard import bodies
 from dashboard.auth import asker, own_cubicle, own_turn
 from dashboard.house import services
+from dashboard.paths import decoded
 from dashboard.shapes import outcome_json, turn_json
-from orchestrator.errors import BadInput
+from orchestrator.attachments import MOST, Attachment, told
+from orchestrator.errors import BadInput, NotFound, UnsafePath
+from orchestrator.file_types import HEAD_BYTES, type_of
+from orchestrator.nouns import CubicleKey
+from orchestrator.text import one_line
 
 api = Blueprint("messages", __name__)
 
@@ -22,13 +28,16 @@ MAX_WAIT_S = 600.0
 
 @api.post("/api/agents/<name>/messages")
 def send(name: str) -> Any:
-    """A message to an agent: with ``wait`` the answer comes when the turn has ended or the time is up, else at
-    once.
+    """A message to an agent, with files that were uploaded before: with ``wait`` the answer comes when the turn has
+    ended or the time is up, else at once.
     """
     key, turns = own_cubicle(name), services().turns
-    body = bodies.json_body("text", "wait", "timeout")
-    text, is_waiting = bodies.text(body, "text"), bodies.flag(body, "wait")
+    body = bodies.json_body("text", "files", "wait", "timeout")
+    files = bodies.texts(body, "files", most=MOST)
+    text = "" if files and "text" not in body else bodies.text(body, "text")
+    is_waiting = bodies.flag(body, "wait")
     timeout_s = bodies.seconds(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
+    text = told(text, [_attachment(key, file) for file in files])
     turn = turns.submit(key, text, source=asker().surface, origin=_origin(name))
     if not is_waiting:
         return outcome_json(turn), 202
@@ -67,6 +76,21 @@ def clear(name: str) -> Any:
     """The agent forgets the conversation; the audit log keeps it."""
     services().turns.clear(own_cubicle(name))
     return "", 204
+
+
+def _attachment(key: CubicleKey, file: str) -> Attachment:
+    """A file in ``in/``, by the path that its upload was answered with; raises BadInput."""
+    parts, workspaces = decoded(file), services().workspaces
+    refusal = BadInput(f"files: {one_line(file)} is no file in in/. Upload it first (PUT …/files/in/NAME).")
+    if len(parts) != 2 or parts[0] != b"in":
+        raise refusal
+    try:
+        head = workspaces.head(key, parts, max_bytes=HEAD_BYTES)
+        size_bytes = workspaces.entry(key, parts).size_bytes
+    except (NotFound, UnsafePath) as error:
+        raise refusal from error
+    name = os.fsdecode(parts[1])
+    return Attachment(f"in/{name}", size_bytes, type_of(name, head))
 
 
 def _origin(agent: str) -> str | None:

@@ -32,11 +32,22 @@ class Route:
     fails: tuple[int, ...] = ()
     """Error statuses of its own."""
     is_public: bool = False
+    sends_file: bool = False
+    """The answer may also be bytes."""
+    takes_file: bool = False
+    """The body is bytes."""
 
 
 _USER = {"user": {**INTEGER, "description": "for the operator: another person's"}}
 _PAGE = {"before": {**INTEGER, "description": "`next` of the page before"}, "limit": INTEGER}
 _AGENT = "/api/agents/{name}"
+_FOLDER = {
+    "after": {**STRING, "description": "`next` of the page before"},
+    "limit": INTEGER,
+    "zip": {**choice("1"), "description": "the folder as a zip archive"},
+    **_USER,
+}
+_INLINE = {"inline": {**choice("1"), "description": "to be shown by a browser, where the type is harmless"}}
 
 ROUTES: tuple[Route, ...] = (
     Route("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
@@ -62,7 +73,45 @@ ROUTES: tuple[Route, ...] = (
         "Message",
         other=(202,),
         query=_USER,
-        fails=(400, 404, 413, 429),
+        fails=(400, 404, 413, 429, 503),
+    ),
+    Route(
+        "get",
+        f"{_AGENT}/files/",
+        "The folders of the workspace, or all of it as a zip archive",
+        "Files",
+        query=_FOLDER,
+        fails=(400, 404, 413, 429, 503),
+        sends_file=True,
+    ),
+    Route(
+        "get",
+        f"{_AGENT}/files/{{path}}",
+        "A folder as a list (a page of it), or as a zip archive; a file as a download. Links, pipes and files with "
+        "several names are not found. `path` is percent-encoded bytes, so that every name can be addressed; its "
+        "slashes stay as they are.",
+        "Files",
+        query={**_FOLDER, **_INLINE},
+        fails=(400, 404, 409, 413, 429, 503),
+        sends_file=True,
+    ),
+    Route(
+        "put",
+        f"{_AGENT}/files/{{path}}",
+        "Upload a file: `path` is in/NAME, the body its bytes. It replaces nothing: the answer says what it is called.",
+        "Upload",
+        status=201,
+        query=_USER,
+        fails=(400, 404, 411, 413, 429, 503),
+        takes_file=True,
+    ),
+    Route(
+        "delete",
+        f"{_AGENT}/files/{{path}}",
+        "Delete a file, or a folder with all that is in it",
+        status=204,
+        query=_USER,
+        fails=(404, 409, 503),
     ),
     Route(
         "get", f"{_AGENT}/history", "The conversation, oldest first", "History", query={**_PAGE, **_USER}, fails=(404,)
@@ -79,9 +128,9 @@ ROUTES: tuple[Route, ...] = (
         fails=(400,),
     ),
     Route("post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 404, 409)),
-    Route("get", f"{_AGENT}/cubicle", "The container's state and use", "Cubicle", query=_USER, fails=(404, 503)),
+    Route("get", f"{_AGENT}/cubicle", "The container's state and use", "Cubicle", query=_USER, fails=(404, 409, 503)),
     *(
-        Route("post", f"{_AGENT}/cubicle/{verb}", summary, "Cubicle", query=_USER, fails=(404, 503))
+        Route("post", f"{_AGENT}/cubicle/{verb}", summary, "Cubicle", query=_USER, fails=(404, 409, 503))
         for verb, summary in (
             ("start", "The container runs"),
             ("stop", "The container does not run"),
@@ -107,6 +156,7 @@ ROUTES: tuple[Route, ...] = (
     Route("post", "/api/login-links", "A new one-time login link (operator)", "LoginLink", "NewLoginLink", 201),
 )
 
+_BYTES = "*/*"
 _DESCRIPTION = (
     "Every call needs `Authorization: Bearer TOKEN` (`./hermit token create NAME`) or the dashboard's session with its "
     'CSRF token. Errors are `{"error": {"code", "message"}}`. Times are ISO 8601 in UTC, money is in US dollars.'
@@ -142,6 +192,8 @@ def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {"summary": route.summary, "parameters": _parameters(route), "responses": responses}
     if route.body:
         operation["requestBody"] = {"content": {"application/json": {"schema": ref(route.body)}}, "required": True}
+    if route.takes_file:
+        operation["requestBody"] = {"content": {_BYTES: {}}, "required": True}
     if route.is_public:
         operation["security"] = []
     return operation
@@ -150,7 +202,8 @@ def _operation(route: Route) -> dict[str, Any]:
 def _answer(route: Route) -> dict[str, Any]:
     if not route.answer:
         return {"description": route.summary}
-    return {"description": route.summary, "content": {"application/json": {"schema": ref(route.answer)}}}
+    content: dict[str, Any] = {"application/json": {"schema": ref(route.answer)}}
+    return {"description": route.summary, "content": {**content, **({_BYTES: {}} if route.sends_file else {})}}
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:

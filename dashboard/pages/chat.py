@@ -7,7 +7,7 @@ from flask import Blueprint, render_template
 from dashboard import bodies
 from dashboard.auth import asker, own_turn
 from dashboard.house import services
-from dashboard.pages.views import agent_views, is_rehearsal, page_of_turns, pending, turn_view
+from dashboard.pages.views import agent_views, disk_of, is_rehearsal, page_of_turns, pending, turn_view
 from orchestrator.nouns import CubicleKey
 
 pages = Blueprint("chat", __name__)
@@ -28,7 +28,15 @@ def chat(name: str) -> str:
         turns=turns,
         earlier=earlier,
         is_rehearsal=is_rehearsal(agent),
+        disk=disk_of(agent),
     )
+
+
+@pages.get("/parts/disk/<name>")
+def disk(name: str) -> str:
+    """A word about the disk, where there is one to say."""
+    agent = services().agents.get(name)
+    return render_template("parts/disk.html", agent=agent, disk=disk_of(agent))
 
 
 @pages.get("/agents/<name>/turns")

@@ -25,6 +25,7 @@ def register(app: Flask) -> None:
     app.jinja_env.filters.update(
         when=when,
         took=ages.took,
+        megabytes=megabytes,
         dollars=dollars,
         markdown=render,
         marked=marked,
@@ -34,6 +35,11 @@ def register(app: Flask) -> None:
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf()})
+
+
+def megabytes(count: int) -> str:
+    """An amount of bytes as limits are given, in units of 1,048,576."""
+    return f"{count / 1_048_576:,.0f} MB" if count >= 10_485_760 else f"{count / 1_048_576:.1f} MB"
 
 
 def tone(name: str) -> int:

@@ -4,13 +4,17 @@ the house.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.shapes import activity
-from orchestrator.errors import NotFound
+from orchestrator.disk import DiskUse
+from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.nouns import Agent, Approval, ApprovalStatus, CubicleKey, Step, Turn, TurnStatus
+
+logger = logging.getLogger(__name__)
 
 REHEARSAL = "rehearsal"
 
@@ -128,6 +132,15 @@ def page_of_turns(key: CubicleKey, before: int | None, limit: int) -> tuple[list
     found = services().turns.history(key, limit=limit + 1, before=before)
     page = found[-limit:]
     return [turn_view(turn) for turn in page], page[0].id if len(found) > limit else None
+
+
+def disk_of(agent: Agent) -> DiskUse | None:
+    """What the viewer's workspace with this agent takes; None when that can't be told now."""
+    try:
+        return services().disk.use_of(CubicleKey(agent.name, asker().user.id))
+    except OrchestratorError as error:
+        logger.warning("the disk use of %s can't be told: %s", agent.name, error.message)
+        return None
 
 
 def is_rehearsal(agent: Agent) -> bool:

@@ -47,6 +47,7 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
             ("<name>", "crab"),
             ("<approval>", "abcdefgh"),
             ("<code>", "x"),
+            ("<any_path:path>", "in/x"),
         ):
             path = path.replace(part, example)
         for method in sorted(rule.methods or ()):

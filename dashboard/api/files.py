@@ -1,0 +1,230 @@
+"""Files between a person and an agent's workspace: listing, download, upload into ``in/``, deletion.
+
+What an agent made is sent as what it is, bytes: as an attachment of a harmless type, from a private copy, under a name
+that hides nothing. The host writes into ``in/`` alone; all else in a workspace is the agent's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from shutil import disk_usage
+from typing import Any
+from urllib.parse import quote
+
+from flask import Blueprint, Response, request
+from werkzeug.exceptions import LengthRequired
+
+from dashboard import bodies
+from dashboard.auth import asker, own_cubicle
+from dashboard.headers import HELD
+from dashboard.house import services
+from dashboard.paths import asked_for, decoded, encoded
+from dashboard.times import iso
+from dashboard.transfers import transfers
+from orchestrator import archives
+from orchestrator.errors import BadInput, Forbidden, NotFound, OrchestratorError, TooLarge, UnsafePath
+from orchestrator.file_names import safe_name, shown
+from orchestrator.file_types import HEAD_BYTES, PLAIN, UNKNOWN, showable_type, type_of
+from orchestrator.files import MOST_FILE_BYTES, Entry, Readable, Stored
+from orchestrator.nouns import CubicleKey
+
+api = Blueprint("files", __name__)
+
+_CHUNK = 1 << 18
+_DEFAULT_PAGE, _LONGEST_PAGE = 200, 1_000
+_ONLY_IN = (
+    "Files are put into in/ alone, such as PUT …/files/in/report.pdf: everything else in the workspace belongs to the "
+    "agent. Ask the agent to move it."
+)
+_NO_FILE = "{} is a link or something else that is no plain file or folder, so it is left alone."
+
+
+@api.get("/api/agents/<name>/files/", strict_slashes=False)
+def top(name: str) -> Any:
+    """The workspace's own folders, or the whole workspace as a zip archive."""
+    return _folder(own_cubicle(name), ())
+
+
+@api.get("/api/agents/<name>/files/<any_path:path>")
+def read(name: str, path: str) -> Any:  # noqa: ARG001 - the path is read as it was sent
+    """A folder's page, a folder as a zip archive, or a file."""
+    key, parts = own_cubicle(name), asked_for()
+    try:
+        if len(parts) < 2:
+            return _folder(key, parts)
+        entry = services().workspaces.entry(key, parts)
+        if entry.kind == "folder":
+            return _folder(key, parts)
+        if entry.kind == "other":
+            raise NotFound(_NO_FILE.format(shown(*parts)))
+        return _file(key, parts, entry)
+    except UnsafePath as error:  # for whoever reads, what may not be opened is not there
+        raise NotFound(error.message) from error
+
+
+@api.put("/api/agents/<name>/files/<any_path:path>")
+def write(name: str, path: str) -> Any:  # noqa: ARG001 - as above
+    """The body is a new file in ``in/``; it replaces nothing, so it may get another name."""
+    key, parts = own_cubicle(name), asked_for()
+    if len(parts) != 2 or parts[0] != b"in":
+        raise Forbidden(_ONLY_IN)
+    if request.content_length is None:
+        raise LengthRequired("Send the file as the request's body, with Content-Length.")
+    room = _room(key)
+    if request.content_length > room:
+        raise TooLarge(f"A new file may have {room:,} bytes here at present, so this one was not taken.")
+    with ExitStack() as until_stored:
+        until_stored.callback(transfers().begin(asker().user.id))
+        request.max_content_length = room
+        body = _Body(request.stream)
+        stored = services().workspaces.write_in(key, parts[1], body, max_bytes=room)
+    _note_upload(key, stored)
+    return {
+        "path": encoded(b"in", stored.name.encode()),
+        "size": stored.size_bytes,
+        "sha256": stored.sha256,
+        "type": type_of(stored.name, body.head),
+    }, 201
+
+
+@api.delete("/api/agents/<name>/files/<any_path:path>")
+def delete(name: str, path: str) -> Any:  # noqa: ARG001 - as above
+    """A file, or a folder with all that is in it, is gone."""
+    key, parts, house = own_cubicle(name), asked_for(), services()
+    text = f"{_who()} deleted {shown(*parts)}."
+    note = partial(house.audit.note, "file.deleted", text, key, path=shown(*parts), by=_who())
+    house.workspaces.delete(key, parts, note=note)
+    return "", 204
+
+
+# --- folders ---------------------------------------------------------------------------------------------------
+
+
+def _folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Any:
+    if _wants("zip"):
+        return _zip(key, parts)
+    after = decoded(request.args.get("after", ""))
+    if len(after) > 1:
+        raise BadInput("after: send what the page before gave as next.")
+    limit = bodies.limit_arg(default=_DEFAULT_PAGE, most=_LONGEST_PAGE)
+    page = services().workspaces.listing(key, parts, after=after[0] if after else None, limit=limit)
+    return {
+        "entries": [_entry_json(parts, entry) for entry in page.entries],
+        "next": None if page.next is None else encoded(page.next),
+    }
+
+
+def _entry_json(folder: tuple[bytes, ...], entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "path": encoded(*folder, entry.raw),
+        "kind": entry.kind,
+        "size": entry.size_bytes,
+        "modified": iso(entry.modified),
+    }
+
+
+def _zip(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
+    house = services()
+    house.workspaces.listing(key, parts, limit=1)  # what is no folder is said while it can be
+    with ExitStack() as until_sent:
+        until_sent.callback(transfers().begin(asker().user.id))
+        name = f"{safe_name(parts[-1] if parts else key.agent)}.zip"
+        pieces = archives.packed(house.workspaces, key, parts, most_file_bytes=_most_bytes())
+        response = _attached(pieces, "application/zip", name)
+        response.call_on_close(until_sent.pop_all().close)
+    return response
+
+
+# --- files -----------------------------------------------------------------------------------------------------
+
+
+def _file(key: CubicleKey, parts: tuple[bytes, ...], entry: Entry) -> Response:
+    if _wants("zip"):
+        raise BadInput("zip: this is a file; only folders are sent as archives.")
+    name = safe_name(parts[-1])
+    showable = showable_type(name)
+    kind = f"{PLAIN}; charset=utf-8" if showable == PLAIN else showable or UNKNOWN
+    is_inline = showable is not None and _wants("inline")
+    if request.method == "HEAD":
+        return _attached(iter(()), kind, name, is_inline=is_inline, size_bytes=entry.size_bytes)
+    with ExitStack() as until_sent:
+        until_sent.callback(transfers().begin(asker().user.id))
+        copy = until_sent.enter_context(services().workspaces.copy_out(key, parts, max_bytes=_most_bytes()))
+        response = _attached(_pieces(copy.file), kind, name, is_inline=is_inline, size_bytes=copy.size_bytes)
+        response.call_on_close(until_sent.pop_all().close)
+    return response
+
+
+def _pieces(file: Readable) -> Iterator[bytes]:
+    while piece := file.read(_CHUNK):
+        yield piece
+
+
+def _attached(
+    pieces: Iterator[bytes], kind: str, name: str, *, is_inline: bool = False, size_bytes: int | None = None
+) -> Response:
+    """An answer that is a file, of which nothing can run."""
+    response = Response(pieces, content_type=kind)
+    if size_bytes is not None:
+        response.content_length = size_bytes
+    response.headers["Content-Disposition"] = _disposition(name, is_inline=is_inline)
+    response.headers["Content-Security-Policy"] = HELD
+    response.headers["Accept-Ranges"] = "none"
+    return response
+
+
+def _disposition(name: str, *, is_inline: bool) -> str:
+    """RFC 6266: a plain name for old clients, the whole one for all others. ``safe_name`` left no quote in it."""
+    plain = "".join(char if " " <= char <= "~" and char not in '%\\"' else "_" for char in name)
+    return f"{'inline' if is_inline else 'attachment'}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+
+
+# --- uploads ---------------------------------------------------------------------------------------------------
+
+
+class _Body:
+    """What is uploaded, with its beginning kept."""
+
+    def __init__(self, stream: Readable) -> None:
+        self._stream = stream
+        self.head = b""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes."""
+        piece = self._stream.read(size)
+        if len(self.head) < HEAD_BYTES:
+            self.head += piece[: HEAD_BYTES - len(self.head)]
+        return piece
+
+
+def _room(key: CubicleKey) -> int:
+    """How many bytes a new file may have."""
+    use = services().disk.use_of(key)
+    return max(0, min(_most_bytes(), use.limit_bytes - use.used_bytes))
+
+
+def _most_bytes() -> int:
+    """What one file may have in either direction: never more than half of what is free on the host's disk."""
+    return min(MOST_FILE_BYTES, disk_usage(services().settings.home).free // 2)
+
+
+def _note_upload(key: CubicleKey, stored: Stored) -> None:
+    """No file stays that the audit log does not know."""
+    house, path = services(), shown(b"in", stored.name.encode())
+    try:
+        text = f"{_who()} uploaded {path} ({stored.size_bytes:,} bytes)."
+        house.audit.note("file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256, by=_who())
+    except OrchestratorError:
+        house.workspaces.delete(key, (b"in", stored.name.encode()))
+        raise
+
+
+def _wants(flag: str) -> bool:
+    return request.args.get(flag) == "1"
+
+
+def _who() -> str:
+    return asker().user.name
