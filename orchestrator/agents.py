@@ -77,6 +77,15 @@ class Agents:
         self._on_change(name)
         return agent
 
+    def set_telegram_token(self, name: str, token: str | None) -> None:
+        """Store the agent's bot token, or forget it; raises NotFound. For ``Bots`` alone, which looked at it before:
+        the agent itself is as it was, so nobody is told of a change."""
+        with self._store.writing() as db:
+            _found(db, name)
+            rows.set_telegram_token(db, name, token)
+            said = f"Agent {name} was given a Telegram bot." if token else f"The Telegram bot of {name} was taken away."
+            audit_rows.add(db, "telegram.token", said, now=time.time(), agent=name)
+
     def remove(self, name: str) -> None:
         """Delete an agent's rows; raises NotFound. Its cubicles must be gone already."""
         with self._store.writing() as db:

@@ -50,6 +50,17 @@ def test_blots_out_the_longer_of_two_secrets_whole(log: Path) -> None:
     assert "longer" not in log.read_text()
 
 
+def test_blots_out_what_becomes_a_secret_later(tmp_path: Path) -> None:
+    """Such as the token of a bot that somebody sets up, also without its first half; words stay."""
+    blots = logs.to_file(tmp_path / "log", ())
+    blots.add("a-later-secret")
+    blots.add("word")
+    logging.getLogger("test").error("bot7%%3A%s, a word", "a-later-secret", exc_info=ValueError("a-later-secret"))
+    text = (tmp_path / "log").read_text()
+    assert "a-later-secret" not in text
+    assert "bot7%3A•••, a word" in text
+
+
 def test_a_record_is_a_line_and_moves_no_cursor(log: Path) -> None:
     """New lines, carriage returns and escapes in what somebody wrote are written out; a trace is set in."""
     forged = "2026-01-01 00:00:00,000 INFO root: forged"

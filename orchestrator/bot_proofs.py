@@ -1,0 +1,62 @@
+"""Proofs: what a pasted token is, by its form and by what Telegram says of it. Nothing is stored here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.agents import TELEGRAM_TOKEN
+from orchestrator.errors import BadInput, Unavailable
+from orchestrator.store.telegram_bots import Token
+
+
+class Whoami(Protocol):
+    """What Telegram says of a token."""
+
+    @property
+    def bot(self) -> int:
+        """The bot's numeric id."""
+
+    @property
+    def username(self) -> str:
+        """Its name, without the ``@``."""
+
+
+Prove = Callable[[str], Whoami]
+"""Asks Telegram who a token is; raises BadInput when it is nobody, Unavailable when Telegram can't be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A token that was looked at. ``repr`` shows none of it."""
+
+    token: Token
+    bot: int
+    """Its numeric id, which a token begins with."""
+    username: str = ""
+    """Empty while Telegram could not be asked; the token is then kept, and Telegram asked when the bot runs."""
+    problem: str | None = None
+
+
+def read(token: object) -> Proof:
+    """A token as somebody pasted it, not asked about yet; raises BadInput for what has not the form of one."""
+    text = token.strip() if isinstance(token, str) else ""
+    if not TELEGRAM_TOKEN.fullmatch(text):
+        raise BadInput("telegram_token: paste the token as BotFather gave it, such as 123456789:AA….")
+    return Proof(Token(text), bot_of(text))
+
+
+def bot_of(token: str) -> int:
+    """The id of the bot, which its token begins with."""
+    return int(token.partition(":")[0])
+
+
+def asked(proof: Proof, prove: Prove) -> Proof:
+    """The same, with what Telegram says; raises BadInput when it says that there is no such bot."""
+    try:
+        me = prove(proof.token.text)
+    except Unavailable as error:
+        problem = f"Telegram could not be asked about this token yet. {error.message}"
+        return Proof(proof.token, proof.bot, problem=problem)
+    return Proof(proof.token, proof.bot, me.username)
