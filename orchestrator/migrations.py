@@ -329,6 +329,20 @@ def m007_telegram_mail(db: Database) -> None:
     )
 
 
+@migrations()
+def m008_telegram_handshakes(db: Database) -> None:
+    """When a handshake's code was sent and to whom, who proved themself, and which bots the settings named."""
+    _run(
+        db,
+        """
+        ALTER TABLE telegram_bots ADD COLUMN code_sent_at REAL;
+        ALTER TABLE telegram_bots ADD COLUMN code_person INTEGER;
+        ALTER TABLE telegram_bots ADD COLUMN paired_person INTEGER;
+        ALTER TABLE telegram_bots ADD COLUMN is_from_settings INTEGER NOT NULL DEFAULT 0;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

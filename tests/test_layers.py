@@ -38,6 +38,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         ("bells engine_docker events home http_server logs ports reserve workspace "
+        "store.telegram_bots "
         "store store.agents store.approvals store.audit store.database store.ledger store.people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
@@ -46,7 +47,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
     ("hands", "agents archives audit budget doors locks people"),
-    ("rules", "approvals cubicles"),
+    ("rules", "approvals bot_codes bot_handshakes bot_proofs bots cubicles"),
     ("the loop's host half", "llm.proxy turns wake"),
     ("judging and watching", "disk steps watch"),
     ("what the inside and the surfaces may call", "door services"),
@@ -103,6 +104,7 @@ FAMILIES = (
     "orchestrator.examine",
     "orchestrator.telegram_",
     "orchestrator.channels.telegram",
+    "orchestrator.bot",
     "dashboard.api",
     "dashboard.pages",
 )
