@@ -330,6 +330,47 @@ def m007_telegram_mail(db: Database) -> None:
 
 
 @migrations()
+def m007_deliveries(db: Database) -> None:
+    """What left ``out/``, and until when everything there was looked at."""
+    _run(
+        db,
+        """
+        CREATE TABLE deliveries (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER REFERENCES turns (id) ON DELETE SET NULL,
+            asked INTEGER,
+            is_again INTEGER NOT NULL,
+            path BLOB NOT NULL,
+            name TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            caption TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            size_bytes INTEGER NOT NULL,
+            at REAL NOT NULL,
+            destination TEXT NOT NULL,
+            status TEXT NOT NULL CHECK (status IN ('kept', 'handed', 'sent', 'failed', 'withheld', 'refused')),
+            why TEXT NOT NULL,
+            copy TEXT NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX deliveries_once ON deliveries (agent, user, path, sha256) WHERE is_again = 0;
+        CREATE UNIQUE INDEX deliveries_asked_once ON deliveries (asked, path) WHERE asked IS NOT NULL;
+        CREATE INDEX deliveries_by_time ON deliveries (agent, user, at);
+        CREATE INDEX deliveries_of_turn ON deliveries (turn);
+        CREATE INDEX deliveries_open ON deliveries (id) WHERE status IN ('kept', 'handed');
+        CREATE INDEX deliveries_copied ON deliveries (at) WHERE copy <> '';
+        CREATE TABLE delivery_marks (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            until_ns INTEGER NOT NULL,
+            PRIMARY KEY (agent, user)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
+@migrations()
 def m008_telegram_handshakes(db: Database) -> None:
     """When a handshake's code was sent and to whom, who proved themself, and which bots the settings named."""
     _run(
@@ -339,6 +380,18 @@ def m008_telegram_handshakes(db: Database) -> None:
         ALTER TABLE telegram_bots ADD COLUMN code_person INTEGER;
         ALTER TABLE telegram_bots ADD COLUMN paired_person INTEGER;
         ALTER TABLE telegram_bots ADD COLUMN is_from_settings INTEGER NOT NULL DEFAULT 0;
+        """,
+    )
+
+
+@migrations()
+def m009_told(db: Database) -> None:
+    """When a turn's answer was handed to the chat that it came from; those without are few and found at once."""
+    _run(
+        db,
+        """
+        ALTER TABLE turns ADD COLUMN told_at REAL;
+        CREATE INDEX turns_untold ON turns (id) WHERE source = 'telegram' AND told_at IS NULL;
         """,
     )
 

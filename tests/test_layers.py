@@ -39,7 +39,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "the outside world, wrapped",
         ("bells engine_docker events home http_server logs ports reserve workspace "
         "store.telegram_bots "
-        "store store.agents store.approvals store.audit store.database store.ledger store.people store.turns "
+        "store store.agents store.approvals store.audit store.database store.ledger store.people store.telegram_answers store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
         "llm.upstreams.refusals llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts "
@@ -54,8 +54,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.contents channels.telegram.incoming "
-            "channels.telegram.letters channels.telegram.sorting"
+            "channels channels.telegram channels.telegram.answers channels.telegram.contents "
+            "channels.telegram.incoming channels.telegram.letters channels.telegram.sorting"
         ),
     ),
     ("composition", "app"),
@@ -350,10 +350,12 @@ def test_only_the_program_reads_the_environment() -> None:
 
 
 def test_only_the_set_up_and_the_commands_start_processes() -> None:
-    """While the house runs, no program of the host is started."""
+    """While the house runs, no program of the host is started; chat apps have a loop, and it starts none either."""
     calls = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "execv", "execve", "execvp")
+    loops = ("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.subprocess")
     wrong = {
-        m.name: _imports_of(m, "subprocess", "multiprocessing", "pty", "asyncio")
+        m.name: _imports_of(m, "subprocess", "multiprocessing", "pty")
+        + (_uses(m, *loops) if m.name.startswith("orchestrator.channels.telegram") else _imports_of(m, "asyncio"))
         + _uses(m, *(f"os.{c}" for c in calls))
         for m in _on_the_host("orchestrator.host", "orchestrator.commands")
     }

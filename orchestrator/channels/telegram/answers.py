@@ -1,0 +1,169 @@
+"""Answers: every turn that came from Telegram ends in letters to the chat it came from, once.
+
+The turn's row says whether that was done, in the same transaction as the letters, so a sweep after any death posts what
+is missing and nothing twice. What the agent wrote stands under the line that says so; a text that would fill the
+chat goes as its beginning and a file. Sends nothing itself: the mail does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.channels.telegram.letters import Attached, Body, Letter
+from orchestrator.errors import OrchestratorError
+from orchestrator.nouns import Turn, TurnStatus
+from orchestrator.store import telegram_answers as rows
+from orchestrator.store.database import Store
+from orchestrator.store.telegram_answers import Place
+from orchestrator.telegram_text import (
+    MARK,
+    Rich,
+    as_file,
+    fits,
+    header,
+    messages,
+    plain,
+    render,
+    split,
+)
+from orchestrator.text import one_line
+
+logger = logging.getLogger(__name__)
+
+_BATCH = 20
+_BEGINNING_UNITS = 2_000
+"""Of a text that goes as a file, this much is in the chat."""
+_NOT_LAID_OUT = f"{MARK} The answer is there, but it could not be laid out for Telegram. It is in the dashboard."
+
+
+class Post(Protocol):
+    """Where letters are posted."""
+
+    def post(self, letter: Letter) -> bool:
+        """The letter goes out; False when its ref was posted before. Joins the transaction that is open."""
+
+
+class Asked(Protocol):
+    """Where turns are."""
+
+    def get(self, turn: int) -> Turn:
+        """The turn with this id."""
+
+
+class Answers:
+    """Owes each turn from Telegram its answer."""
+
+    def __init__(
+        self, *, store: Store, mail: Post, turns: Asked, folder: Path, now: Callable[[], float] = time.time
+    ) -> None:
+        """``folder`` is private and for this alone: the files of long answers lie there until they are sent."""
+        self._store = store
+        self._mail = mail
+        self._turns = turns
+        self._folder = folder
+        self._now = now
+        self._sweeping = asyncio.Lock()  # one sweep at a time, so that the answers of a chat keep their order
+
+    async def sweep(self) -> int:
+        """Post what is owed; returns for how many turns. Never raises for a full disk or a closing house: the next
+        sweep tries again."""
+        async with self._sweeping:
+            return await asyncio.to_thread(self._sweep)
+
+    def _sweep(self) -> int:
+        """In a thread that may wait."""
+        done = 0
+        try:
+            while turns := self._untold():
+                for turn in turns:
+                    self._tell(turn)
+                    done += 1
+            if done:
+                self._tidy()
+        except (OSError, OrchestratorError) as error:
+            logger.warning("answers to Telegram wait: %s", error)
+        return done
+
+    def _untold(self) -> list[int]:
+        with self._store.reading() as db:
+            return rows.untold(db, _BATCH)
+
+    def _tell(self, number: int) -> None:
+        """The turn's letters and the note that they are posted, or neither."""
+        turn = self._turns.get(number)
+        with self._store.reading() as db:
+            place = rows.place_of(db, number)
+            is_reply = place is not None and (not place.is_private or rows.was_followed(db, place))
+        if place is None:
+            logger.warning("turn %s came from a chat that is no longer known, so its answer stays here", number)
+        letters = [] if place is None else self._letters(turn, place, is_reply=is_reply)
+        with self._store.writing() as db:
+            if rows.set_told(db, number, self._now()):
+                for letter in letters:
+                    self._mail.post(letter)
+
+    def _letters(self, turn: Turn, place: Place, *, is_reply: bool) -> list[Letter]:
+        is_silent = turn.status is TurnStatus.STOPPED
+        bodies = [replace(body, thread=place.thread, is_silent=is_silent) for body in self._bodies(turn)]
+        if is_reply:
+            bodies[0] = replace(bodies[0], reply_to=place.message)
+        return [Letter(place.agent, place.chat, f"turn:{turn.id}:{n}", body) for n, body in enumerate(bodies, 1)]
+
+    def _bodies(self, turn: Turn) -> list[Body]:
+        """At least one, whatever the agent wrote."""
+        try:
+            return self._answer(turn)
+        except Exception:  # one text that nobody has thought of must not hold up the answers of all others
+            logger.exception("the answer of turn %s can't be laid out", turn.id)
+            return [Body(Rich(_NOT_LAID_OUT))]
+
+    def _answer(self, turn: Turn) -> list[Body]:
+        agent, reply = turn.cubicle.agent, turn.reply or ""
+        said = render(reply) if reply.strip() else Rich("")
+        bodies = [Body(rich) for rich in messages(agent, said)] if fits(said) else self._as_file(turn)
+        if turn.status is TurnStatus.FAILED:
+            bodies += [Body(rich) for rich in messages(agent, _sorry(turn.error))[:2]]
+        elif turn.status is TurnStatus.STOPPED:
+            bodies.append(Body(header(agent, Rich("Stopped."))))
+        return bodies or [Body(header(agent, Rich("Done.")))]
+
+    def _as_file(self, turn: Turn) -> list[Body]:
+        """The beginning as a message, the whole as a file."""
+        agent, reply = turn.cubicle.agent, turn.reply or ""
+        beginning = (split(render(reply[: 3 * _BEGINNING_UNITS]), _BEGINNING_UNITS) or [Rich("")])[0]
+        first = Body(header(agent, Rich(f"{beginning.text}\n…", beginning.entities), "beginning"))
+        try:
+            path = self._kept(turn.id, as_file(plain(reply)))
+        except OSError as error:
+            logger.warning("the file of turn %s can't be written: %s", turn.id, error)
+            return [first, Body(Rich(f"{MARK} The whole answer of {one_line(agent, 40)} is in the dashboard."))]
+        about = f"{MARK} The whole answer of {one_line(agent, 40)}: {len(reply):,} characters."
+        return [first, Body(Rich(about), files=(Attached(path, path.name, "document"),))]
+
+    def _kept(self, turn: int, content: bytes) -> Path:
+        """Where the file lies until it is sent; the same for the same turn, so a second try writes it anew."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / f"answer-{turn}.md"
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        return path
+
+    def _tidy(self) -> None:
+        """Files whose letters are done with are no longer needed."""
+        for path in self._folder.glob("answer-*.md"):
+            turn = path.stem.removeprefix("answer-")
+            with self._store.reading() as db:
+                found = [rows.letter(db, f"turn:{turn}:{n}") for n in (1, 2)]
+            if all(one is not None and one[0] in ("sent", "failed") for one in found):
+                path.unlink(missing_ok=True)
+
+
+def _sorry(error: str | None) -> Rich:
+    """Under the agent's line: part of the sentence may be the agent's own."""
+    return plain(f"I could not finish this.\n{(error or '').strip() or 'No reason was given.'}")
