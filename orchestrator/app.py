@@ -16,9 +16,11 @@ from orchestrator.audit import Audit
 from orchestrator.budget import Budget
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles, Install
+from orchestrator.deliveries import Deliveries
 from orchestrator.disk import Disk
 from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
+from orchestrator.download_links import DownloadLinks
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.files import MOST_FILE_BYTES
@@ -27,6 +29,7 @@ from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.llm.proxy import Proxy
 from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Engine, Event, TurnStatus, Upstream
+from orchestrator.out_watch import OutWatch, WatchedDoors
 from orchestrator.people import People
 from orchestrator.ports import who_listens
 from orchestrator.pricing import load_prices
@@ -34,6 +37,8 @@ from orchestrator.reserve import Reserve
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
+from orchestrator.taking import Taking
+from orchestrator.trays import Trays
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
 from orchestrator.watch import Watch
@@ -80,25 +85,18 @@ class App:
         self._proxy = _proxy(home, parts, agents=agents, budget=self._budget, broker=broker)
         self._approvals = Approvals(self._store, locks, broker)
         reserve = Reserve(home.path, ballast=home.ballast)
-        self._turns = turns = Turns(
-            store=self._store,
-            broker=broker,
-            approvals=self._approvals,
-            locks=locks,
-            wake=self._wake,
-            is_fresh=self._is_fresh,
-            abort_model=self._proxy.abort,
-            check_room=reserve.check,
-        )
+        self._turns = turns = self._made_turns(locks, reserve)
         steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
         self._server = HttpServer()
-        house = House(turns, steps, self._proxy, agents, people, heard=self._heard, disk_note=self._disk_note)
+        self._deliveries, taking, self._out_watch = _outgoing(home, settings, workspaces, self._store, broker)
+        told = (self._heard, self._disk_note, taking.missing, self._out_watch.turn_ended)
+        house = House(turns, steps, self._proxy, agents, people, *told)
         self._cubicles = Cubicles(
             install=_install(home, settings),
             store=self._store,
             engine=parts.engine,
             workspaces=workspaces,
-            doors=Doors(self._server, workspaces, door_app(house)),
+            doors=WatchedDoors(Doors(self._server, workspaces, door_app(house)), self._out_watch),
             agents=agents,
             broker=broker,
             image_tag=parts.image_tag,
@@ -121,11 +119,25 @@ class App:
             audit=Audit(self._store),
             workspaces=workspaces,
             broker=broker,
+            deliveries=self._deliveries,
+            is_settling=self._out_watch.is_settling,
             health=self._health,
             remove_agent=self._remove_agent,
             remove_user=self._remove_user,
             log_text=workspaces.log_text,
             models=self._models,
+        )
+
+    def _made_turns(self, locks: Locks, reserve: Reserve) -> Turns:
+        return Turns(
+            store=self._store,
+            broker=self._broker,
+            approvals=self._approvals,
+            locks=locks,
+            wake=self._wake,
+            is_fresh=self._is_fresh,
+            abort_model=self._proxy.abort,
+            check_room=reserve.check,
         )
 
     def start(self) -> None:
@@ -140,6 +152,8 @@ class App:
         )
         if not services.agents.every():
             services.agents.create({"name": FIRST_AGENT})
+        self._deliveries.reconcile()
+        self._out_watch.start(self._cubicles.known())
         self._cubicles.reconcile()
         self._approvals.reconcile()
         self._watch.start()
@@ -150,6 +164,7 @@ class App:
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self._disk.close()
+        self._out_watch.close()
         self._watch.close()
         self._waker.close()
         # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
@@ -282,6 +297,16 @@ def _disk(
         audit=Audit(store),
         broker=broker,
     )
+
+
+def _outgoing(
+    home: Home, settings: Settings, workspaces: Workspaces, store: Store, broker: Broker
+) -> tuple[Deliveries, Taking, OutWatch]:
+    links = DownloadLinks(home.link_key)
+    deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.url)
+    trays = Trays(workspaces, home.outbox)
+    taking = Taking(store=store, trays=trays, deliveries=deliveries, outbox=home.outbox)
+    return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
 
 
 def _install(home: Home, settings: Settings) -> Install:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
+import signal
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,6 +86,22 @@ def open_folder(opening: Opening, folder: int, parts: tuple[bytes, ...]) -> Iter
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def check_finished(opened: Opened, parts: tuple[bytes, ...]) -> None:
+    """Raises Changing when some program has the file open for writing.
+
+    The kernel says so when it refuses a lease on reading. It is given back at once; should a program begin to write in
+    between, we are sent a signal, so it is made one that nobody minds.
+    """
+    try:
+        fcntl.fcntl(opened.descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(opened.descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(opened.descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        if error.errno == errno.EAGAIN:
+            raise Changing(f"{shown(*parts)} is still being written. Try again when it is finished.") from error
+        # Not every file system has leases, and not every owner may take one: then quiet alone tells.
 
 
 def by_steps(folder: int, parts: tuple[bytes, ...], flags: int) -> int:

@@ -66,6 +66,10 @@ class House:
     heard: Callable[[CubicleKey], None]
     """Told at each request that this cubicle's crab lives."""
     disk_note: Callable[[CubicleKey], str] = lambda _: ""
+    missing: Callable[[CubicleKey, str], str] = lambda _key, _action: ""
+    """A line for the person about files that an answer names and that are not there."""
+    ended: Callable[[CubicleKey, int], None] = lambda _key, _turn: None
+    """Told when a crab has ended a turn."""
     """What the agent should know of its disk before a turn; mostly nothing."""
 
 
@@ -191,7 +195,10 @@ def _finish(house: House, turn: int, body: dict[str, Any]) -> dict[str, Any]:
     reply, action = _text(body, "message"), _text(body, "action") or None
     if status is TurnStatus.DONE and not reply.strip():
         reply = "(The agent ended its turn without a word.)"
-    house.turns.end(_key(), turn, status, reply=reply, error=error, action=action)
+    if action is not None and (line := house.missing(_key(), action)):
+        reply = f"{reply.rstrip()}\n\n{line}".lstrip()
+    if house.turns.end(_key(), turn, status, reply=reply, error=error, action=action):
+        house.ended(_key(), turn)
     return {}
 
 

@@ -57,6 +57,21 @@ class ApprovalStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+class DeliveryStatus(StrEnum):
+    """Where a file that left ``out/`` stands. ``KEPT`` and ``HANDED`` are on their way; the others are final."""
+
+    KEPT = "kept"
+    """There is a private copy, and nobody was given it yet."""
+    HANDED = "handed"
+    """A carrier has it."""
+    SENT = "sent"
+    FAILED = "failed"
+    WITHHELD = "withheld"
+    """Over a cap: one row for many files, told once."""
+    REFUSED = "refused"
+    """Nothing that is delivered, such as a link; it was never opened."""
+
+
 class Ruling(StrEnum):
     """What policy says of a command."""
 
@@ -193,13 +208,61 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """One file that left a cubicle's ``out/``, sent once."""
+
+    id: int
+    cubicle: CubicleKey
+    turn: int | None
+    """The turn that made it, where there was one."""
+    path: bytes
+    """Where it lies within ``out/``; empty for a notice about many. Never for opening, nor for showing as it is."""
+    name: str
+    """A safe name to give the file, e.g. ``report.pdf``; of a folder, its zip's."""
+    kind: str
+    """``photo``, ``video``, ``animation``, ``audio``, ``voice`` or ``document``."""
+    caption: str
+    """A warning for whoever opens it, mostly empty."""
+    sha256: str
+    size_bytes: int
+    at: float
+    to: str
+    """``dashboard``, or a carrier's name and its own words: ``telegram:12345``."""
+    status: DeliveryStatus
+    why: str
+    """A sentence, for all that was not simply sent."""
+    copy: str
+    """The private copy's name, or empty when there is none (any more)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened and that a surface may show at once. ``body`` is JSON-able."""
 
     kind: str
-    """``turn``, ``step``, ``delta``, ``approval``, ``cubicle``, ``agent``."""
+    """``turn``, ``step``, ``delta``, ``approval``, ``delivery``, ``cubicle``, ``agent``."""
     cubicle: CubicleKey | None
     body: dict[str, Any] = field(default_factory=dict)
+
+
+class Carrier(Protocol):
+    """A surface that can take files to a person. It keeps its own list of what it was given, so that giving it the
+    same again changes nothing, and says by ``Deliveries.sent`` or ``Deliveries.failed`` how it ended."""
+
+    name: str
+    """The first word of its destinations."""
+    largest_bytes: int
+    """What is larger goes as a link."""
+
+    def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
+        """Where this carrier takes a file of that turn, such as ``telegram:12345``; without a turn, where the cubicle's
+        person is told of things. None when it is not this carrier's."""
+
+    def send(self, delivery: Delivery, copy: Path) -> None:
+        """Take the file over; returns at once. The copy stays until the delivery was sent or failed."""
+
+    def tell(self, delivery: Delivery, text: str) -> None:
+        """Take a notice over instead of a file; returns at once."""
 
 
 # --- containers ------------------------------------------------------------------------------------------------

@@ -12,8 +12,10 @@ from orchestrator.audit import Audit
 from orchestrator.budget import Budget
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles
+from orchestrator.deliveries import Deliveries
 from orchestrator.disk import Disk
 from orchestrator.events import Broker
+from orchestrator.nouns import CubicleKey
 from orchestrator.people import People
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
@@ -49,6 +51,9 @@ class Services:
     audit: Audit
     workspaces: Workspaces
     broker: Broker
+    deliveries: Deliveries
+    is_settling: Callable[[CubicleKey], bool]
+    """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

@@ -55,7 +55,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "chat apps",
         (
             "channels channels.telegram channels.telegram.answers channels.telegram.contents "
-            "channels.telegram.incoming channels.telegram.letters channels.telegram.sorting"
+            "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters "
+            "channels.telegram.sorting"
         ),
     ),
     ("composition", "app"),
