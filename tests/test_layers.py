@@ -38,7 +38,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         ("bells engine_docker events home http_server logs ports reserve workspace "
-        "store.telegram_bots "
+        "store.telegram_bots store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.ledger store.people store.telegram_answers store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "

@@ -1,0 +1,185 @@
+"""What came in from Telegram and was not handled yet, on disk before Telegram is told that it arrived.
+
+An update is sorted first, so what a stranger wrote never gets here; of what is kept, the words go once they had their
+effect. Nothing is handled here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from orchestrator.channels.telegram.contents import Itself
+from orchestrator.channels.telegram.incoming import Membership, Message, Place, Press, Sender, SentFile, Stranger
+from orchestrator.channels.telegram.sorting import Sorted, sort, update_number
+from orchestrator.nouns import User
+from orchestrator.store import telegram_inbox as rows
+from orchestrator.store.database import Store
+
+logger = logging.getLogger(__name__)
+
+Lane = Literal["talk", "presses"]
+"""What is handled in order, each for itself: an answer to a question must not wait for a long upload before it."""
+LANES: tuple[Lane, ...] = ("talk", "presses")
+
+_KINDS: dict[str, type[Sorted]] = {
+    "message": Message, "press": Press, "membership": Membership, "stranger": Stranger,
+}  # fmt: skip
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_OF_LANE: dict[Lane, tuple[str, ...]] = {"talk": ("message", "membership", "stranger"), "presses": ("press",)}
+_KEPT_FOR_S = 30 * 24 * 3600.0
+"""How long the number of a handled update is known: Telegram repeats for a day, an edit may come for two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of a batch."""
+
+    next_update: int
+    """Where the bot's updates go on."""
+    chats: tuple[int, ...]
+    """Where there is something new to handle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits to be handled."""
+
+    item: Sorted
+    received_at: float
+
+
+class Inbox:
+    """Everything that came in, of all bots. Every method may be called from any thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        people: Callable[[int], User | None],
+        groups_enabled: Callable[[str, int], bool],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``people`` knows who is allowed, by numeric Telegram id; ``groups_enabled`` which groups an agent hears."""
+        self._store = store
+        self._people = people
+        self._groups_enabled = groups_enabled
+        self._now = now
+
+    def keep(self, agent: str, me: Itself, updates: Sequence[object]) -> Kept:
+        """Of a batch what counts is on disk when this returns, and so is where to go on; again changes nothing.
+
+        Raises Unavailable when the disk refuses; then nothing is kept and Telegram must not be told otherwise.
+        """
+        found = [item for update in updates if (item := self._sorted(agent, me, update)) is not None]
+        numbers = [number for update in updates if (number := update_number(update)) is not None]
+        chats: dict[int, None] = {}
+        with self._store.writing() as db:
+            for item in found:
+                if isinstance(item, Stranger) and not item.six_digits and rows.is_waiting(db, agent, chat_of(item)):
+                    continue  # one word of theirs is as good as a thousand
+                if rows.add(db, self._row(item)):
+                    chats[chat_of(item)] = None
+                if isinstance(item, Message):
+                    rows.note_message(db, agent, item.place.chat, item.message, self._now())
+            if numbers:
+                rows.set_next_update(db, agent, me.bot, numbers[-1] + 1)
+            next_update = numbers[-1] + 1 if numbers else rows.next_update(db, agent, me.bot)
+        return Kept(next_update, tuple(chats))
+
+    def next_update(self, agent: str, bot: int) -> int:
+        """Where the bot's updates go on; 0 at the very beginning."""
+        with self._store.reading() as db:
+            return rows.next_update(db, agent, bot)
+
+    def waiting_chats(self) -> list[tuple[str, int]]:
+        """The agents and chats where something waits, for a start."""
+        with self._store.reading() as db:
+            return rows.waiting_chats(db)
+
+    def first(self, agent: str, chat: int, lane: Lane) -> Waiting | None:
+        """What is to be handled next in this chat."""
+        while True:
+            with self._store.reading() as db:
+                row = rows.first(db, agent, chat, kinds=_OF_LANE[lane])
+            if row is None:
+                return None
+            try:
+                return Waiting(_unpacked(row.body), row.received_at)
+            except (ValueError, KeyError, TypeError):
+                logger.exception("update %s for %s can't be read any more, it is dropped", row.update_id, agent)
+                with self._store.writing() as db:
+                    rows.handled(db, row.bot, row.update_id, self._now())
+
+    def album(self, part: Message) -> list[Waiting]:
+        """The parts of this part's album that are here."""
+        with self._store.reading() as db:
+            found = rows.of_album(db, part.agent, part.place.chat, part.album)
+        waiting = [Waiting(_unpacked(row.body), row.received_at) for row in found]
+        return [one for one in waiting if isinstance(one.item, Message) and one.item.is_edit == part.is_edit]
+
+    def origin_of(self, message: Message) -> str | None:
+        """Under which origin this message, before it was edited, became a turn."""
+        with self._store.reading() as db:
+            return rows.origin_of(db, message.agent, message.place.chat, message.message)
+
+    def done(self, *items: Sorted) -> None:
+        """These had their effect, in the same transaction where the caller has one open."""
+        with self._store.writing() as db:
+            for item in items:
+                if isinstance(item, Stranger):
+                    rows.forget(db, item.bot, item.update)
+                else:
+                    rows.handled(db, item.bot, item.update, self._now())
+
+    def tidy(self) -> int:
+        """Forget what was handled long ago; returns how much that was."""
+        with self._store.writing() as db:
+            return rows.forget_handled(db, self._now() - _KEPT_FOR_S)
+
+    def _sorted(self, agent: str, me: Itself, update: object) -> Sorted | None:
+        return sort(
+            update,
+            agent=agent,
+            me=me,
+            people=self._people,
+            groups_enabled=lambda chat: self._groups_enabled(agent, chat),
+        )
+
+    def _row(self, item: Sorted) -> rows.Row:
+        is_prompt = isinstance(item, Message) and not item.command and not item.is_edit
+        place = None if isinstance(item, Stranger) else item.place
+        return rows.Row(
+            bot=item.bot,
+            update_id=item.update,
+            agent=item.agent,
+            chat=chat_of(item),
+            thread=place.thread if place else None,
+            person=item.sender.id,
+            message=item.message if isinstance(item, Message | Press) else None,
+            album=item.album if isinstance(item, Message) else "",
+            origin=item.origin if is_prompt and isinstance(item, Message) else None,
+            body=json.dumps({"kind": _NAMES[type(item)], **asdict(item)}),
+            received_at=self._now(),
+        )
+
+
+def chat_of(item: Sorted) -> int:
+    """Where it belongs; a stranger's private chat has the number of the stranger."""
+    return item.sender.id if isinstance(item, Stranger) else item.place.chat
+
+
+def _unpacked(body: str) -> Sorted:
+    """What :meth:`Inbox.keep` wrote; raises ValueError, KeyError or TypeError for anything else."""
+    fields: dict[str, Any] = json.loads(body)
+    kind = _KINDS[fields.pop("kind")]
+    fields["sender"] = Sender(**fields["sender"])
+    if "place" in fields:
+        fields["place"] = Place(**fields["place"])
+    if "files" in fields:
+        fields["files"] = tuple(SentFile(**file) for file in fields["files"])
+    return kind(**fields)
