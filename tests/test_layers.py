@@ -59,7 +59,9 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "chat apps",
         (
             "channels channels.telegram channels.telegram.answers channels.telegram.board channels.telegram.contents "
-            "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters "
+            "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
+            "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
+            "channels.telegram.refusals "
             "channels.telegram.sorting"
         ),
     ),
@@ -373,6 +375,12 @@ def test_only_the_engine_and_the_set_up_talk_to_docker() -> None:
     """Every restriction of a cubicle is written in one file."""
     may = ("orchestrator.engine_docker", "orchestrator.host", "orchestrator.commands", "orchestrator.examine")
     assert _offences({m.name: _imports_of(m, "docker") for m in _on_the_host(*may)}) == {}
+
+
+def test_only_the_line_knows_the_library_for_telegram() -> None:
+    """The library, its HTTP and with them the tokens stay in a bot's line and its parts."""
+    may = "orchestrator.channels.telegram.line"
+    assert _offences({m.name: _imports_of(m, "telegram", "httpx") for m in _on_the_host(may)}) == {}
 
 
 def test_only_the_store_speaks_sql() -> None:

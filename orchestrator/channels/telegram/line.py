@@ -1,0 +1,325 @@
+"""A bot's line to Telegram: what it can say, change and fetch, each as one call with one outcome. This is the only
+place that knows the library for Telegram, together with its own parts (``line_…``).
+
+Everything goes out without link previews and without a parse mode, files as bytes. It remembers nothing but how long
+Telegram wants it to be silent, and which messages it has sent itself. A line belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
+
+from telegram import BotCommand
+from telegram.error import TelegramError
+
+from orchestrator.channels.telegram.letters import Body
+from orchestrator.channels.telegram.line_bot import UPDATES, Me, Pace, PlainBot, Scope, Webhook, whose
+from orchestrator.channels.telegram.line_parcels import (
+    ALBUM_MOST,
+    Parcel,
+    entities,
+    manner,
+    markup,
+    shortened,
+    titled,
+    well_formed,
+    worded,
+)
+from orchestrator.channels.telegram.line_wire import STAND_IN, Patience, Sink, Told, Wire
+from orchestrator.channels.telegram.refusals import (
+    Flood,
+    Forbidden,
+    LineError,
+    Moved,
+    NoSuchChat,
+    NoSuchMessage,
+    NotModified,
+    OtherPoller,
+    Refused,
+    Revoked,
+    TooBig,
+    Unreachable,
+)
+from orchestrator.errors import BadInput, Unavailable
+from orchestrator.telegram_text import Rich
+
+__all__ = [
+    "Flood", "Forbidden", "Line", "LineError", "Me", "Moved", "NoSuchChat", "NoSuchMessage", "NotModified",
+    "OtherPoller", "Patience", "Refused", "Revoked", "Sink", "TooBig", "Unreachable", "Webhook", "prove",
+]  # fmt: skip
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DOWNLOAD_BYTES = 20 * 1000 * 1000
+"""What Telegram lets bots fetch at most (it says 20 MB, and means about this)."""
+MAX_PROBES = 25
+_CONNECTIONS = 32
+_REMEMBERED = 64
+_TOKEN_SHAPE = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{20,100}")
+
+
+class Line:
+    """One bot's calls. Each raises a :class:`LineError`: :class:`Unreachable`, :class:`Flood` and :class:`Revoked`
+    anywhere, the others where they can happen."""
+
+    def __init__(self, token: str, *, api_url: str, patience: Patience | None = None) -> None:
+        """Raises BadInput when the token can't be one; nothing is sent yet."""
+        if not _TOKEN_SHAPE.fullmatch(token):
+            raise BadInput("This is no bot token. It looks like 1234567890:AAF… and comes from @BotFather.")
+        patience = patience or Patience()
+        self._patience = patience
+        self._calling = Wire(token, patience, connections=_CONNECTIONS)
+        self._polling = Wire(token, patience, connections=2)
+        root = api_url.rstrip("/")
+        self._files = f"{root}/file/bot{STAND_IN}/"
+        self._bot = PlainBot(
+            STAND_IN,
+            base_url=f"{root}/bot",
+            base_file_url=f"{root}/file/bot",
+            request=self._calling,
+            get_updates_request=self._polling,
+            rate_limiter=Pace(),
+        )
+        self._silent_until = 0.0
+        self._is_doubtful = False
+        self._answer = asyncio.Event()
+        self._at_chat: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)  # one message at a time in a chat
+        self._sent: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+
+    async def open(self) -> None:
+        """The line can be used; Telegram is not asked yet."""
+        await asyncio.gather(self._calling.initialize(), self._polling.initialize())
+
+    async def close(self) -> None:
+        """No connection is left; whatever is called afterwards is :class:`Unreachable`."""
+        await asyncio.gather(self._calling.shutdown(), self._polling.shutdown())
+
+    # --- about the bot ---------------------------------------------------------------------------------------------
+
+    async def me(self) -> Me:
+        """Who the bot is."""
+        user = await self._call(self._bot.get_me)
+        return Me(user.id, user.username or "", user.first_name, bool(user.can_read_all_group_messages))
+
+    async def set_commands(self, commands: Sequence[tuple[str, str]], scope: Scope = "default") -> None:
+        """The menu: names with their descriptions."""
+        await self._call(self._bot.set_my_commands, [BotCommand(*one) for one in commands], scope=whose(scope))
+
+    async def set_webhook(self, url: str, secret: str) -> None:
+        """From now on Telegram posts the updates to ``url``, with the secret in a header."""
+        await self._call(self._bot.set_webhook, url, allowed_updates=UPDATES, secret_token=secret)
+
+    async def delete_webhook(self) -> None:
+        """Updates can be fetched again; none is lost."""
+        await self._call(self._bot.delete_webhook)
+
+    async def webhook(self) -> Webhook:
+        """Where updates go now."""
+        found = await self._call(self._bot.get_webhook_info)
+        return Webhook(found.url, found.pending_update_count, found.last_error_message or "")
+
+    async def leave(self, chat: int) -> None:
+        """The bot is no longer in the group."""
+        await self._call(self._bot.leave_chat, chat)
+
+    # --- what comes in ---------------------------------------------------------------------------------------------
+
+    async def updates(self, offset: int | None, *, timeout_s: int) -> list[dict[str, Any]]:
+        """The updates from this number on, as they came; waits for one as long as said. Those before it are forgotten.
+
+        After a failure the next call does not wait, so that it is known at once when Telegram is back. Raises
+        :class:`OtherPoller` when another program fetches them.
+        """
+        wait_s = 0 if self._is_doubtful else timeout_s
+        found = await self._judged(self._bot.raw_updates(offset, wait_s, wait_s + self._patience.read_s))
+        return [one for one in found if isinstance(one, dict) and isinstance(one.get("update_id"), int)]
+
+    async def download(self, file_id: str, sink: Sink, max_bytes: int = DOWNLOAD_BYTES) -> int:
+        """Streams a file that a person sent into ``sink``; its size. Raises :class:`TooBig` and :class:`Refused`; the
+        sink may have got a part by then."""
+        found = await self._call(self._bot.get_file, file_id)
+        if not (found.file_path or "").startswith(self._files):
+            raise Refused("the Bot API server keeps files where they can't be fetched")
+        return await self._call(self._calling.fetch, str(found.file_path), sink, max_bytes)
+
+    async def answer_press(self, query: str, text: str = "", *, alert: bool = False) -> None:
+        """The button stops glowing and says this; too late is no error."""
+        try:
+            await self._call(
+                self._bot.answer_callback_query, query, text=shortened(text, 200) or None, show_alert=alert
+            )
+        except Refused:
+            return  # Telegram wants it within seconds, and once
+
+    # --- what goes out ---------------------------------------------------------------------------------------------
+
+    async def send(self, chat: int, body: Body) -> list[int]:
+        """The numbers of the messages that it became: one, or those of an album (2 to 10 files, no buttons).
+
+        What is refused as a photo, video, voice message … goes as a document; without the message that it answers, or
+        the topic, it goes all the same. Raises also Forbidden, NoSuchChat, Moved, TooBig and Refused.
+        """
+        async with self._at_chat[chat]:
+            numbers = await self._send(chat, body)
+            self._sent[chat].extend(numbers)
+            return numbers
+
+    async def edit(self, chat: int, message: int, body: Body) -> None:
+        """The message says this now, with these buttons; with files in ``body`` it is their caption. That it said so
+        already is fine. Raises also NoSuchMessage, Refused and what :meth:`send` raises of the chat."""
+        try:
+            await self._edit(chat, message, body)
+        except NotModified:
+            return
+
+    async def delete(self, chat: int, message: int) -> None:
+        """The message is gone; already gone is fine."""
+        try:
+            await self._call(self._bot.delete_message, chat, message)
+        except NoSuchMessage:
+            return
+
+    async def typing(self, chat: int, thread: int | None = None, *, action: str = "typing") -> None:
+        """The bot is seen typing (or at another ``action``) for five seconds."""
+        await self._call(self._bot.send_chat_action, chat, action, message_thread_id=thread)
+
+    async def draft(self, chat: int, draft_id: int, rich: Rich, thread: int | None = None) -> None:
+        """In a private chat, the beginning of an answer shows so far; :meth:`send` replaces it."""
+        said: dict[str, Any] = {"text": well_formed(rich.text), "entities": entities(rich), "message_thread_id": thread}
+        await self._call(self._bot.send_message_draft, chat, draft_id, **said)
+
+    async def find_sent(self, chat: int, body: Body, *, after: int, known: Collection[int] = ()) -> int | None:
+        """The message that ``body`` became, when its sending had no clear end; None when there is none.
+
+        The numbers after ``after`` are tried, without those known to be something else: setting a message to exactly
+        what it says already is refused as "not modified". A message of ours that nobody knows of is set to it, so that
+        it stands there once either way.
+        """
+        async with self._at_chat[chat]:
+            number = after
+            for _ in range(MAX_PROBES):
+                number += 1
+                while number in known or number in self._sent[chat]:
+                    number += 1
+                try:
+                    await self._edit(chat, number, body)
+                except NoSuchMessage:
+                    continue
+                except NotModified:
+                    pass
+                self._sent[chat].append(number)
+                return number
+        return None
+
+    async def answered(self) -> None:
+        """Returns when Telegram answers the next call, whichever: it is there."""
+        await self._answer.wait()
+
+    # --- beneath ---------------------------------------------------------------------------------------------------
+
+    async def _send(self, chat: int, body: Body) -> list[int]:
+        try:
+            return await self._send_as_asked(chat, body)
+        except Refused as refused:
+            if body.thread is not None and "thread" in refused.description.lower():
+                return await self._send(chat, replace(body, thread=None))
+            if body.reply_to is not None and "repl" in refused.description.lower():
+                return await self._send(chat, replace(body, reply_to=None))
+            raise
+
+    async def _send_as_asked(self, chat: int, body: Body) -> list[int]:
+        if not body.files:
+            return [await self._send_text(chat, body)]
+        with ExitStack() as opened:
+            parcel = Parcel.packed(body.files, opened)
+            try:
+                return await self._send_parcel(chat, body, parcel)
+            except (Refused, TooBig):
+                if parcel.is_plain:
+                    raise
+                return await self._send_parcel(chat, body, parcel.plain())
+
+    async def _send_text(self, chat: int, body: Body) -> int:
+        sent = await self._call(self._bot.send_message, chat, **worded(body), **manner(body), reply_markup=markup(body))
+        return sent.message_id
+
+    async def _send_parcel(self, chat: int, body: Body, parcel: Parcel) -> list[int]:
+        if len(parcel.files) == 1:
+            method = getattr(self._bot, f"send_{parcel.files[0].kind}")  # the kinds are the library's own words
+            more = {**titled(body), **manner(body), "reply_markup": markup(body)}
+            sent = await self._call(method, chat, **parcel.single(), **more)
+            return [sent.message_id]
+        if len(parcel.files) > ALBUM_MOST or body.buttons:
+            raise Refused("an album has 2 to 10 files and no buttons")
+        album = await self._call(self._bot.send_media_group, chat, parcel.album(), **titled(body), **manner(body))
+        return [message.message_id for message in album]
+
+    async def _edit(self, chat: int, message: int, body: Body) -> None:
+        """Raises NotModified when it says that already."""
+        to: dict[str, Any] = {
+            "chat_id": chat,
+            "message_id": message,
+            "reply_markup": markup(replace(body, keyboard=())),
+        }
+        if body.files:
+            await self._call(self._bot.edit_message_caption, **titled(body), **to)
+        else:
+            await self._call(self._bot.edit_message_text, **worded(body), **to)
+
+    async def _call(self, method: Callable[P, Coroutine[Any, Any, T]], *arguments: P.args, **more: P.kwargs) -> T:
+        """One call, unless Telegram wants silence."""
+        left_s = self._silent_until - time.monotonic()
+        if left_s > 0:
+            raise Flood(left_s)
+        try:
+            return await self._judged(method(*arguments, **more))
+        except Flood as flood:
+            self._silent_until = max(self._silent_until, time.monotonic() + flood.retry_after_s)
+            raise
+
+    async def _judged(self, call: Awaitable[T]) -> T:
+        try:
+            result = await call
+        except TelegramError as error:
+            told = error.error if isinstance(error, Told) else Unreachable(type(error).__name__, may_have_arrived=True)
+            self._note(is_there=not isinstance(told, Unreachable))
+            raise told from None
+        self._note(is_there=True)
+        return result
+
+    def _note(self, *, is_there: bool) -> None:
+        self._is_doubtful = not is_there
+        if is_there:
+            self._answer.set()
+            self._answer = asyncio.Event()
+
+
+def prove(token: str, api_url: str, *, patience: Patience | None = None) -> Me:
+    """Who the bot of this token is; waits for Telegram, so never from within an event loop.
+
+    Raises BadInput when Telegram doesn't know the token, Unavailable when it does not answer.
+    """
+    return asyncio.run(_prove(token, api_url, patience or Patience(connect_s=5, read_s=10)))
+
+
+async def _prove(token: str, api_url: str, patience: Patience) -> Me:
+    line = Line(token, api_url=api_url, patience=patience)
+    await line.open()
+    try:
+        return await line.me()
+    except Revoked:
+        raise BadInput("Telegram does not know this token. Copy it again from @BotFather.") from None
+    except LineError:
+        raise Unavailable(
+            "Telegram did not answer, so the token could not be checked. Look after the network and try again."
+        ) from None
+    finally:
+        await line.close()

@@ -1,0 +1,87 @@
+"""The library's bot as a line uses it: updates as they came, messages at a pace that Telegram bears, and whose menu of
+commands is meant. Decides nothing about what is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from telegram import (
+    BotCommandScope,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeAllPrivateChats,
+    BotCommandScopeChat,
+    BotCommandScopeDefault,
+)
+from telegram.ext import AIORateLimiter, ExtBot
+
+UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
+_UNPACED = frozenset(("sendChatAction", "sendMessageDraft", "answerCallbackQuery", "deleteMessage", "getFile"))
+"""Calls that don't count as messages; pacing them would keep the messages waiting."""
+
+Scope = Literal["default", "private", "groups"] | int
+"""Whose menu of commands: everybody's, that of private chats, of groups, or of the one chat of this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The bot, as Telegram knows it."""
+
+    bot: int
+    username: str
+    name: str
+    can_read_groups: bool
+    """It gets every message of its groups, not only those that speak to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where Telegram posts the bot's updates; empty when they are fetched."""
+
+    url: str
+    waiting: int
+    """Updates that were not taken yet."""
+    last_error: str
+
+
+class PlainBot(ExtBot[int]):
+    """The library's bot, with updates as they came."""
+
+    __slots__ = ()
+
+    async def raw_updates(self, offset: int | None, timeout_s: int, read_timeout_s: float) -> list[Any]:
+        """getUpdates without making objects of them."""
+        wanted = {"offset": offset, "timeout": timeout_s, "allowed_updates": UPDATES}
+        found = await self._post("getUpdates", wanted, read_timeout=read_timeout_s)
+        return found if isinstance(found, list) else []
+
+
+class Pace(AIORateLimiter):
+    """The library's pace for messages; other calls go at once."""
+
+    async def process_request(  # noqa: PLR0917 - the library's own signature
+        self,
+        callback: Callable[..., Coroutine[Any, Any, Any]],
+        args: Any,
+        kwargs: dict[str, Any],
+        endpoint: str,
+        data: dict[str, Any],
+        rate_limit_args: int | None,
+    ) -> Any:
+        """The call's result, when it is its turn."""
+        if endpoint in _UNPACED:
+            return await callback(*args, **kwargs)
+        return await super().process_request(callback, args, kwargs, endpoint, data, rate_limit_args)
+
+
+def whose(scope: Scope) -> BotCommandScope:
+    """The scope as the library calls it."""
+    if isinstance(scope, int):
+        return BotCommandScopeChat(scope)
+    return {
+        "default": BotCommandScopeDefault,
+        "private": BotCommandScopeAllPrivateChats,
+        "groups": BotCommandScopeAllGroupChats,
+    }[scope]()
