@@ -37,6 +37,7 @@ SETTINGS = {
     "TELEGRAM_BOT_TOKEN": "a bot for the first agent",
     "HERMIT_TELEGRAM_OPERATOR_ID": "the operator's numeric Telegram id",
     "HERMIT_TELEGRAM_API_URL": "Bot API server (default https://api.telegram.org)",
+    "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (default: polling)",
     "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
 }
@@ -61,6 +62,8 @@ class Settings:
     llm_model: str
     telegram_operator_id: int | None
     telegram_api_url: str
+    telegram_webhook_url: str
+    """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
     secrets: Secrets
 
     @property
@@ -68,6 +71,11 @@ class Settings:
         """Where a browser on this machine finds the dashboard."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def telegram_webhook_host(self) -> str:
+        """The host name of the webhook's address, or empty."""
+        return urlsplit(self.telegram_webhook_url).hostname or ""
 
 
 class Secrets:
@@ -114,6 +122,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
+        telegram_webhook_url=_webhook(values),
         secrets=Secrets({name: values.get(name, "").strip() for name in (*secret_names, *PROVIDER_KEYS)}),
     )
 
@@ -156,6 +165,15 @@ def _url(values: Mapping[str, str], name: str) -> str:
     if text and not _is_url(text):
         raise ConfigError(f"{name} is {text!r}; it must be a URL such as https://example.org/v1.")
     return text
+
+
+def _webhook(values: Mapping[str, str]) -> str:
+    """Telegram itself posts to https alone; a Bot API server of one's own takes any address."""
+    name = "HERMIT_TELEGRAM_WEBHOOK_URL"
+    url = _url(values, name)
+    if url.startswith("http:") and not values.get("HERMIT_TELEGRAM_API_URL", "").strip():
+        raise ConfigError(f"{name} is {url!r}; Telegram posts to https addresses alone.")
+    return url
 
 
 def _is_url(text: str) -> bool:

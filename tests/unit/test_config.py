@@ -61,6 +61,7 @@ WRONG = {
     "a file URL": ("HERMIT_TELEGRAM_API_URL=file:///etc/passwd", "HERMIT_TELEGRAM_API_URL"),
     "a name as Telegram id": ("HERMIT_TELEGRAM_OPERATOR_ID=@ada", "HERMIT_TELEGRAM_OPERATOR_ID"),
     "an endless Telegram id": ("HERMIT_TELEGRAM_OPERATOR_ID=" + "9" * 5_000, "HERMIT_TELEGRAM_OPERATOR_ID"),
+    "a webhook without https": ("HERMIT_TELEGRAM_WEBHOOK_URL=http://crab.example", "https addresses alone"),
     "a control character": ("HERMIT_ADMIN_USER=a\x1bb", "HERMIT_ADMIN_USER"),
 }
 
@@ -77,6 +78,18 @@ def test_bytes_in_the_environment_that_are_no_text_are_named(tmp_path: Path) -> 
     """As Python hands them over."""
     with pytest.raises(ConfigError, match="HERMIT_ADMIN_USER"):
         _load(tmp_path, HERMIT_ADMIN_USER="a\udcff")
+
+
+def test_the_webhook_and_its_host(tmp_path: Path) -> None:
+    """None unless it is set; a Bot API server of one's own may post by plain HTTP."""
+    assert _load(tmp_path).telegram_webhook_host == ""
+    settings = _load(tmp_path, HERMIT_TELEGRAM_WEBHOOK_URL="https://Crab.Example:8443/")
+    assert (settings.telegram_webhook_url, settings.telegram_webhook_host) == (
+        "https://Crab.Example:8443",
+        "crab.example",
+    )
+    own = {"HERMIT_TELEGRAM_API_URL": "http://127.0.0.1:1", "HERMIT_TELEGRAM_WEBHOOK_URL": "http://127.0.0.1:2"}
+    assert _load(tmp_path, **own).telegram_webhook_host == "127.0.0.1"
 
 
 def test_secrets_do_not_show(tmp_path: Path) -> None:
