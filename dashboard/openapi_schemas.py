@@ -115,6 +115,23 @@ _APPROVAL: dict[str, Schema] = {
     "decided_at": nullable(TIME),
     "decided_by": nullable(STRING),
 }
+_DELIVERY: dict[str, Schema] = {
+    "id": INTEGER,
+    "agent": STRING,
+    "user": INTEGER,
+    "turn": {**nullable(INTEGER), "description": "the turn that made it"},
+    "file": {**STRING, "description": "the name that it is given"},
+    "path": {**STRING, "description": "where it lay, everything invisible written out"},
+    "kind": choice("photo", "video", "animation", "audio", "voice", "document"),
+    "caption": {**STRING, "description": "a warning, mostly empty"},
+    "sha256": {**STRING, "description": "empty for what was not sent"},
+    "size": {**INTEGER, "description": "bytes"},
+    "at": TIME,
+    "to": {**STRING, "description": "dashboard, or a chat such as telegram:12345"},
+    "status": choice("kept", "handed", "sent", "failed", "withheld", "refused"),
+    "why": {**STRING, "description": "a sentence, for what was not simply sent"},
+    "url": {**nullable(STRING), "description": "its download, while its copy is kept"},
+}
 _AUDIT_ROW: dict[str, Schema] = {
     "id": INTEGER,
     "at": TIME,
@@ -208,6 +225,14 @@ SCHEMAS: dict[str, Schema] = {
     "Approval": closed(_APPROVAL),
     "Approvals": closed({"approvals": listing(ref("Approval"))}),
     "Decision": closed({"decision": choice("approve", "deny")}),
+    "Delivery": closed(_DELIVERY),
+    "Deliveries": closed(
+        {
+            "deliveries": listing(ref("Delivery")),
+            "next": nullable(INTEGER),
+            "settling": {**BOOLEAN, "description": "more may follow at once: something in out/ is being looked at"},
+        }
+    ),
     "Cubicle": closed(_CUBICLE),
     "Disk": closed(_DISK),
     "Entry": closed(_ENTRY),

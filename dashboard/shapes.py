@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dashboard.times import iso, with_iso_times
-from orchestrator import agents, approvals
+from orchestrator import agents, approvals, deliveries
 from orchestrator.cubicles import State
 from orchestrator.disk import DiskUse
 from orchestrator.errors import Unavailable
-from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Event, Role, Step, Turn, TurnStatus, User
+from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Delivery, Event, Role, Step, Turn, TurnStatus, User
 from orchestrator.services import Services
 from orchestrator.store.audit import AuditRow
 from orchestrator.turn_json import step_json as step_body
@@ -89,6 +89,11 @@ def step_json(step: Step) -> dict[str, Any]:
 def approval_json(approval: Approval) -> dict[str, Any]:
     """A question to a person."""
     return with_iso_times(approvals.as_json(approval))
+
+
+def delivery_json(delivery: Delivery) -> dict[str, Any]:
+    """A file that left an agent's ``out/``."""
+    return with_iso_times(deliveries.as_json(delivery))
 
 
 def audit_json(row: AuditRow) -> dict[str, Any]:

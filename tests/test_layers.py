@@ -90,7 +90,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
-            "api api.agents api.approvals api.audit api.cubicles api.events api.files api.health api.messages "
+            "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health api.messages "
             "api.openapi api.tokens api.users pages pages.chat pages.filters pages.home pages.login pages.views"
         ),
     ),
@@ -136,7 +136,7 @@ _SHOWS = (
     "turn_json",
     "turns",
 )
-_HANDS_OVER = ("archives", "attachments", "file_names", "file_types", "files", "workspace")
+_HANDS_OVER = ("archives", "attachments", "delivery_words", "file_names", "file_types", "files", "workspace")
 DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS, *_HANDS_OVER))
 BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""

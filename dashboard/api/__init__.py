@@ -6,6 +6,7 @@ from dashboard.api.agents import api as agents_api
 from dashboard.api.approvals import api as approvals_api
 from dashboard.api.audit import api as audit_api
 from dashboard.api.cubicles import api as cubicles_api
+from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.events import api as events_api
 from dashboard.api.files import api as files_api
 from dashboard.api.health import api as health_api
@@ -19,6 +20,7 @@ BLUEPRINTS = (
     approvals_api,
     audit_api,
     cubicles_api,
+    deliveries_api,
     events_api,
     files_api,
     health_api,

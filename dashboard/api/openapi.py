@@ -139,6 +139,21 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "get",
+        f"{_AGENT}/deliveries",
+        "What left `out/`, newest first; with `turn` what one turn delivered, in order",
+        "Deliveries",
+        query={**_PAGE, "turn": INTEGER, **_USER},
+        fails=(400, 404),
+    ),
+    Route(
+        "get",
+        f"{_AGENT}/deliveries/{{delivery}}/file",
+        "A delivered file, as an attachment without a type",
+        query=_USER,
+        fails=(404, 429),
+    ),
+    Route(
+        "get",
         "/api/audit",
         "What happened, newest first (operator)",
         "AuditRows",
@@ -148,8 +163,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "get",
         "/api/events",
-        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `cubicle`, `agent`. "
-        "The data is one JSON object with `agent` and `user`; a delta's `text` is the reply so far. News are "
+        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `delivery`, `cubicle`, "
+        "`agent`. The data is one JSON object with `agent` and `user`; a delta's `text` is the reply so far. News are "
         "hints to look again.",
     ),
     Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
@@ -157,6 +172,7 @@ ROUTES: tuple[Route, ...] = (
 )
 
 _BYTES = "*/*"
+_NUMBERS = ("user", "turn", "delivery")
 _DESCRIPTION = (
     "Every call needs `Authorization: Bearer TOKEN` (`./hermit token create NAME`) or the dashboard's session with its "
     'CSRF token. Errors are `{"error": {"code", "message"}}`. Times are ISO 8601 in UTC, money is in US dollars.'
@@ -209,7 +225,12 @@ def _answer(route: Route) -> dict[str, Any]:
 def _parameters(route: Route) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
     in_path = [
-        {"name": name, "in": "path", "required": True, "schema": INTEGER if name in ("user", "turn") else STRING}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": INTEGER if name in ("user", "turn", "delivery") else STRING,
+        }
         for name in names
     ]
     return in_path + [{"name": name, "in": "query", "schema": schema} for name, schema in route.query.items()]

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from dashboard.auth import asker
 from dashboard.house import services
-from dashboard.shapes import activity
+from dashboard.shapes import activity, delivery_json
+from orchestrator.delivery_words import size
 from orchestrator.disk import DiskUse
 from orchestrator.errors import NotFound, OrchestratorError
-from orchestrator.nouns import Agent, Approval, ApprovalStatus, CubicleKey, Step, Turn, TurnStatus
+from orchestrator.nouns import Agent, Approval, ApprovalStatus, CubicleKey, Delivery, Step, Turn, TurnStatus
 
 logger = logging.getLogger(__name__)
 
@@ -81,11 +82,22 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryView:
+    """A file that a turn delivered, or a word about one that was not sent."""
+
+    delivery: Delivery
+    url: str
+    """Its download; empty when there is none (any more)."""
+    size: str
+
+
+@dataclass(frozen=True, slots=True)
 class TurnView:
     """A message with all that came of it."""
 
     turn: Turn
     steps: tuple[StepView, ...]
+    deliveries: tuple[DeliveryView, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -124,7 +136,7 @@ def turn_view(turn: Turn) -> TurnView:
     turns = services().turns
     now = turns.get(turn.id)
     steps = (StepView(step, _question(step), now.status.is_final) for step in turns.steps(turn.id))
-    return TurnView(now, tuple(steps))
+    return TurnView(now, tuple(steps), tuple(_delivery_view(d) for d in services().deliveries.of_turns([turn.id])))
 
 
 def page_of_turns(key: CubicleKey, before: int | None, limit: int) -> tuple[list[TurnView], int | None]:
@@ -146,6 +158,10 @@ def disk_of(agent: Agent) -> DiskUse | None:
 def is_rehearsal(agent: Agent) -> bool:
     """No real model answers for this agent."""
     return (agent.provider or services().models()["default"]) == REHEARSAL
+
+
+def _delivery_view(delivery: Delivery) -> DeliveryView:
+    return DeliveryView(delivery, delivery_json(delivery)["url"] or "", size(delivery.size_bytes))
 
 
 def _question(step: Step) -> Approval | None:

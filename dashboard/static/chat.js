@@ -60,6 +60,7 @@ function follow() {
     if (detail.turn && mine(detail)) look(detail.turn);
     else if (!detail.turn) lookAtOpen();
   });
+  document.addEventListener("news:delivery", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
   document.addEventListener("news:again", reread);
 }
 

@@ -16,6 +16,7 @@ from tests.unit.conftest import OWN_ORIGIN, Api, Browser
 PUBLIC = {
     "/api/health",
     "/api/openapi.json",
+    "/d/<token>",
     "/login",
     "/login/<code>",
     "/static/<path:filename>",
@@ -44,6 +45,8 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
             ("<path:filename>", "logo.svg"),
             ("<id:user>", "1"),
             ("<id:turn>", "1"),
+            ("<id:delivery>", "1"),
+            ("<token>", "x"),
             ("<name>", "crab"),
             ("<approval>", "abcdefgh"),
             ("<code>", "x"),

@@ -51,7 +51,8 @@ def test_many_first_commands_at_once_agree(tmp_path: Path) -> None:
     """One id, one token, nothing left over."""
     results = at_once(*[partial(prepare, tmp_path / "home")] * 16)
     assert len({(home.install, home.command_token) for home in results if isinstance(home, Home)}) == 1
-    assert sorted(path.name for path in (tmp_path / "home" / "keys").iterdir()) == ["command.token", "install-id"]
+    kept = sorted(path.name for path in (tmp_path / "home" / "keys").iterdir())
+    assert kept == ["command.token", "install-id", "link.key"]
 
 
 def test_a_folder_that_can_not_be_is_said(tmp_path: Path) -> None:
