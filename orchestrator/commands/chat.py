@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context
+from orchestrator.commands.sending import send
 from orchestrator.errors import Unavailable
 from orchestrator.text import one_line, terminal_safe
 
@@ -22,14 +25,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     chat = commands.add_parser("chat", help="say TEXT to an agent and print its reply; without TEXT, line by line")
     chat.add_argument("agent", metavar="AGENT")
     chat.add_argument("text", metavar="TEXT", nargs="?")
+    chat.add_argument(
+        "--file", metavar="PATH", type=Path, action="append", default=[], help="send a file along; may be repeated"
+    )
     chat.set_defaults(run=run)
 
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """One turn or many; the exit code is 0 when the last one was done."""
     with context.client as client:
-        if options.text is not None:
-            return _say(client, options.agent, options.text)
+        if options.text is not None or options.file:
+            files = [send(client, options.agent, file)["path"] for file in options.file]
+            return _say(client, options.agent, options.text or "", files)
         client.get(agent_path(options.agent))  # an unknown agent is said before the first line is typed
         return _converse(client, options.agent)
 
@@ -47,8 +54,9 @@ def _converse(client: Client, agent: str) -> int:
             code = _say(client, agent, line)
 
 
-def _say(client: Client, agent: str, text: str) -> int:
-    turn = client.post(agent_path(agent, "/messages"), {"text": text, "wait": False})["turn"]
+def _say(client: Client, agent: str, text: str, files: Sequence[str] = ()) -> int:
+    body = {"text": text, "files": list(files), "wait": False}
+    turn = client.post(agent_path(agent, "/messages"), body)["turn"]
     try:
         ended = _Follower(client, turn).until_the_end()
     except KeyboardInterrupt:
