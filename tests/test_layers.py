@@ -58,11 +58,11 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.answers channels.telegram.board channels.telegram.contents "
-            "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
-            "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
-            "channels.telegram.refusals "
-            "channels.telegram.sorting"
+            "channels channels.telegram channels.telegram.answers channels.telegram.board "
+            "channels.telegram.contents channels.telegram.inbox channels.telegram.incoming "
+            "channels.telegram.letters channels.telegram.line channels.telegram.line_bot "
+            "channels.telegram.line_parcels channels.telegram.line_wire channels.telegram.polling "
+            "channels.telegram.refusals channels.telegram.sorting"
         ),
     ),
     ("composition", "app"),

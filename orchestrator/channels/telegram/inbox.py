@@ -42,7 +42,7 @@ class Kept:
     next_update: int
     """Where the bot's updates go on."""
     chats: tuple[int, ...]
-    """Where there is something new to handle."""
+    """Of those that it was from, the ones where something waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +77,18 @@ class Inbox:
         """
         found = [item for update in updates if (item := self._sorted(agent, me, update)) is not None]
         numbers = [number for update in updates if (number := update_number(update)) is not None]
-        chats: dict[int, None] = {}
         with self._store.writing() as db:
             for item in found:
                 if isinstance(item, Stranger) and not item.six_digits and rows.is_waiting(db, agent, chat_of(item)):
                     continue  # one word of theirs is as good as a thousand
-                if rows.add(db, self._row(item)):
-                    chats[chat_of(item)] = None
+                rows.add(db, self._row(item))
                 if isinstance(item, Message):
                     rows.note_message(db, agent, item.place.chat, item.message, self._now())
             if numbers:
                 rows.set_next_update(db, agent, me.bot, numbers[-1] + 1)
             next_update = numbers[-1] + 1 if numbers else rows.next_update(db, agent, me.bot)
-        return Kept(next_update, tuple(chats))
+            chats = tuple(chat for chat in {chat_of(item): None for item in found} if rows.is_waiting(db, agent, chat))
+        return Kept(next_update, chats)
 
     def next_update(self, agent: str, bot: int) -> int:
         """Where the bot's updates go on; 0 at the very beginning."""
