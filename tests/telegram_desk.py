@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from orchestrator.channels.telegram.letters import Body, Letter
+from orchestrator.channels.telegram.pacing import Clock
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.store.database import Store
 from orchestrator.telegram_text import Rich
@@ -107,7 +108,7 @@ class Desk:
         return turn
 
 
-class PaperClock:
+class PaperClock(Clock):
     """Time that only the test moves; whoever waits is woken when their time has come."""
 
     def __init__(self) -> None:
@@ -122,9 +123,16 @@ class PaperClock:
         """Until the bell rings or the test has moved time so far."""
         entry = (self.time + seconds, bell)
         self._waiting.append(entry)
-        await bell.wait()
-        self._waiting.remove(entry)
+        try:
+            await bell.wait()
+        finally:
+            self._waiting.remove(entry)
         bell.clear()
+
+    @property
+    def sleepers(self) -> int:
+        """How many wait, and for nothing that has come already."""
+        return sum(not bell.is_set() for _, bell in self._waiting)
 
     def move(self, seconds: float) -> None:
         """Time passes."""
@@ -149,7 +157,7 @@ class PaperLine:
         """As the line does."""
         await self._called("typing", chat)
 
-    async def draft(self, chat: int, draft_id: int, rich: Rich) -> None:
+    async def draft(self, chat: int, draft_id: int, rich: Rich, thread: int | None = None) -> None:
         """As the line does."""
         await self._called("draft", rich.text)
 

@@ -61,9 +61,11 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels channels.telegram channels.telegram.answers channels.telegram.board "
             "channels.telegram.contents channels.telegram.inbox channels.telegram.incoming "
             "channels.telegram.letters channels.telegram.line channels.telegram.line_bot "
-            "channels.telegram.line_parcels channels.telegram.line_wire channels.telegram.polling "
-            "channels.telegram.refusals channels.telegram.sorting"
+            "channels.telegram.line_parcels channels.telegram.line_wire channels.telegram.pacing "
+            "channels.telegram.polling channels.telegram.progress channels.telegram.refusals "
+            "channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
         ),
+    ),
     ),
     ("composition", "app"),
     (

@@ -94,8 +94,8 @@ def letter(db: sqlite3.Connection, ref: str) -> tuple[str, int | None] | None:
 def show(db: sqlite3.Connection, turn: int, agent: str, chat: int) -> bool:
     """A status message of this turn is about to be in the chat; False when it has one, or the turn has ended."""
     cursor = db.execute(
-        "INSERT INTO telegram_progress (turn, agent, chat, message) SELECT id, ?, ?, 0 FROM turns "
-        f"WHERE id = ? AND status NOT IN {_ENDED} ON CONFLICT DO NOTHING",  # noqa: S608 - constant
+        "INSERT INTO telegram_progress (turn, agent, chat, message) SELECT id, ?, ?, 0 FROM turns "  # noqa: S608 - constant
+        f"WHERE id = ? AND status NOT IN {_ENDED} ON CONFLICT DO NOTHING",
         (agent, chat, turn),
     )
     return cursor.rowcount == 1

@@ -1,0 +1,133 @@
+"""What a turn under way is doing, folded from its events, and the few words that say so. Pure.
+
+What the agent wrote (a command, the reply so far) stands under the same line as its answers do, so that nothing in it
+can pass for the house's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from orchestrator.nouns import ApprovalStatus, Event, TurnStatus
+from orchestrator.telegram_text import MARK, Entity, Rich, header, messages, plain, render, utf16_len
+from orchestrator.text import one_line
+
+_COMMAND_CHARS = 160
+_TAIL_CHARS = 3_000
+"""Of a long reply under way the end is shown; laying out all of it several times a second would cost too much."""
+
+
+class Phase(StrEnum):
+    """What goes on."""
+
+    STARTING = "starting"
+    THINKING = "thinking"
+    RUNNING = "running"
+    ASKING = "asking"
+    WRITING = "writing"
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a turn stands, as far as its events tell."""
+
+    turn: int
+    agent: str
+    phase: Phase = Phase.STARTING
+    steps: int = 0
+    command: str = ""
+    text: str = ""
+    """The reply so far."""
+
+
+def told(standing: Standing, event: Event) -> Standing:
+    """How the turn stands after this event of its own."""
+    read = _READERS.get(event.kind)
+    return standing if read is None or standing.phase is Phase.OVER else read(standing, event.body)
+
+
+def _of_turn(standing: Standing, body: Mapping[str, Any]) -> Standing:
+    status = TurnStatus(body["status"])
+    if status.is_final:
+        return replace(standing, phase=Phase.OVER)
+    if status is TurnStatus.WAITING:
+        return replace(standing, phase=Phase.ASKING)
+    if status is TurnStatus.RUNNING and standing.phase in (Phase.STARTING, Phase.ASKING):
+        return replace(standing, phase=Phase.THINKING)
+    return standing
+
+
+def _of_step(standing: Standing, body: Mapping[str, Any]) -> Standing:
+    now = replace(standing, steps=max(standing.steps, body["n"]), command=body["command"], text="")
+    phase = {"running": Phase.RUNNING, "asked": Phase.ASKING}.get(body["status"], Phase.THINKING)
+    return replace(now, phase=phase)
+
+
+def _of_delta(standing: Standing, body: Mapping[str, Any]) -> Standing:
+    return replace(standing, phase=Phase.WRITING, text=body["text"])
+
+
+def _of_approval(standing: Standing, body: Mapping[str, Any]) -> Standing:
+    if body["status"] == ApprovalStatus.PENDING:
+        return replace(standing, phase=Phase.ASKING)
+    return replace(standing, phase=Phase.THINKING) if standing.phase is Phase.ASKING else standing
+
+
+_READERS: dict[str, Callable[[Standing, Mapping[str, Any]], Standing]] = {
+    "turn": _of_turn,
+    "step": _of_step,
+    "delta": _of_delta,
+    "approval": _of_approval,
+}
+
+_DOES = {
+    Phase.STARTING: "is getting ready",
+    Phase.THINKING: "is thinking",
+    Phase.ASKING: "waits for your answer",
+    Phase.WRITING: "is writing",
+}
+
+
+def line(standing: Standing, elapsed_s: float) -> Rich:
+    """The status message."""
+    facts = [_steps(standing.steps), _span(elapsed_s)]
+    if standing.phase is Phase.RUNNING:
+        command = one_line(standing.command.strip(), _COMMAND_CHARS)
+        part = ", ".join(["running", f"step {standing.steps}", *filter(None, facts[1:])])
+        code = (Entity("code", 0, utf16_len(command)),) if command else ()
+        return header(standing.agent, Rich(command, code), part)
+    about = ", ".join(filter(None, facts))
+    if standing.phase is Phase.OVER:
+        return finished(standing.agent)
+    does = f"{MARK} {one_line(standing.agent, 40)} {_DOES[standing.phase]}…"
+    return Rich(f"{does} ({about})" if about else does)
+
+
+def finished(agent: str) -> Rich:
+    """What a status message says that can't be deleted any more."""
+    return Rich(f"{MARK} {one_line(agent, 40)} is done.")
+
+
+def so_far(agent: str, text: str) -> Rich:
+    """The reply as far as it has come, in one message: the end of it, where there is more."""
+    is_long = len(text) > _TAIL_CHARS
+    shown = plain("…" + text[-_TAIL_CHARS:]) if is_long else render(text)
+    return (messages(agent, shown) or [header(agent, Rich("…"))])[-1]
+
+
+def _steps(count: int) -> str:
+    return "" if count == 0 else "1 step" if count == 1 else f"{count} steps"
+
+
+def _span(seconds: float) -> str:
+    """Coarse, so that a message that says it is not edited all the time."""
+    if seconds < 10:
+        return ""
+    if seconds < 60:
+        return f"{int(seconds) // 10 * 10} s"
+    minutes = int(seconds) // 60
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
