@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "store.telegram_bots store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.deliveries "
         "store.ledger store.people "
-        "store.telegram_answers store.turns "
+        "store.telegram_answers store.telegram_buttons store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
         "llm.upstreams.refusals llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts "
@@ -58,6 +58,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
+            "channels.telegram.asking channels.telegram.buttons channels.telegram.cards channels.telegram.groups "
+            "channels.telegram.notes channels.telegram.papers channels.telegram.presses channels.telegram.questions "
             "channels channels.telegram channels.telegram.answers channels.telegram.board "
             "channels.telegram.contents channels.telegram.inbox channels.telegram.incoming "
             "channels.telegram.letters channels.telegram.line channels.telegram.line_bot "
@@ -65,7 +67,6 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.polling channels.telegram.progress channels.telegram.refusals "
             "channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
         ),
-    ),
     ),
     ("composition", "app"),
     (
@@ -93,7 +94,8 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "routes",
         (
             "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health api.messages "
-            "api.openapi api.tokens api.users pages pages.chat pages.filters pages.home pages.login pages.views"
+            "api.openapi api.telegram api.tokens api.users pages pages.chat pages.filters pages.home pages.login "
+            "pages.views webhook"
         ),
     ),
     ("the application", "app"),
@@ -135,6 +137,7 @@ _SHOWS = (
     "events",
     "people",
     "store.audit",
+    "store.telegram_bots",
     "turn_json",
     "turns",
 )
