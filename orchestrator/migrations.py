@@ -396,6 +396,12 @@ def m009_told(db: Database) -> None:
     )
 
 
+@migrations()
+def m010_telegram_after(db: Database) -> None:
+    """The highest message number that was known when a letter's sending began: if it arrived, it has a higher one."""
+    _run(db, "ALTER TABLE telegram_outbox ADD COLUMN after INTEGER;\n")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
