@@ -78,7 +78,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     (
         "commands",
-        ("commands commands.agent commands.chat commands.client commands.context commands.doctor commands.files "
+        ("commands commands.agent commands.chat commands.client commands.context commands.delivered "
+        "commands.doctor commands.files "
         "commands.inbox commands.sending "
         "commands.look commands.providers commands.tests commands.up"),
     ),

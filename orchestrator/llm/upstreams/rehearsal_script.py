@@ -115,7 +115,7 @@ def _file(talk: Talk) -> Reply:
         return Reply("I write a file and put it into my `out/` folder.", terminal=command)
     if not _went_well(talk.results[-1]):
         return Reply(_report(talk.results[-1]))
-    return Reply("Your file is there: `out/hello.txt` in my workspace.", action="FILE:hello.txt")
+    return Reply("Here is your file, `hello.txt`: what lies in my `out/` reaches you.", action="FILE:hello.txt")
 
 
 def _app(talk: Talk) -> Reply:

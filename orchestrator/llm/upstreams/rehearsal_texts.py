@@ -15,7 +15,7 @@ MENU = """You can type:
 
 - `run ls -la` (or any other command): it runs in the cubicle
 - `dangerous`: a command that asks you first
-- `file`: a file in its `out/` folder
+- `file`: a file, which is sent to you from its `out/` folder
 - `app`: a web page in its `www/` folder
 - `long`: a long answer
 - `slow`: a slow answer, good for trying the stop button
