@@ -1,0 +1,230 @@
+"""Asking: each open question of an agent becomes a letter with Approve and Deny, where its turn was asked for; when it
+is decided, wherever that was, the letter says how it ended and has no such buttons any more.
+
+The rows of the approvals are the truth. This looks at them whenever it is told to, and after a start at all that are
+open or still shown as open. Nothing but a pressed button, or another surface's decision, decides.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from orchestrator.approvals import Approvals
+from orchestrator.channels.telegram.buttons import Buttons
+from orchestrator.channels.telegram.incoming import Press
+from orchestrator.channels.telegram.letters import Attached, Body, Button, Letter
+from orchestrator.channels.telegram.papers import Papers
+from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Outcome
+from orchestrator.channels.telegram.questions import Question, asked, ended
+from orchestrator.errors import Conflict, Forbidden, NotFound
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, User
+from orchestrator.people import People
+from orchestrator.store import telegram_answers as places
+from orchestrator.store import telegram_buttons as rows
+from orchestrator.store import telegram_people as chats
+from orchestrator.store.database import Store
+from orchestrator.store.telegram_buttons import Taken
+from orchestrator.turns import Turns
+
+APPROVE, DENY, AGAIN = "approve", "deny", "again"
+DECIDING = (APPROVE, DENY)
+_GRACE_S = 120.0
+"""A press right after the time is up is told so, rather than that the button no longer works; it decides nothing."""
+_AGAIN_S = 7 * 24 * 3600.0
+_TRY_AGAIN = (
+    "You asked whether this command may run, and nobody answered in time, so it was not run. If it is still needed, "
+    "try it again now:\n\n{command}"
+)
+
+
+class Mail(Protocol):
+    """Where letters are posted and changed."""
+
+    def post(self, letter: Letter) -> bool:
+        """The letter goes out; False when its ref was posted before."""
+
+    def amend(self, ref: str, body: Body) -> None:
+        """The letter of this ref says something else from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Where a question belongs."""
+
+    chat: int
+    thread: int | None = None
+    reply_to: int | None = None
+
+
+class Asking:
+    """Every question of every agent that has a bot. For threads that may wait."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        approvals: Approvals,
+        turns: Turns,
+        people: People,
+        mail: Mail,
+        buttons: Buttons,
+        papers: Papers,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._approvals = approvals
+        self._turns = turns
+        self._people = people
+        self._mail = mail
+        self._buttons = buttons
+        self._papers = papers
+        self._now = now
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """What its buttons do."""
+        return {APPROVE: self._approve, DENY: self._deny, AGAIN: self._again}
+
+    def heard(self, event: Event) -> None:
+        """News of the house; those of approvals are acted upon."""
+        if event.kind == "approval":
+            self.tell(str(event.body["id"]))
+
+    def reconcile(self) -> None:
+        """After a start, and now and then: what is open is asked, what was decided in the meantime is shown so."""
+        self._buttons.tidy()
+        with self._store.reading() as db:
+            shown = rows.subjects(db, DECIDING)
+        for approval in {*shown, *(one.id for one in self._approvals.every(status=ApprovalStatus.PENDING))}:
+            self.tell(approval)
+
+    def tell(self, approval: str) -> None:
+        """The chat shows how this approval stands."""
+        try:
+            found = self._approvals.get(approval)
+        except NotFound:
+            return
+        if found.status is ApprovalStatus.PENDING:
+            self._ask(found)
+        else:
+            self._settle(found)
+
+    def body(self, approval: Approval, agent: str, ref: str, person: int, reader: User) -> Body:
+        """The question for a letter ``ref`` of this agent's bot, with buttons for this Telegram id."""
+        now = self._now()
+        question = self._question(approval, reader)
+        until = approval.expires_at + _GRACE_S
+        made = [
+            Button(label, self._buttons.make(agent, ref, person, kind, approval.id, expires_at=until))
+            for label, kind in (("Approve", APPROVE), ("Deny", DENY))
+        ]
+        return Body(asked(question, now), buttons=(tuple(made),), files=self._file(question))
+
+    # --- telling -----------------------------------------------------------------------------------------------
+
+    def _ask(self, approval: Approval) -> None:
+        """Post the question, once; buttons that were pressed to no effect are made anew."""
+        ref, now = f"approval:{approval.id}", self._now()
+        user, spot = self._user(approval), self._spot(approval)
+        if user is None or spot is None:
+            return
+        with self._store.reading() as db:
+            is_posted, live = rows.is_posted(db, ref), rows.live(db, ref, now)
+        if is_posted and live.issuperset(DECIDING):
+            return
+        self._buttons.retire(ref)
+        plain = self.body(approval, approval.cubicle.agent, ref, user.telegram_id or 0, user)
+        body = replace(plain, thread=spot.thread, reply_to=spot.reply_to)
+        if not self._mail.post(Letter(approval.cubicle.agent, spot.chat, ref, body)):
+            self._mail.amend(ref, body)
+
+    def _settle(self, approval: Approval, *, pressed: Taken | None = None) -> None:
+        """Every letter that asks this says how it ended."""
+        with self._store.reading() as db:
+            letters = {asking.ref: asking for asking in rows.asked(db, approval.id, DECIDING)}
+        if pressed is not None and pressed.ref not in letters:
+            letters[pressed.ref] = rows.Asked(approval.cubicle.agent, pressed.ref, pressed.person)
+        for letter in letters.values():
+            self._mail.amend(letter.ref, self._ended(approval, letter))
+            self._buttons.retire(letter.ref, kinds=DECIDING)
+
+    def _ended(self, approval: Approval, letter: rows.Asked) -> Body:
+        reader = self._people.of_telegram(letter.person) or self._user(approval)
+        question = self._question(approval, reader)
+        buttons: tuple[tuple[Button, ...], ...] = ()
+        if approval.status is ApprovalStatus.EXPIRED and letter.ref == f"approval:{approval.id}":
+            self._buttons.retire(letter.ref)
+            until = self._now() + _AGAIN_S
+            again = self._buttons.make(letter.agent, letter.ref, letter.person, AGAIN, approval.id, expires_at=until)
+            buttons = ((Button("Ask again", again),),)
+        return Body(ended(question, self._now()), buttons=buttons, files=self._file(question))
+
+    def _question(self, approval: Approval, reader: User | None) -> Question:
+        owner = self._user(approval)
+        zone = "UTC" if reader is None else reader.time_zone
+        return Question(approval, "somebody who was removed" if owner is None else owner.name, zone)
+
+    def _file(self, question: Question) -> tuple[Attached, ...]:
+        if not question.is_long:
+            return ()
+        path = self._papers.write(question.shown.encode("utf-8", "backslashreplace"))
+        return (Attached(path, question.file_name, "document"),)
+
+    def _user(self, approval: Approval) -> User | None:
+        try:
+            return self._people.get(approval.cubicle.user)
+        except NotFound:
+            return None
+
+    def _spot(self, approval: Approval) -> _Spot | None:
+        """The chat of the turn; of a turn from elsewhere, the private chat of the cubicle's person where it is open."""
+        agent, user = approval.cubicle.agent, self._user(approval)
+        with self._store.reading() as db:
+            place = places.place_of(db, approval.turn)
+            if place is not None:
+                return _Spot(place.chat, place.thread, None if place.is_private else place.message)
+            if user is None or user.telegram_id is None:
+                return None
+            return _Spot(user.telegram_id) if chats.is_open(db, agent, user.telegram_id) else None
+
+    # --- deciding ----------------------------------------------------------------------------------------------
+
+    def _approve(self, taken: Taken, _: Press, user: User) -> Outcome:
+        return self._decide(taken, user, approve=True)
+
+    def _deny(self, taken: Taken, _: Press, user: User) -> Outcome:
+        return self._decide(taken, user, approve=False)
+
+    def _decide(self, taken: Taken, user: User, *, approve: bool) -> Outcome:
+        try:
+            decided = self._approvals.decide(taken.subject, approve=approve, by=user, surface="telegram")
+        except NotFound as error:
+            raise NotFound(NO_LONGER) from error
+        except Conflict as error:
+            self._settle(self._approvals.get(taken.subject), pressed=taken)
+            raise Conflict(error.message) from error
+        self._settle(decided, pressed=taken)
+        return Outcome("Approved. It runs now." if approve else "Denied. It will not run.")
+
+    def _again(self, taken: Taken, press: Press, user: User) -> Outcome:
+        """The person asks the agent to try once more; the question comes anew, with the command as it is then."""
+        approval = self._approvals.get(taken.subject)
+        key = approval.cubicle
+        if user.id != key.user:
+            raise Forbidden("Only the person it was for can ask again.")
+        origin = f"telegram:{press.bot}:{press.update}"
+        with self._store.writing() as db:
+            chats.give_origin(db, press.bot, press.update, origin)
+        self._turns.submit(
+            CubicleKey(key.agent, user.id),
+            _TRY_AGAIN.format(command=approval.text),
+            source="telegram",
+            origin=origin,
+        )
+        body = Body(
+            ended(self._question(approval, user), self._now()), files=self._file(self._question(approval, user))
+        )
+        return Outcome(f"{key.agent} is asked to try again.", body)

@@ -1,0 +1,235 @@
+"""Cards: what the operator is asked about people who want in, and the one fixed answer that a stranger gets.
+
+A stranger is a number, a name and a decision. What they write is not read here, nothing of theirs reaches a model, and
+nothing is downloaded; however many write, and however often, the operator gets a few cards a day and they a word each.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from orchestrator.channels.telegram.buttons import Buttons
+from orchestrator.channels.telegram.incoming import Press, Sender, Stranger
+from orchestrator.channels.telegram.letters import Body, Button, Letter
+from orchestrator.channels.telegram.notes import Theirs, note
+from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Outcome
+from orchestrator.errors import Conflict, Forbidden, NotFound
+from orchestrator.nouns import Role, User
+from orchestrator.people import People
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import telegram_buttons as button_rows
+from orchestrator.store import telegram_people as rows
+from orchestrator.store.database import Store
+from orchestrator.store.telegram_buttons import Taken
+from orchestrator.store.telegram_people import Chat, Known
+from orchestrator.telegram_text import MARK
+from orchestrator.text import one_line
+
+ALLOW, IGNORE, BLOCK, SHUT_OUT = "allow", "ignore", "block", "shut out"
+MOST_ANSWERED = 20
+"""Strangers that a bot answers in a day; those after them hear nothing."""
+MOST_CARDS = 10
+"""Cards about strangers that the operator gets of a bot in a day."""
+_DAY_S = 24 * 3600.0
+_IGNORED_S = 7 * _DAY_S
+_REMEMBERED_S = 90 * _DAY_S
+_NAME_CHARS = 56
+_NAME_TRIES = 50
+
+
+class Post(Protocol):
+    """Where letters are posted."""
+
+    def post(self, letter: Letter) -> bool:
+        """The letter goes out; False when its ref was posted before."""
+
+
+class Cards:
+    """Strangers, and what became of them. For threads that may wait."""
+
+    def __init__(
+        self, *, store: Store, mail: Post, buttons: Buttons, people: People, now: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._mail = mail
+        self._buttons = buttons
+        self._people = people
+        self._now = now
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """What its buttons do."""
+        return {
+            ALLOW: self._allow,
+            IGNORE: self._turn_down,
+            BLOCK: self._turn_down,
+            SHUT_OUT: self._shut_out,
+        }
+
+    # --- strangers ---------------------------------------------------------------------------------------------
+
+    def stranger(self, stranger: Stranger) -> None:
+        """Somebody whom nobody allowed has written: they get one fixed word a day, the operator one card."""
+        agent, sender, now = stranger.agent, stranger.sender, self._now()
+        with self._store.writing() as db:
+            rows.forget_strangers(db, now - _REMEMBERED_S)
+            known = rows.stranger(db, agent, sender.id)
+            if not _may_answer(known, now) or rows.strangers_since(db, agent, now - _DAY_S) >= MOST_ANSWERED:
+                return
+            rows.note_stranger(db, agent, sender.id, member_name(sender), now)
+            _audit(db, "telegram.stranger", f"{member_name(sender)} ({sender.id}) wrote to the bot.", now, agent=agent)
+            said = "Its owner has been asked" if self._ask_about(agent, sender) else "Only its owner can let you in"
+            rich = note(
+                "This bot is private",
+                f"{said}. Until you are let in, nothing that you write here is read.",
+                f"Your Telegram id is {sender.id}.",
+            )
+            self._mail.post(Letter(agent, sender.id, f"stranger:{agent}:{sender.id}:{now:.0f}", Body(rich)))
+
+    def _ask_about(self, agent: str, sender: Sender) -> bool:
+        """The operator's private chat has a card about them; False when there is no such chat, or enough cards."""
+        now, subject, operator = self._now(), f"{agent}:{sender.id}", operator_chat(self._store, self._people, agent)
+        with self._store.reading() as db:
+            if button_rows.asked(db, subject, (ALLOW,)):
+                return True
+            if operator is None or button_rows.posted_since(db, f"card:{agent}:", now - _DAY_S) >= MOST_CARDS:
+                return False
+        ref = f"card:{agent}:{sender.id}:{now:.0f}"
+        allow, ignore, block = (
+            Button(label, self._buttons.make(agent, ref, operator, kind, subject))
+            for label, kind in (("Allow as a member", ALLOW), ("Ignore", IGNORE), ("Block", BLOCK))
+        )
+        rich = note(
+            f"Somebody new wrote to {agent}",
+            ("They call themselves ", Theirs(sender.name), *_username(sender), "."),
+            f"Telegram id {sender.id}. The name is theirs to choose, the id is not.",
+            "",
+            "Allow: they may talk to all your agents, each time in a container of their own, on your budget.",
+            "Ignore: nothing happens for a week. Block: never ask me again.",
+        )
+        return self._mail.post(Letter(agent, operator, ref, Body(rich, buttons=((allow,), (ignore, block)))))
+
+    def _allow(self, taken: Taken, press: Press, user: User) -> Outcome:
+        """They are a member now, under a name that nobody has."""
+        agent, person, name = self._stranger_of(taken, user)
+        member = self._people.of_telegram(person) or self._new_member(name, person)
+        self._decide(agent, person, "allowed", user)
+        self._buttons.retire(taken.ref)
+        with self._store.writing() as db:
+            rows.put_chat(db, Chat(agent, person, member.name, "open", self._now()))
+        welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help says what there is.")
+        self._mail.post(Letter(agent, person, f"welcome:{agent}:{member.id}", Body(welcome)))
+        return Outcome(f"{member.name} is a member now.", self.member_body(member, agent, taken.ref, press.sender.id))
+
+    def member_body(self, member: User, agent: str, ref: str, reader: int) -> Body:
+        """A member who uses Telegram, with a button to end that."""
+        rich = note(
+            "A member of yours",
+            (Theirs(member.name), f", Telegram id {member.telegram_id}. They may talk to all your agents."),
+        )
+        subject = f"{agent}:{member.telegram_id}"
+        return Body(rich, buttons=((Button("Shut out", self._buttons.make(agent, ref, reader, SHUT_OUT, subject)),),))
+
+    def _turn_down(self, taken: Taken, _: Press, user: User) -> Outcome:
+        agent, person, name = self._stranger_of(taken, user)
+        if self._people.of_telegram(person) is not None:
+            self._buttons.retire(taken.ref)
+            raise Conflict("They are a member by now. /users has a button to shut them out.")
+        is_block = taken.kind == BLOCK
+        self._decide(agent, person, "blocked" if is_block else "ignored", user)
+        self._buttons.retire(taken.ref)
+        what = ("Blocked", "They get no answer any more, and you are not asked again.")
+        if not is_block:
+            what = ("Ignored", "They get no answer. If they write again after a week, you are asked again.")
+        return Outcome(f"{what[0]}.", Body(note(what[0], (Theirs(name), f", Telegram id {person}."), what[1])))
+
+    def _shut_out(self, taken: Taken, _: Press, user: User) -> Outcome:
+        """Their Telegram id is nobody's any more. Who they are, and what they made, stays."""
+        check_operator(user)
+        agent, person = parts_of(taken.subject)
+        member = self._people.of_telegram(person)
+        if member is None or member.role is Role.OPERATOR:
+            raise Conflict("They are no member who could be shut out.")
+        self._people.change(member.id, {"telegram_id": None})
+        with self._store.writing() as db:
+            rows.note_stranger(db, agent, person, member.name, self._now())
+            rows.decide_stranger(db, agent, person, "blocked", self._now())
+        self._buttons.retire(taken.ref)
+        rich = note(
+            "Shut out",
+            (Theirs(member.name), f", Telegram id {person}, reaches no agent any more. Their files are still there."),
+            "To let them in again, give them their Telegram id in the dashboard.",
+        )
+        return Outcome("Shut out.", Body(rich))
+
+    def _stranger_of(self, taken: Taken, user: User) -> tuple[str, int, str]:
+        check_operator(user)
+        agent, person = parts_of(taken.subject)
+        with self._store.reading() as db:
+            known = rows.stranger(db, agent, person)
+        if known is None:
+            raise NotFound(NO_LONGER)
+        return agent, person, known.name
+
+    def _decide(self, agent: str, person: int, state: str, user: User) -> None:
+        now = self._now()
+        with self._store.writing() as db:
+            rows.decide_stranger(db, agent, person, state, now)
+            text = f"Telegram id {person} was {state} by {user.name}."
+            _audit(db, f"telegram.{state}", text, now, agent=agent, user=user.id)
+
+    def _new_member(self, name: str, person: int) -> User:
+        for n in range(1, _NAME_TRIES):
+            try:
+                return self._people.add({"name": name if n == 1 else f"{name} {n}", "telegram_id": person})
+            except Conflict:
+                found = self._people.of_telegram(person)
+                if found is not None:
+                    return found
+        return self._people.add({"name": f"guest {person}", "telegram_id": person})
+
+
+def operator_chat(store: Store, people: People, agent: str) -> int | None:
+    """The operator's private chat with this agent's bot, where it can write."""
+    operator = people.operator().telegram_id
+    if operator is None:
+        return None
+    with store.reading() as db:
+        return operator if rows.is_open(db, agent, operator) else None
+
+
+def member_name(sender: Sender) -> str:
+    """What somebody calls themselves, as the name of a member: one line, nothing hidden, never empty."""
+    plain = "".join(char for char in sender.name if char == " " or one_line(char) == char)
+    name = " ".join(plain.replace(MARK, " ").split())[:_NAME_CHARS].strip()
+    return name if name.isprintable() and name else f"guest {sender.id}"
+
+
+def _username(sender: Sender) -> tuple[Theirs | str, ...]:
+    return (", ", Theirs(f"@{sender.username}", 40)) if sender.username else ()
+
+
+def _may_answer(known: Known | None, now: float) -> bool:
+    if known is None:
+        return True
+    silence = {"blocked": None, "ignored": _IGNORED_S}.get(known.state, _DAY_S)
+    return silence is not None and known.told_at <= now - silence
+
+
+def check_operator(user: User) -> None:
+    """Raises Forbidden for everybody else."""
+    if user.role is not Role.OPERATOR:
+        raise Forbidden("Only the operator may decide this.")
+
+
+def parts_of(subject: str) -> tuple[str, int]:
+    """The agent and the number of a button's subject, ``crab:12345``."""
+    agent, _, number = subject.partition(":")
+    return agent, int(number)
+
+
+def _audit(db: sqlite3.Connection, kind: str, text: str, now: float, *, agent: str, user: int | None = None) -> None:
+    audit_rows.add(db, kind, text, now=now, agent=agent, user=user)

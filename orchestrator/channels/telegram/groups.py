@@ -1,0 +1,122 @@
+"""Groups: where a bot was taken along to, and whether it listens there. The operator says so, group by group; in all
+others it hears nothing. Being able to write somewhere is no permission to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from orchestrator.channels.telegram.buttons import Buttons
+from orchestrator.channels.telegram.cards import MOST_CARDS, Post, check_operator, operator_chat, parts_of
+from orchestrator.channels.telegram.incoming import Membership, Press, Sender
+from orchestrator.channels.telegram.letters import Body, Button, Letter
+from orchestrator.channels.telegram.notes import Theirs, note
+from orchestrator.channels.telegram.presses import Handler, Outcome
+from orchestrator.errors import Conflict
+from orchestrator.nouns import User
+from orchestrator.people import People
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import telegram_buttons as button_rows
+from orchestrator.store import telegram_people as rows
+from orchestrator.store.database import Store
+from orchestrator.store.telegram_buttons import Taken
+from orchestrator.store.telegram_people import Chat
+from orchestrator.text import one_line
+
+ENABLE_GROUP, IGNORE_GROUP = "enable group", "ignore group"
+_DAY_S = 24 * 3600.0
+_ENABLE = ("Enable", ENABLE_GROUP)
+_WHO = "People whom you allowed can talk to {agent} there by mentioning it. Everybody in the group sees the answers."
+_ABOUT = {
+    "asked": (
+        "{agent} was added to a group",
+        "Until you enable it, it hears nothing there. " + _WHO.replace("can talk", "could then talk"),
+    ),
+    "enabled": ("{agent} listens in a group", _WHO),
+    "ignored": ("{agent} ignores a group", "It is in there, and hears nothing."),
+}
+_CHOICES = {
+    "asked": (_ENABLE, ("Ignore", IGNORE_GROUP)),
+    "enabled": (("Stop listening", IGNORE_GROUP),),
+    "ignored": (_ENABLE,),
+}
+
+
+class Groups:
+    """The groups of every bot. For threads that may wait."""
+
+    def __init__(
+        self, *, store: Store, mail: Post, buttons: Buttons, people: People, now: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._mail = mail
+        self._buttons = buttons
+        self._people = people
+        self._now = now
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """What its buttons do."""
+        return {ENABLE_GROUP: self._set_group, IGNORE_GROUP: self._set_group}
+
+    def membership(self, membership: Membership) -> None:
+        """The bot came into a chat or left it. A group is listened to when the operator says so, and not before."""
+        agent, place = membership.agent, membership.place
+        with self._store.writing() as db:
+            old = rows.chat(db, agent, place.chat)
+            state = _state_after(membership, old)
+            is_ours = old is not None or not place.is_private or self._people.of_telegram(place.chat) is not None
+            if not is_ours or (old is not None and old.state == state):
+                return
+            chat = Chat(agent, place.chat, _title(membership), state, self._now())
+            rows.put_chat(db, chat)
+            if state == "asked":
+                self._ask_about_group(chat, membership)
+
+    def _ask_about_group(self, chat: Chat, membership: Membership) -> None:
+        now, operator = self._now(), operator_chat(self._store, self._people, chat.agent)
+        ref = f"group:{chat.agent}:{chat.chat}:{membership.update}"
+        with self._store.reading() as db:
+            cards = button_rows.posted_since(db, f"group:{chat.agent}:", now - _DAY_S)
+        if operator is None or cards >= MOST_CARDS:
+            return  # /groups shows it all the same
+        body = self.group_body(chat, ref, operator, by=membership.sender)
+        self._mail.post(Letter(chat.agent, operator, ref, body))
+
+    def group_body(self, chat: Chat, ref: str, reader: int, *, by: Sender | None = None) -> Body:
+        """A group, how it stands, and the button to change that."""
+        agent, subject = chat.agent, f"{chat.agent}:{chat.chat}"
+        title, what = (words.format(agent=agent) for words in _ABOUT[chat.state])
+        who = () if by is None else (("Added by ", Theirs(by.name), f" (Telegram id {by.id})."),)
+        made = tuple(
+            Button(label, self._buttons.make(agent, ref, reader, kind, subject)) for label, kind in _CHOICES[chat.state]
+        )
+        return Body(note(title, ("Group: ", Theirs(chat.title or "(no title)"), "."), *who, what), buttons=(made,))
+
+    def _set_group(self, taken: Taken, press: Press, user: User) -> Outcome:
+        check_operator(user)
+        agent, number = parts_of(taken.subject)
+        state, now = "enabled" if taken.kind == ENABLE_GROUP else "ignored", self._now()
+        with self._store.writing() as db:
+            if rows.set_chat_state(db, agent, number, state, now):
+                text = f"Group {number} was {state} by {user.name}."
+                audit_rows.add(db, "telegram.group", text, now=now, agent=agent, user=user.id)
+        with self._store.reading() as db:
+            chat = rows.chat(db, agent, number)
+        if chat is None or chat.state != state:
+            raise Conflict("The bot is not in this group any more.")
+        self._buttons.retire(taken.ref)
+        return Outcome(f"{state.capitalize()}.", self.group_body(chat, taken.ref, press.sender.id))
+
+
+def _title(membership: Membership) -> str:
+    place = membership.place
+    return one_line(membership.sender.name if place.is_private else place.title, 200)
+
+
+def _state_after(membership: Membership, old: Chat | None) -> str:
+    if not membership.is_in:
+        return "closed"
+    if membership.place.is_private:
+        return "open"
+    return "asked" if old is None or old.state == "closed" else old.state

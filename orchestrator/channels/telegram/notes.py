@@ -1,0 +1,99 @@
+"""What the house itself says in a chat: words of its own, and words of others marked as such. Pure.
+
+A note begins with the house's mark, which no agent can write. What an agent or a stranger called something stands in
+it as code, on one line, so that nothing in it can be tapped, hide something or pass for ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from orchestrator.telegram_text import MARK, Entity, Rich, caption, utf16_len
+from orchestrator.text import one_line
+
+NOT_THE_MARK = "◇"
+_NOTE_UNITS = 4096
+_MOST_CODES = 90
+_SIZES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
+_SPANS = ((86_400, "day", "days"), (3_600, "hour", "hours"), (60, "minute", "minutes"))
+
+
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """A name or a line that somebody else wrote."""
+
+    text: str
+    limit: int = 80
+
+
+Part = str | Theirs
+Line = Part | tuple[Part, ...]
+
+
+def note(title: str, *lines: Line) -> Rich:
+    """A message of the house: its title, and lines below it."""
+    text, entities = f"{MARK} {title}", [Entity("bold", 0, utf16_len(f"{MARK} {title}"))]
+    for line in lines:
+        text += "\n"
+        for part in line if isinstance(line, tuple) else (line,):
+            if isinstance(part, Theirs) and (words := shown(part)).strip():
+                if len(entities) < _MOST_CODES:
+                    entities.append(Entity("code", utf16_len(text), utf16_len(words)))
+                text += words
+            elif isinstance(part, str):
+                text += part
+    return caption(Rich(text, tuple(entities)), _NOTE_UNITS)
+
+
+def shown(theirs: Theirs) -> str:
+    """The words of others as they stand in a note: one line, nothing hidden, without our mark."""
+    words = one_line(theirs.text, theirs.limit).replace(MARK, NOT_THE_MARK).strip()
+    return words or "(no name)"
+
+
+def clock(at: float, zone: str, now: float) -> str:
+    """``14:05 CET``, with the day when that is not today's: ``Tue 7 Oct, 14:05 CET``."""
+    try:
+        place = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):  # zones come and go with the host's packages
+        place = ZoneInfo("UTC")
+    then, today = (datetime.fromtimestamp(time, UTC).astimezone(place) for time in (at, now))
+    day = "" if then.date() == today.date() else f"{then:%a} {then.day} {then:%b}, "
+    return f"{day}{then:%H:%M %Z}"
+
+
+def ago(at: float, now: float) -> str:
+    """``just now``, ``3 minutes ago``."""
+    span = lasting(now - at)
+    return "just now" if span == "a moment" else f"{span} ago"
+
+
+def lasting(seconds: float) -> str:
+    """``a moment``, ``3 minutes``, ``2 days``."""
+    for size, one, many in _SPANS:
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count:,} {one if count == 1 else many}"
+    return "a moment"
+
+
+def size(count: int) -> str:
+    """``17 bytes``, ``1.2 MB``."""
+    for unit, name in _SIZES:
+        if count >= unit:
+            return f"{count / unit:.1f} {name}" if count < 10 * unit else f"{count / unit:,.0f} {name}"
+    return "1 byte" if count == 1 else f"{count} bytes"
+
+
+def many(count: int, one: str, more: str = "") -> str:
+    """``1 file``, ``3 files``."""
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def with_rest(lines: Iterable[Line], most: int) -> list[Line]:
+    """The first lines, and how many more there are."""
+    every = list(lines)
+    return every if len(every) <= most else [*every[:most], f"… and {len(every) - most:,} more."]

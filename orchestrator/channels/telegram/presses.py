@@ -1,0 +1,107 @@
+"""Presses: from a pressed button to its deed, by a table from kind to handler.
+
+The presser is looked up by numeric id and must be somebody we know; then the button must fit in every way. Whatever
+does not gets one constant answer, which says nothing about why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.channels.telegram.buttons import Buttons
+from orchestrator.channels.telegram.incoming import Press
+from orchestrator.channels.telegram.letters import Body
+from orchestrator.errors import Conflict, NotFound, OrchestratorError
+from orchestrator.nouns import Role, User
+from orchestrator.store.telegram_buttons import Taken
+
+NO_LONGER = "This button no longer works."
+TOO_EARLY = "That was quick. Please press again."
+_TOAST_CHARS = 200
+"""Telegram takes no more."""
+_WAITS, _WAIT_S = 30, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a press."""
+
+    toast: str
+    """A few words over the chat."""
+    body: Body | None = None
+    """What the message says from now on, with other buttons or none; None leaves it as it is, buttons too."""
+
+
+Handler = Callable[[Taken, Press, User], Outcome]
+"""Does the deed of one kind of button, and retires those beside it. Raises OrchestratorError: after Conflict and
+NotFound the button stays used up, after anything else it may be pressed again."""
+
+
+class Amends(Protocol):
+    """What is needed of the mail here."""
+
+    def amend(self, ref: str, body: Body) -> None:
+        """The letter of this ref says something else from now on."""
+
+
+class Presses:
+    """Everything that can be pressed."""
+
+    def __init__(
+        self,
+        *,
+        buttons: Buttons,
+        mail: Amends,
+        people: Callable[[int], User | None],
+        handlers: Mapping[str, Handler],
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """``people`` knows whoever may press anything, by numeric Telegram id."""
+        self._buttons = buttons
+        self._mail = mail
+        self._people = people
+        self._handlers = dict(handlers)
+        self._pause = pause
+
+    def press(self, press: Press) -> str:
+        """Do what the button stands for; what to answer the press with. Called from a thread that may wait."""
+        user = self._people(press.sender.id)
+        if user is None:
+            return NO_LONGER
+        taken = self._take(press, user)
+        if isinstance(taken, str):
+            return taken
+        handler = self._handlers.get(taken.kind)
+        if handler is None:
+            return NO_LONGER
+        return self._do(handler, taken, press, user)[:_TOAST_CHARS]
+
+    def _take(self, press: Press, user: User) -> Taken | str:
+        """The button, or what to say. A press may be faster than Telegram's answer to the message it is under."""
+        is_operator = user.role is Role.OPERATOR
+        for _ in range(_WAITS):
+            taken = self._buttons.take(press, is_operator=is_operator)
+            if taken is not None:
+                return taken
+            if not self._buttons.is_early(press, is_operator=is_operator):
+                return NO_LONGER
+            self._pause(_WAIT_S)
+        return TOO_EARLY
+
+    def _do(self, handler: Handler, taken: Taken, press: Press, user: User) -> str:
+        try:
+            outcome = handler(taken, press, user)
+        except (Conflict, NotFound) as error:
+            return error.message
+        except OrchestratorError as error:
+            self._buttons.give_back(taken)
+            return error.message
+        except Exception:
+            self._buttons.give_back(taken)
+            raise
+        if outcome.body is not None:
+            self._mail.amend(taken.ref, outcome.body)
+        return outcome.toast
