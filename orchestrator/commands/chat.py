@@ -11,6 +11,7 @@ from typing import Any
 
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context
+from orchestrator.commands.delivered import show_delivered
 from orchestrator.commands.sending import send
 from orchestrator.errors import Unavailable
 from orchestrator.text import one_line, terminal_safe
@@ -64,7 +65,8 @@ def _say(client: Client, agent: str, text: str, files: Sequence[str] = ()) -> in
         print("Stopped.", file=sys.stderr)
         return 130
     if ended["status"] == "done":
-        print(terminal_safe(ended["reply"] or ""))
+        print(terminal_safe(ended["reply"] or ""), flush=True)
+        show_delivered(client, agent, turn)
         return 0
     print(f"hermit: {terminal_safe(ended['error'] or 'The turn was stopped.')}", file=sys.stderr)
     return 1
