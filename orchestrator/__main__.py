@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from orchestrator.commands import agent, chat, doctor, files, inbox, look, tests, up
 from orchestrator.commands.context import surroundings
@@ -13,10 +15,29 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.text import terminal_safe
 
 
+class _Parser(argparse.ArgumentParser):
+    """Options and words in any order. Python's own takes a word that may be missing for missing as soon as an option
+    stands before it, as in ``chat crab --file notes.txt "What is this?"``."""
+
+    _is_inside = False
+
+    def parse_known_args(  # type: ignore[override]  # the overloads differ only in what a caller may leave out
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """What argparse calls for each command."""
+        if self._is_inside or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._is_inside = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_inside = False
+
+
 def parser() -> argparse.ArgumentParser:
     """Every command of ``./hermit``."""
     settings = "\n".join(f"  {name:28} {text}" for name, text in SETTINGS.items())
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="hermit",
         description="Your own AI agents, each locked into its own air-gapped container.",
         epilog=f"Settings, from the environment or HERMIT_HOME/hermit.env:\n{settings}",
