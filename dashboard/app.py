@@ -12,6 +12,7 @@ from dashboard.api import BLUEPRINTS as API
 from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
 from dashboard.paths import AnyPath
+from dashboard.webhook import webhook
 from orchestrator.services import Services
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -42,6 +43,6 @@ def create_app(services: Services) -> Flask:
     app.after_request(headers.add)
     faults.register(app)
     filters.register(app)
-    for blueprint in (*API, *PAGES):
+    for blueprint in (*API, *PAGES, webhook):
         app.register_blueprint(blueprint)
     return app

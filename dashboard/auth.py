@@ -18,6 +18,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 _SAFE = ("GET", "HEAD")
 _PUBLIC = "is_public"
+_BY_SECRET = "is_by_secret"  # noqa: S105 - a mark's name
 _OPERATOR = "is_for_operator"
 
 
@@ -46,6 +47,13 @@ def public(view: View) -> View:
     return view
 
 
+def by_secret(view: View) -> View:
+    """Mark a view for one program elsewhere, whose own secret the view asks for: no login and no page comes there, and
+    neither counts."""
+    setattr(view, _BY_SECRET, True)
+    return public(view)
+
+
 def operator_only(view: View) -> View:
     """Mark a view that members may not use."""
     setattr(view, _OPERATOR, True)
@@ -66,6 +74,8 @@ def check() -> None:
     view = current_app.view_functions.get(request.endpoint or "")
     if view is None:
         return  # there is no such route, which is said next
+    if getattr(view, _BY_SECRET, False) is True:
+        return
     g.asker = _by_token() or _by_session()
     if not is_public(view):
         _check_rights(view)

@@ -173,6 +173,20 @@ _ENTRY: dict[str, Schema] = {
     "size": INTEGER,
     "modified": TIME,
 }
+_BOT_STATES = ("pairing", "paired", "revoked")
+_TELEGRAM: dict[str, Schema] = {
+    "agent": STRING,
+    "bot": {**INTEGER, "description": "its numeric id at Telegram"},
+    "username": {**STRING, "description": "empty until Telegram was asked"},
+    "state": choice(*_BOT_STATES),
+    "code": {**nullable(STRING), "description": "to be sent to the bot by the operator, when `code_way` is `shown`"},
+    "code_way": {**nullable(STRING), "description": "`sent` by the bot, for `confirm`; or `shown` here"},
+    "code_sent_at": nullable(TIME),
+    "code_expires_at": nullable(TIME),
+    "problem": nullable(STRING),
+    "added_at": TIME,
+    "paired_at": nullable(TIME),
+}
 
 SCHEMAS: dict[str, Schema] = {
     "Error": closed({"error": closed({"code": STRING, "message": STRING})}),
@@ -200,6 +214,7 @@ SCHEMAS: dict[str, Schema] = {
             "name": STRING,
             **_SETTINGS,
             "has_telegram": BOOLEAN,
+            "telegram": nullable(closed({"state": choice(*_BOT_STATES), "username": STRING})),
             "status": choice("idle", "active", "stopped"),
             "spent_today_usd": NUMBER,
             "created_at": TIME,
@@ -207,6 +222,9 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "NewAgent": closed({"name": STRING, **_WRITABLE}, required=("name",)),
     "AgentChange": closed(_WRITABLE, required=()),
+    "Telegram": closed(_TELEGRAM),
+    "TelegramToken": closed({"token": {**STRING, "writeOnly": True, "description": "as BotFather gave it"}}),
+    "TelegramCode": closed({"code": {**STRING, "description": "the six digits that the bot sent"}}),
     "Agents": closed({"agents": listing(ref("Agent"))}),
     "Log": closed({"log": STRING}),
     "Message": closed(

@@ -16,6 +16,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Delivery, Event, Role, Step, Turn, TurnStatus, User
 from orchestrator.services import Services
 from orchestrator.store.audit import AuditRow
+from orchestrator.store.telegram_bots import BotState, CodeWay
 from orchestrator.turn_json import step_json as step_body
 from orchestrator.turn_json import turn_json as turn_body
 
@@ -55,13 +56,32 @@ def user_json(user: User) -> dict[str, Any]:
 
 def agent_json(house: Services, agent: Agent, status: str) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
+    bot = house.bots.of(agent.name)
     return {
         **agents.as_json(agent),
         "approval": str(agent.approval),
         "has_telegram": house.agents.has_telegram(agent.name),
+        "telegram": None if bot is None else {"state": str(bot.state), "username": bot.username},
         "status": status,
         "spent_today_usd": house.budget.today(agent.name).spent_micro / MICRO,
         "created_at": iso(agent.created_at),
+    }
+
+
+def bot_json(bot: BotState) -> dict[str, Any]:
+    """A Telegram bot. A code that the bot sends is not shown: that it was read there is what it proves."""
+    return {
+        "agent": bot.agent,
+        "bot": bot.bot,
+        "username": bot.username,
+        "state": str(bot.state),
+        "code": bot.code if bot.code_way is CodeWay.SHOWN else None,
+        "code_way": None if bot.code_way is None else str(bot.code_way),
+        "code_sent_at": iso(bot.code_sent_at),
+        "code_expires_at": iso(bot.code_expires_at),
+        "problem": bot.problem,
+        "added_at": iso(bot.added_at),
+        "paired_at": iso(bot.paired_at),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +12,9 @@ from dashboard.app import create_app
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
+from orchestrator.bots import Bots
 from orchestrator.budget import Budget
+from orchestrator.channels.telegram import line
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles, Install
 from orchestrator.deliveries import Deliveries
@@ -31,7 +32,7 @@ from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Engine, Event, TurnStatus, Upstream
 from orchestrator.out_watch import OutWatch, WatchedDoors
 from orchestrator.people import People
-from orchestrator.ports import who_listens
+from orchestrator.ports import listen
 from orchestrator.pricing import load_prices
 from orchestrator.reserve import Reserve
 from orchestrator.services import Health, Services
@@ -68,6 +69,8 @@ class Parts:
     upstreams: Mapping[str, Upstream]
     default_provider: str
     backoff_s: float = 0.5
+    blot: Callable[[str], None] = lambda _: None
+    """Keeps a text out of the log from now on."""
 
 
 class App:
@@ -119,8 +122,10 @@ class App:
             audit=Audit(self._store),
             workspaces=workspaces,
             broker=broker,
+            bots=_bots(settings, self._store, agents, people, broker, blot=parts.blot),
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
+            telegram_update=self._take_update,
             health=self._health,
             remove_agent=self._remove_agent,
             remove_user=self._remove_user,
@@ -142,7 +147,7 @@ class App:
 
     def start(self) -> None:
         """Everything runs and answers when this returns. Raises Unavailable, e.g. when the port is taken."""
-        listening = _listen(self._settings.host, self._settings.port)
+        listening = listen(self._settings.host, self._settings.port)
         services = self.services
         self._budget.reconcile()
         services.people.ensure_operator(
@@ -152,6 +157,7 @@ class App:
         )
         if not services.agents.every():
             services.agents.create({"name": FIRST_AGENT})
+        services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
         self._deliveries.reconcile()
         self._out_watch.start(self._cubicles.known())
         self._cubicles.reconcile()
@@ -195,7 +201,11 @@ class App:
     def _agent_changed(self, name: str) -> None:
         self._cubicles.suspect(name)
         self._approvals.withdraw(name)
+        self.services.bots.follow(name)
         self._broker.publish(Event("agent", None, {"agent": name}))
+
+    def _take_update(self, agent: str, _update: dict[str, object]) -> None:
+        raise Unavailable(f"Nobody takes updates for the bot of {agent} now.")
 
     def _remove_agent(self, name: str) -> None:
         agent = self.services.agents.get(name)
@@ -309,6 +319,20 @@ def _outgoing(
     return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
 
 
+def _bots(
+    settings: Settings, store: Store, agents: Agents, people: People, broker: Broker, *, blot: Callable[[str], None]
+) -> Bots:
+    return Bots(
+        store,
+        agents,
+        people,
+        broker,
+        prove=lambda token: line.prove(token, settings.telegram_api_url),
+        blot=blot,
+        trusted_operator=settings.telegram_operator_id,
+    )
+
+
 def _install(home: Home, settings: Settings) -> Install:
     return Install(
         id=home.install,
@@ -318,24 +342,3 @@ def _install(home: Home, settings: Settings) -> Install:
         uid=os.geteuid(),
         gid=os.getegid(),
     )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except socket.gaierror as error:
-        raise Unavailable(f"HERMIT_HOST is {host!r}, which is no address of this machine. Use 127.0.0.1.") from error
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind(address)
-    except OSError as error:
-        listening.close()
-        holder = who_listens(port)
-        by = f" by {holder}" if holder else ""
-        raise Unavailable(
-            f"{host}:{port} can't be used ({error.strerror}{by}). Stop that, or choose another HERMIT_PORT."
-        ) from error
-    listening.listen(256)
-    listening.setblocking(False)
-    return listening

@@ -37,7 +37,7 @@ SETTINGS = {
     "TELEGRAM_BOT_TOKEN": "a bot for the first agent",
     "HERMIT_TELEGRAM_OPERATOR_ID": "the operator's numeric Telegram id",
     "HERMIT_TELEGRAM_API_URL": "Bot API server (default https://api.telegram.org)",
-    "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (default: polling)",
+    "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (else polled)",
     "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
 }

@@ -240,7 +240,7 @@ class Event:
     """Something that happened and that a surface may show at once. ``body`` is JSON-able."""
 
     kind: str
-    """``turn``, ``step``, ``delta``, ``approval``, ``delivery``, ``cubicle``, ``agent``."""
+    """``turn``, ``step``, ``delta``, ``approval``, ``delivery``, ``cubicle``, ``agent``, ``bot``."""
     cubicle: CubicleKey | None
     body: dict[str, Any] = field(default_factory=dict)
 

@@ -1,10 +1,35 @@
-"""Who holds a TCP port of this machine, for an error that names it."""
+"""TCP ports of this machine: listening at one, and who holds one, for an error that names it."""
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
+from orchestrator.errors import Unavailable
+
 _LISTENING = "0A"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections there, and never waits; raises Unavailable with who holds the port."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise Unavailable(f"HERMIT_HOST is {host!r}, which is no address of this machine. Use 127.0.0.1.") from error
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+    except OSError as error:
+        listening.close()
+        holder = who_listens(port)
+        by = f" by {holder}" if holder else ""
+        raise Unavailable(
+            f"{host}:{port} can't be used ({error.strerror}{by}). Stop that, or choose another HERMIT_PORT."
+        ) from error
+    listening.listen(256)
+    listening.setblocking(False)
+    return listening
 
 
 def who_listens(port: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
+from orchestrator.bots import Bots
 from orchestrator.budget import Budget
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles
@@ -51,9 +52,13 @@ class Services:
     audit: Audit
     workspaces: Workspaces
     broker: Broker
+    bots: Bots
     deliveries: Deliveries
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
+    telegram_update: Callable[[str, dict[str, Any]], None]
+    """Take over an update that Telegram posted for this agent's bot; it is on disk when this returns. Raises
+    Unavailable, and Telegram posts it again."""
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

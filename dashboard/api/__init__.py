@@ -12,6 +12,7 @@ from dashboard.api.files import api as files_api
 from dashboard.api.health import api as health_api
 from dashboard.api.messages import api as messages_api
 from dashboard.api.openapi import api as openapi_api
+from dashboard.api.telegram import api as telegram_api
 from dashboard.api.tokens import api as tokens_api
 from dashboard.api.users import api as users_api
 
@@ -26,6 +27,7 @@ BLUEPRINTS = (
     health_api,
     messages_api,
     openapi_api,
+    telegram_api,
     tokens_api,
     users_api,
 )

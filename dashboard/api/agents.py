@@ -14,6 +14,8 @@ from orchestrator.nouns import Agent
 
 api = Blueprint("agents", __name__)
 
+_NO_TOKEN = (None, "")
+
 
 @api.get("/api/agents")
 def every() -> Any:
@@ -26,8 +28,14 @@ def every() -> Any:
 @api.post("/api/agents")
 @operator_only
 def create() -> Any:
-    """A new agent."""
-    return _shown(services().agents.create(bodies.json_body())), 201
+    """A new agent. A bot's token is looked at before anything is made."""
+    house, body = services(), bodies.json_body()
+    token = body.pop("telegram_token", None)
+    proof = None if token in _NO_TOKEN else house.bots.look_at(token)
+    agent = house.agents.create(body)
+    if proof is not None:
+        house.bots.use(agent.name, proof)
+    return _shown(agent), 201
 
 
 @api.get("/api/agents/<name>")
@@ -39,8 +47,19 @@ def one(name: str) -> Any:
 @api.patch("/api/agents/<name>")
 @operator_only
 def change(name: str) -> Any:
-    """Other settings for an agent; they hold from its next turn."""
-    return _shown(services().agents.change(name, bodies.json_body()))
+    """Other settings for an agent; they hold from its next turn. A bot's token is looked at before anything is
+    changed."""
+    house, body = services(), bodies.json_body()
+    has_token, token = "telegram_token" in body, body.pop("telegram_token", None)
+    agent = house.agents.get(name)
+    proof = None if token in _NO_TOKEN else house.bots.look_at(token, agent=name)
+    if body or not has_token:
+        agent = house.agents.change(name, body)
+    if proof is not None:
+        house.bots.use(name, proof)
+    elif has_token and house.bots.of(name) is not None:
+        house.bots.remove(name)
+    return _shown(agent)
 
 
 @api.delete("/api/agents/<name>")

@@ -20,6 +20,7 @@ PUBLIC = {
     "/login",
     "/login/<code>",
     "/static/<path:filename>",
+    "/telegram/<id:bot>",
 }
 FOR_OPERATORS = {
     ("GET", "/api/status"),
@@ -30,6 +31,11 @@ FOR_OPERATORS = {
     ("POST", "/api/agents"),
     ("PATCH", "/api/agents/<name>"),
     ("DELETE", "/api/agents/<name>"),
+    ("GET", "/api/agents/<name>/telegram"),
+    ("POST", "/api/agents/<name>/telegram"),
+    ("DELETE", "/api/agents/<name>/telegram"),
+    ("POST", "/api/agents/<name>/telegram/confirm"),
+    ("POST", "/api/agents/<name>/telegram/code"),
     ("GET", "/api/audit"),
     ("POST", "/api/tokens"),
     ("POST", "/api/login-links"),
@@ -45,6 +51,7 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
             ("<path:filename>", "logo.svg"),
             ("<id:user>", "1"),
             ("<id:turn>", "1"),
+            ("<id:bot>", "1"),
             ("<id:delivery>", "1"),
             ("<token>", "x"),
             ("<name>", "crab"),
@@ -120,7 +127,7 @@ def test_a_session_changes_nothing_unless_our_own_page_asks(app: Flask, browser:
     for given in NOT_OUR_PAGE:
         sent = {k: browser.csrf if v == "right" else v for k, v in given.items()}
         for _, method, path in routes(app):
-            if method not in ("GET", "HEAD"):
+            if method not in ("GET", "HEAD") and path != "/telegram/1":
                 answer = browser.client.open(path, method=method, headers=sent, json={})
                 assert answer.status_code == 403, (method, path, given)
 
