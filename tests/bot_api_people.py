@@ -215,7 +215,8 @@ class Person:
         if key not in self.world.rooms:
             chat = {"id": self.id, "type": "private", "first_name": self.user["first_name"]}
             users = {self.id: self.user, bot.user["id"]: bot.user_as_sender()}
-            self.world.rooms[key] = Room(chat, members=dict.fromkeys(users, "member"), users=users)
+            members = dict.fromkeys(users, "member")
+            self.world.rooms[key] = Room(chat, members=members, users=users, numbers=bot.numbers)
         return self.world.rooms[key]
 
     def _home(self, message: Json) -> Room:

@@ -7,10 +7,11 @@ that holds `World.changed` may touch anything here; whoever changes something no
 from __future__ import annotations
 
 import copy
+import itertools
 import mimetypes
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,6 +119,8 @@ class Bot:
     allowed: list[str] = field(default_factory=list)
     webhook: Webhook = field(default_factory=Webhook)
     poll_number: int = 0
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    """Of messages: all private chats of a bot take theirs from here."""
     commands: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
 
     def user_as_sender(self) -> Json:
@@ -138,14 +141,13 @@ class Room:
     members: dict[int, str] = field(default_factory=dict)
     users: dict[int, Json] = field(default_factory=dict)
     messages: list[Json] = field(default_factory=list)
-    last_id: int = 0
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     last_sent: float = float("-inf")
     is_blocked: bool = False
 
     def add(self, message: Json) -> Json:
         """The message as it is kept, with its number and date."""
-        self.last_id += 1
-        kept = {"message_id": self.last_id, "date": int(time.time()), "chat": copy.deepcopy(self.chat), **message}
+        kept = {"message_id": next(self.numbers), "date": int(time.time()), "chat": copy.deepcopy(self.chat), **message}
         self.messages.append(kept)
         return kept
 
