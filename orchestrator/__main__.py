@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.commands import agent, chat, doctor, files, inbox, look, tests, up
+from orchestrator.commands import agent, chat, doctor, files, inbox, look, telegram, tests, up
 from orchestrator.commands.context import surroundings
 from orchestrator.config import SETTINGS
 from orchestrator.errors import OrchestratorError
@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (up, look, doctor, chat, files, agent, inbox, tests):
+    for module in (up, look, doctor, chat, files, agent, telegram, inbox, tests):
         module.add_to(commands)
     serve = commands.add_parser("serve")  # what `up -d` starts; not for people, so without help
     serve.set_defaults(run=lambda context, _options: up.serve(context))

@@ -51,7 +51,7 @@ class Handshakes:
     def get(self, agent: str) -> BotState:
         """The agent's bot; raises NotFound."""
         with self._store.reading() as db:
-            return _found(db, agent)
+            return self._as_is(_found(db, agent))
 
     def new_code(self, agent: str) -> BotState:
         """A fresh code; the older one is worth nothing. Raises NotFound, Conflict or TooMany."""
@@ -123,6 +123,10 @@ class Handshakes:
                 is_right = False
         self._tell(agent)
         return is_right
+
+    def _as_is(self, bot: BotState) -> BotState:
+        """The bot as it is now: a code that is no longer good is none."""
+        return bot if bot_codes.is_live(bot, self._now()) else bot_codes.without(bot)
 
     def _coded(self, bot: BotState) -> BotState:
         return bot_codes.fresh(bot, person=self._people.operator().telegram_id, now=self._now())

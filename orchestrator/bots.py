@@ -54,12 +54,13 @@ class Bots(Handshakes):
     def every(self) -> list[BotState]:
         """All bots, by their agents' names."""
         with self._store.reading() as db:
-            return rows.every(db)
+            return [self._as_is(bot) for bot in rows.every(db)]
 
     def of(self, agent: str) -> BotState | None:
         """The agent's bot, or None."""
         with self._store.reading() as db:
-            return rows.of_agent(db, agent)
+            found = rows.of_agent(db, agent)
+        return None if found is None else self._as_is(found)
 
     def token(self, agent: str) -> str:
         """The agent's token, for whoever runs its bot; empty when there is none."""

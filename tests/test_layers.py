@@ -81,7 +81,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ("commands commands.agent commands.chat commands.client commands.context commands.delivered "
         "commands.doctor commands.files "
         "commands.inbox commands.sending "
-        "commands.look commands.providers commands.tests commands.up"),
+        "commands.look commands.providers commands.telegram commands.tests commands.up"),
     ),
     ("the program", "__main__"),
 )  # fmt: skip

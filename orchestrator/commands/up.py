@@ -14,6 +14,7 @@ import docker
 
 from orchestrator import logs
 from orchestrator.app import App, Parts
+from orchestrator.commands import telegram
 from orchestrator.commands.context import Context
 from orchestrator.commands.providers import providers
 from orchestrator.engine_docker import DockerEngine
@@ -22,6 +23,7 @@ from orchestrator.home import Claim, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
 from orchestrator.host.image import Target, ensure_image
 from orchestrator.ports import who_listens
+from orchestrator.text import terminal_safe
 
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 30.0
@@ -57,7 +59,7 @@ def serve(context: Context) -> int:
     home = context.home
     claim = Claim(home)
     secrets = context.settings.secrets
-    logs.to_file(home.log, secrets.every() | {home.command_token})
+    blots = logs.to_file(home.log, secrets.every() | {home.command_token})
     # Threads here work for a millisecond between waits: one that wakes should not wait five for the one that runs.
     sys.setswitchinterval(0.001)
     ending = threading.Event()
@@ -69,7 +71,7 @@ def serve(context: Context) -> int:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    app = App(context.settings, home, _parts(context))
+    app = App(context.settings, home, _parts(context, blots))
     app.start()
     _greet(context)
     ending.wait()
@@ -94,7 +96,7 @@ def run_down(context: Context, _options: argparse.Namespace) -> int:
     return 0
 
 
-def _parts(context: Context) -> Parts:
+def _parts(context: Context, blots: logs.Blots) -> Parts:
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     upstreams, default_provider = providers(context)
@@ -108,6 +110,7 @@ def _parts(context: Context) -> Parts:
         image_tag=image_tag,
         upstreams=upstreams,
         default_provider=default_provider,
+        blot=blots.add,
     )
 
 
@@ -137,10 +140,14 @@ def _detach(context: Context) -> int:
 
 
 def _greet(context: Context) -> None:
-    """Say where the dashboard is; to somebody at a terminal with no password yet, how to get in."""
+    """Say where the dashboard is; to somebody with no password yet, how to get in; what bots wait for."""
     print(f"HermitShell is ready: {context.settings.url}")
-    if not context.settings.secrets.get("HERMIT_ADMIN_PASSWORD"):
-        print(f"Log in once with:     {context.client.post('/login-links')['url']}")
+    with context.client as client:
+        if not context.settings.secrets.get("HERMIT_ADMIN_PASSWORD"):
+            print(f"Log in once with:     {client.post('/login-links')['url']}")
+        for bot in telegram.bots(client):
+            if bot["state"] != "paired":
+                print(f"Telegram, {bot['agent']}: {terminal_safe(telegram.to_do(bot))}")
     sys.stdout.flush()
 
 
