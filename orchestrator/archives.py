@@ -34,7 +34,12 @@ _NOT_PLAIN = "is no plain file: a link, a pipe, a socket, a device, or a file wi
 
 
 def packed(
-    workspaces: Workspaces, key: CubicleKey, folder: tuple[bytes, ...], *, most_file_bytes: int = MOST_FILE_BYTES
+    workspaces: Workspaces,
+    key: CubicleKey,
+    folder: tuple[bytes, ...],
+    *,
+    most_file_bytes: int = MOST_FILE_BYTES,
+    most_entries: int = MOST_ENTRIES,
 ) -> Iterator[bytes]:
     """The archive of ``folder``, piece by piece; without components, of the whole workspace.
 
@@ -42,7 +47,7 @@ def packed(
     """
     outlet = _Outlet()
     with closing(ZipFile(outlet, "w", ZIP_DEFLATED, compresslevel=1)) as archive:  # type: ignore[call-overload]  # writes only
-        packing = _Packing(workspaces, key, archive, most_file_bytes)
+        packing = _Packing(workspaces, key, archive, most_file_bytes, most_entries)
         for _ in packing.pack(folder):
             if outlet.waiting >= _CHUNK:
                 yield outlet.take()
@@ -78,12 +83,14 @@ class _Outlet:
 class _Packing:
     """Where a packing stands: how much may still go in, and what was left out."""
 
-    def __init__(self, workspaces: Workspaces, key: CubicleKey, archive: ZipFile, most_file_bytes: int) -> None:
+    def __init__(
+        self, workspaces: Workspaces, key: CubicleKey, archive: ZipFile, most_file_bytes: int, most_entries: int
+    ) -> None:
         self._workspaces = workspaces
         self._key = key
         self._archive = archive
         self._most_file_bytes = most_file_bytes
-        self._entries_left, self._bytes_left = MOST_ENTRIES, MOST_BYTES
+        self._entries_left, self._bytes_left = most_entries, MOST_BYTES
         self._said: list[str] = []
         self._unsaid = 0
         self._top = ""
@@ -99,7 +106,7 @@ class _Packing:
             taken: dict[str, int] = {}
             for entry in self._entries(parts):
                 if self._entries_left <= 0:
-                    self._leave_out(parts, f"holds more; an archive has at most {MOST_ENTRIES:,} files and folders")
+                    self._leave_out(parts, "and what comes after it is not all here: there are too many files")
                     return
                 self._entries_left -= 1
                 below, called = (*parts, entry.raw), _free_name(taken, entry.raw)
