@@ -15,6 +15,7 @@ from orchestrator.text import one_line
 MOST = 20
 """Files that one message may have."""
 _HERE = "/app/workspace"
+_HEAD = "[Files that came with this message: "
 _ALONE = ("Here is a file.", "Here are some files.")
 
 
@@ -34,8 +35,14 @@ def told(text: str, attachments: Sequence[Attachment]) -> str:
     if not attachments:
         return text
     text = text if text.strip() else _ALONE[len(attachments) > 1]
-    head = f"[Files that came with this message: {len(attachments)}]"
+    head = f"{_HEAD}{len(attachments)}]"
     return "\n".join([text.rstrip(), "", head, *(_line(attachment) for attachment in attachments)])
+
+
+def retold(text: str, before: str) -> str:
+    """The message ``before``, which :func:`told` made, with another text and the files that it had."""
+    at = before.rfind(f"\n\n{_HEAD}")
+    return (text.rstrip() or _ALONE[0]) + (before[at:] if at >= 0 else "")
 
 
 def _line(attachment: Attachment) -> str:

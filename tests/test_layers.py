@@ -58,14 +58,15 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels.telegram.asking channels.telegram.buttons channels.telegram.cards channels.telegram.groups "
-            "channels.telegram.notes channels.telegram.papers channels.telegram.presses channels.telegram.questions "
-            "channels channels.telegram channels.telegram.answers channels.telegram.board "
-            "channels.telegram.contents channels.telegram.inbox channels.telegram.incoming "
-            "channels.telegram.letters channels.telegram.line channels.telegram.line_bot "
-            "channels.telegram.line_parcels channels.telegram.line_wire channels.telegram.pacing "
-            "channels.telegram.polling channels.telegram.progress channels.telegram.refusals "
-            "channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
+            "channels channels.telegram channels.telegram.answers channels.telegram.arrivals "
+            "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.cards "
+            "channels.telegram.contents channels.telegram.groups channels.telegram.hearing "
+            "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
+            "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
+            "channels.telegram.notes channels.telegram.pacing channels.telegram.papers channels.telegram.polling "
+            "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
+            "channels.telegram.questions channels.telegram.refusals channels.telegram.showing "
+            "channels.telegram.sorting channels.telegram.status_text"
         ),
     ),
     ("composition", "app"),

@@ -111,3 +111,8 @@ class Stranger:
     sender: Sender
     six_digits: str = ""
     """The text when it is six digits and nothing else: it may be the code of a handshake."""
+
+
+def reply_ref(bot: int, update: int, n: int = 0) -> str:
+    """What the letters that answer an update at once are about: the first, the second …"""
+    return f"update:{bot}:{update}" + (f":{n}" if n else "")

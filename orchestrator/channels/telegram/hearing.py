@@ -1,0 +1,280 @@
+"""What was kept is heard: each message becomes a turn, a command or a reply, each press its deed, once.
+
+Chats don't wait for one another; within one, things happen in the order in which they were said, and presses in an
+order of their own. What fails is said to the person in a sentence. An update that breaks the code that handles it is
+logged, apologised for and done with; only what the disk refuses is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+from orchestrator.channels.telegram.inbox import LANES, Inbox, Lane, Waiting, chat_of
+from orchestrator.channels.telegram.incoming import Membership, Message, Press, Stranger, reply_ref
+from orchestrator.channels.telegram.letters import Body, Letter
+from orchestrator.channels.telegram.notes import note
+from orchestrator.channels.telegram.refusals import LineError, Revoked
+from orchestrator.channels.telegram.sorting import Sorted
+from orchestrator.errors import OrchestratorError, Unavailable
+from orchestrator.nouns import User
+from orchestrator.store.database import Store
+from orchestrator.telegram_text import Rich
+
+logger = logging.getLogger(__name__)
+
+BROKEN = "Something went wrong here, and this was not done. Send it again; if it fails again, './hermit doctor' helps."
+_MOST_WAITS = 40
+_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
+
+
+class Posts(Protocol):
+    """What is needed of the mail."""
+
+    def post(self, letter: Letter) -> bool:
+        """The letter goes out, in the caller's transaction; False when its ref was posted before."""
+
+
+class Answers(Protocol):
+    """What is needed of a bot's line."""
+
+    async def answer_press(self, query: str, text: str = "", *, alert: bool = False) -> None:
+        """The button stops glowing."""
+
+
+class Asks(Protocol):
+    """What becomes of a message: see ``prompting``."""
+
+    async def hear(self, message: Message, user: User) -> list[Body]:
+        """It is a turn, a command, or only worth a reply; the replies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deeds:
+    """What others do with what was heard. Called from threads that may wait."""
+
+    people: Callable[[int], User | None]
+    """Who is allowed, by numeric Telegram id."""
+    press: Callable[[Press], str]
+    """Does what a button stands for; what to say to it."""
+    stranger: Callable[[Stranger], None]
+    membership: Callable[[Membership], None]
+    is_paired: Callable[[str], bool]
+    """The agent's bot has proved whose it is."""
+    is_code: Callable[[str, int, str], bool]
+    """These six digits, from this person, prove it now."""
+
+
+class _Desk(NamedTuple):
+    """Where one thing after the other is handled."""
+
+    agent: str
+    chat: int
+    lane: Lane
+
+
+class Hearing:
+    """All chats of all bots. Lives in the loop; what may wait is done in threads."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        inbox: Inbox,
+        mail: Posts,
+        asks: Asks,
+        deeds: Deeds,
+        line_of: Callable[[str], Answers | None],
+        gather_s: float = 0.6,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``gather_s``: how long no further part of an album must come until it is taken for whole."""
+        self._store = store
+        self._inbox = inbox
+        self._mail = mail
+        self._asks = asks
+        self._deeds = deeds
+        self._line_of = line_of
+        self._gather_s = gather_s
+        self._now = now
+        self._began_at = now()
+        self._called: set[_Desk] = set()
+        self._workers: dict[_Desk, asyncio.Task[None]] = {}
+
+    def hear(self, agent: str, chats: Sequence[int]) -> None:
+        """Something waits in these chats. Called in the loop."""
+        for desk in (_Desk(agent, chat, lane) for chat in chats for lane in LANES):
+            self._called.add(desk)
+            if desk not in self._workers:
+                self._workers[desk] = asyncio.get_running_loop().create_task(self._work(desk))
+
+    async def resume(self, agent: str) -> None:
+        """What an earlier life kept and didn't get to is heard now."""
+        waiting = await asyncio.to_thread(self._inbox.waiting_chats)
+        self.hear(agent, [chat for whose, chat in waiting if whose == agent])
+
+    async def close(self) -> None:
+        """Stop where it stands; what was not done is found again."""
+        workers = list(self._workers.values())
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    # --- one after the other ------------------------------------------------------------------------------------
+
+    async def _work(self, desk: _Desk) -> None:
+        failures = 0
+        try:
+            while desk in self._called:
+                self._called.discard(desk)
+                try:
+                    while await self._next(desk):
+                        failures = 0
+                except Revoked:
+                    logger.info("%s can't fetch anything until its bot has a new token", desk.agent)
+                except Exception:  # top of a task: what can't be written down now may be written a little later
+                    logger.exception("what %s heard could not be handled, it is tried again", desk.agent)
+                    failures += 1
+                    self._called.add(desk)
+                    await asyncio.sleep(min(_PAUSE_S * 2.0 ** min(failures, 10), _LONGEST_PAUSE_S))
+        finally:
+            del self._workers[desk]
+
+    async def _next(self, desk: _Desk) -> bool:
+        """Handle the oldest of what waits; False when nothing does."""
+        waiting = await asyncio.to_thread(self._inbox.first, desk.agent, desk.chat, desk.lane)
+        if waiting is None:
+            return False
+        parts = await self._whole(waiting)
+        try:
+            bodies = await self._handled(parts)
+        except Revoked:
+            raise
+        except OrchestratorError as error:
+            bodies = [_sentence(error.message)]
+        except Exception:  # a poisonous update must not block its chat
+            logger.exception("update %s for %s broke what handles it", waiting.item.update, desk.agent)
+            bodies = [_sentence(BROKEN)]
+        await asyncio.to_thread(self._finish, parts, bodies)
+        return True
+
+    async def _whole(self, waiting: Waiting) -> list[Sorted]:
+        """The update, or all parts of the album that it is of, once no more come."""
+        part = waiting.item
+        if not isinstance(part, Message) or not part.album or part.is_edit:
+            return [part]
+        found = [waiting]
+        for _ in range(_MOST_WAITS):
+            found = await asyncio.to_thread(self._inbox.album, part) or found
+            last = max(self._began_at, *(one.received_at for one in found))
+            quiet_s = max(self._now() - last, 0.0)
+            if quiet_s >= self._gather_s:
+                break
+            await asyncio.sleep(self._gather_s - quiet_s)
+        return [one.item for one in found]
+
+    async def _handled(self, parts: list[Sorted]) -> list[Body]:
+        item = parts[0]
+        if isinstance(item, Message):
+            return await self._message(_joined([part for part in parts if isinstance(part, Message)]))
+        if isinstance(item, Press):
+            return await self._press(item)
+        if isinstance(item, Stranger):
+            return await asyncio.to_thread(self._stranger, item)
+        await asyncio.to_thread(self._deeds.membership, item)
+        return []
+
+    def _finish(self, parts: list[Sorted], bodies: list[Body]) -> None:
+        """The replies are posted and the update is done with, both or neither."""
+        try:
+            with self._store.writing():
+                for n, body in enumerate(bodies):
+                    self._mail.post(_letter(parts[0], body, n))
+                self._inbox.done(*parts)
+        except Unavailable:
+            raise
+        except Exception:  # a reply that can't be posted must not block its chat
+            logger.exception("the reply to update %s could not be posted", parts[0].update)
+            self._inbox.done(*parts)
+
+    # --- each kind ----------------------------------------------------------------------------------------------
+
+    async def _message(self, message: Message) -> list[Body]:
+        user = await asyncio.to_thread(self._deeds.people, message.sender.id)
+        if user is None:  # allowed when it came, and no longer
+            return []
+        if not await asyncio.to_thread(self._deeds.is_paired, message.agent):
+            return await asyncio.to_thread(self._unpaired, message)
+        return await self._asks.hear(message, user)
+
+    def _unpaired(self, message: Message) -> list[Body]:
+        """One answer for everything but the code."""
+        if not message.place.is_private or message.is_edit:
+            return []
+        digits = message.text.strip()
+        is_six = len(digits) == 6 and digits.isascii() and digits.isdigit()
+        if is_six and self._deeds.is_code(message.agent, message.sender.id, digits):
+            return [_paired(message.agent)]
+        rich = note(
+            "This bot is not connected yet",
+            f"Its owner has to finish that first: './hermit telegram list' and the page of {message.agent} in the "
+            "dashboard say how.",
+        )
+        return [Body(rich)]
+
+    def _stranger(self, stranger: Stranger) -> list[Body]:
+        digits = stranger.six_digits
+        if digits and self._deeds.is_code(stranger.agent, stranger.sender.id, digits):
+            return [_paired(stranger.agent)]
+        self._deeds.stranger(stranger)
+        return []
+
+    async def _press(self, press: Press) -> list[Body]:
+        try:
+            text = await asyncio.to_thread(self._deeds.press, press)
+        except OrchestratorError as error:
+            text = error.message
+        except Exception:  # whoever pressed must hear something
+            logger.exception("press %s for %s broke what handles it", press.update, press.agent)
+            text = BROKEN
+        line = self._line_of(press.agent)
+        try:
+            if line is not None:
+                await line.answer_press(press.query, text)
+        except LineError as error:  # the message itself says what came of it
+            logger.debug("a press for %s was not answered: %s", press.agent, error)
+        return []
+
+
+def _joined(parts: list[Message]) -> Message:
+    """An album as one message: its files in order, and what is written under any of them."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    texts = dict.fromkeys(part.text for part in parts if part.text)
+    quoted = next((part.quoted for part in parts if part.quoted), "")
+    files = tuple(file for part in parts for file in part.files)
+    return replace(first, text="\n".join(texts), quoted=quoted, files=files)
+
+
+def _letter(item: Sorted, body: Body, n: int) -> Letter:
+    """A reply goes to where it was said; in a group it shows to what it replies."""
+    if isinstance(item, Message):
+        is_group = not item.place.is_private
+        reply_to = item.message if is_group and body.reply_to is None else body.reply_to
+        body = replace(body, reply_to=reply_to, thread=body.thread or item.place.thread)
+    return Letter(item.agent, chat_of(item), reply_ref(item.bot, item.update, n), body)
+
+
+def _paired(agent: str) -> Body:
+    return Body(
+        note(f"You are connected to {agent}", "Write to it as you would to anybody. /help says what else there is.")
+    )
+
+
+def _sentence(text: str) -> Body:
+    return Body(Rich(text))

@@ -1,0 +1,84 @@
+"""What becomes of an allowed person's message: a command is run, an edit corrects what still waits, everything else is
+a prompt for the agent, with its files and what it is about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from orchestrator.attachments import retold, told
+from orchestrator.channels.telegram.arrivals import Arrived
+from orchestrator.channels.telegram.inbox import Inbox
+from orchestrator.channels.telegram.incoming import Message, SentFile
+from orchestrator.channels.telegram.letters import Body
+from orchestrator.channels.telegram.notes import note
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.telegram_text import Rich
+from orchestrator.turns import Turns
+
+
+class Takes(Protocol):
+    """What is needed of the arrivals."""
+
+    async def take(self, key: CubicleKey, files: Sequence[SentFile]) -> Arrived:
+        """The files are in the workspace, as far as they can be had."""
+
+
+class Prompting:
+    """From messages to turns."""
+
+    def __init__(
+        self,
+        *,
+        turns: Turns,
+        inbox: Inbox,
+        arrivals: Takes,
+        commands: Callable[[Message, User], Sequence[Body]],
+    ) -> None:
+        """``commands`` runs what begins with a slash, in a thread; what it answers."""
+        self._turns = turns
+        self._inbox = inbox
+        self._arrivals = arrivals
+        self._commands = commands
+
+    async def hear(self, message: Message, user: User) -> list[Body]:
+        """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
+        if message.is_edit:
+            await asyncio.to_thread(self._corrected, message)
+            return []
+        if message.command:
+            return list(await asyncio.to_thread(self._commands, message, user))
+        if not (message.text or message.quoted or message.files):
+            return [Body(note("I can read text and files", "Anything else, like a poll or a game, I can't."))]
+        return await self._asked(message, CubicleKey(message.agent, user.id))
+
+    async def _asked(self, message: Message, key: CubicleKey) -> list[Body]:
+        if await asyncio.to_thread(self._turns.of_origin, message.origin) is not None:
+            return []  # it was asked before this program was killed
+        arrived = await self._arrivals.take(key, message.files)
+        if asked(message) or arrived.attachments:
+            text = told(
+                "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
+            )
+            await asyncio.to_thread(self._turns.submit, key, text, source="telegram", origin=message.origin)
+        return [Body(Rich(sentence)) for sentence in arrived.trouble]
+
+    def _corrected(self, edit: Message) -> None:
+        """What the agent has not begun to read, it reads as it is now."""
+        origin = self._inbox.origin_of(edit)
+        turn = None if origin is None else self._turns.of_origin(origin)
+        text = asked(edit)
+        if origin is None or turn is None or not (text or edit.files):
+            return
+        self._turns.reword(origin, retold(text, turn.prompt) if edit.files else text)
+
+
+def asked(message: Message) -> str:
+    """The words of a message for the agent: what it is about, then what it says."""
+    return "\n\n".join(filter(None, (message.quoted, message.text)))
+
+
+def _missing(trouble: str) -> str:
+    return f"[A file of this message is not here: {trouble}]"
