@@ -96,7 +96,8 @@ class Disk:
         self._broker = broker
         self._clock = clock
         self._gauges: dict[CubicleKey, _Gauge] = {}
-        self._running: set[CubicleKey] = set()
+        self._running: dict[CubicleKey, float] = {}
+        """Which cubicles are looked after, and when they were last seen to start or run."""
         self._table_lock = threading.Lock()  # protects _gauges and _running; nothing is waited for under it
         self._walking = threading.Lock()  # one look at a time, whoever wants it
         self._fallen = (0, 0)
@@ -131,7 +132,7 @@ class Disk:
                 raise Conflict(self._sentence(key, gauge))
         with self._table_lock:
             self._gauges[key] = gauge
-            self._running.add(key)
+            self._running[key] = self._clock()
 
     def use_of(self, key: CubicleKey) -> DiskUse:
         """What the workspace takes, looked at just now or a moment ago. Raises NotFound, UnsafePath, Unavailable."""
@@ -162,7 +163,7 @@ class Disk:
         """The agent was deleted."""
         with self._table_lock:
             self._gauges = {key: gauge for key, gauge in self._gauges.items() if key.agent != agent}
-            self._running = {key for key in self._running if key.agent != agent}
+            self._running = {key: seen for key, seen in self._running.items() if key.agent != agent}
 
     # --- the pass ----------------------------------------------------------------------------------------------
 
@@ -176,11 +177,12 @@ class Disk:
             self._attend(key, room)
 
     def _recount(self) -> None:
-        """Ask the engine what runs; whatever starts later passes by ``check_start``."""
-        running = self._cubicles.running()
+        """Ask the engine what runs. What passed by ``check_start`` lately may be about to start, so it stays."""
+        running, now = self._cubicles.running(), self._clock()
         with self._table_lock:
-            self._running = running
-        self._recount_at = self._clock() + _RECOUNT_S
+            starting = {key: seen for key, seen in self._running.items() if now - seen < _RECOUNT_S}
+            self._running = starting | dict.fromkeys(running, now)
+        self._recount_at = now + _RECOUNT_S
 
     def _read_room(self) -> Room:
         """What is left; all that goes is counted up, so that what others free meanwhile hides nothing."""
@@ -223,7 +225,7 @@ class Disk:
         except OrchestratorError as error:  # deleted meanwhile, or something of it is no folder any more
             logger.info("the workspace of %s can't be measured: %s", key, error.message)
             with self._table_lock:
-                self._running.discard(key)
+                self._running.pop(key, None)
             return
         standing, must_stop = disk_rules.judged(gauge.standing, gauge.use, gauge.limit)
         gauge = replace(gauge, standing=standing, judged_fallen=fallen)
@@ -278,7 +280,7 @@ class Disk:
     def _stop(self, key: CubicleKey) -> None:
         self._cubicles.stop(key, grace_s=0)
         with self._table_lock:
-            self._running.discard(key)
+            self._running.pop(key, None)
 
     # --- looking -----------------------------------------------------------------------------------------------
 
