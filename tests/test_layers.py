@@ -58,7 +58,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.answers channels.telegram.arrivals "
+            "channels channels.telegram channels.telegram.checkup channels.telegram.answers channels.telegram.arrivals "
             "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.cards "
             "channels.telegram.contents channels.telegram.groups channels.telegram.hearing "
             "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
@@ -74,7 +74,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "examinations",
         (
             "examine examine.engine examine.finding examine.inside examine.services examine.surroundings "
-            "examine.walls"
+            "examine.telegram examine.walls"
         ),
     ),
     (

@@ -12,6 +12,7 @@ from typing import Any
 import docker
 import requests
 
+from orchestrator.channels.telegram.checkup import check_up
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.providers import providers
 from orchestrator.engine_docker import DockerEngine
@@ -19,11 +20,13 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.examine import surroundings
 from orchestrator.examine.engine import ENGINE, IMAGE, examine_engine, examine_image
 from orchestrator.examine.finding import Finding, State, fail, ok, warn
-from orchestrator.examine.services import MODEL, examine_model, examine_telegram
+from orchestrator.examine.services import MODEL, examine_model
+from orchestrator.examine.telegram import TELEGRAM, Expected, examine_telegram
 from orchestrator.examine.walls import PART as WALLS
 from orchestrator.examine.walls import examine_walls
 from orchestrator.home import running_pid
 from orchestrator.host.engine_setup import find_engine, usable
+from orchestrator.store.telegram_bots import Token, stored
 from orchestrator.text import terminal_safe
 
 HERMITSHELL = "hermitshell"
@@ -59,7 +62,7 @@ def examine(context: Context) -> list[Finding]:
     if client is not None:
         client.close()
     found += _tried(MODEL, lambda: [_model(context)])
-    found.append(examine_telegram(context.settings.secrets.get("TELEGRAM_BOT_TOKEN")))
+    found += _tried(TELEGRAM, lambda: _telegram(context))
     found += surroundings.examine_disk(context.machine, _places(context, info))
     found.append(
         surroundings.examine_clock(
@@ -94,6 +97,18 @@ def _with_engine(context: Context, client: docker.DockerClient, found: list[Find
 
 def _model(context: Context) -> Finding:
     return examine_model(*providers(context))
+
+
+def _telegram(context: Context) -> list[Finding]:
+    settings = context.settings
+    bots, operator = stored(settings.home / "db" / "hermit.db")
+    expected = Expected(
+        Token(settings.secrets.get("TELEGRAM_BOT_TOKEN")),
+        settings.telegram_webhook_url,
+        is_running=running_pid(settings.home) is not None,
+    )
+    known = operator or settings.telegram_operator_id
+    return examine_telegram(bots, known, expected, lambda token: check_up(token, settings.telegram_api_url))
 
 
 def _places(context: Context, info: dict[str, Any]) -> dict[str, Path]:

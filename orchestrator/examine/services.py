@@ -1,18 +1,17 @@
-"""Examines what is outside the machine: the model provider, by one tiny call, and the form of the Telegram token."""
+"""Examines the model provider, by one tiny call."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 
-from orchestrator.agents import TELEGRAM_TOKEN
 from orchestrator.errors import UpstreamFailed
 from orchestrator.examine.finding import Finding, fail, ok, warn
 from orchestrator.llm.upstreams.models import default_model_of
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 from orchestrator.nouns import ModelRequest, Upstream
 
-MODEL, TELEGRAM = "model", "telegram"
+MODEL = "model"
 _QUESTION = ({"role": "user", "content": "Answer with the word ok."},)
 _MAX_TOKENS = 16
 
@@ -41,13 +40,3 @@ def examine_model(upstreams: Mapping[str, Upstream], default: str) -> Finding:
         return fail(MODEL, error.message, f"Check the key, the address and the model of {default} in hermit.env.")
     took_ms = (time.monotonic() - asked) * 1000
     return ok(MODEL, f"{default} answers with {model} ({took_ms:.0f} ms; asking it one word cost next to nothing).")
-
-
-def examine_telegram(token: str) -> Finding:
-    """The token has the form that BotFather gives; nobody is asked."""
-    if not token:
-        return ok(TELEGRAM, "No bot is set up; TELEGRAM_BOT_TOKEN would set one up for the first agent.")
-    if not TELEGRAM_TOKEN.fullmatch(token):
-        mend = "Copy the whole token from BotFather, such as 123456789:AA…, into hermit.env."
-        return fail(TELEGRAM, "TELEGRAM_BOT_TOKEN does not look like a bot's token.", mend)
-    return ok(TELEGRAM, "TELEGRAM_BOT_TOKEN has the form of a bot's token.")

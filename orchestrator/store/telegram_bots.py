@@ -9,6 +9,9 @@ from dataclasses import astuple, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+from orchestrator.errors import Unavailable
 
 
 class BotStatus(StrEnum):
@@ -127,19 +130,21 @@ def remove(db: sqlite3.Connection, agent: str) -> None:
 
 def stored(path: Path) -> tuple[list[StoredBot], int | None]:
     """Every token in a database, whether an orchestrator runs on it or not, and the operator's Telegram id. Changes
-    nothing; of a file that is not there, or from before there were bots, nothing is known."""
+    nothing; of a file that is not there, or from before there were bots, nothing is known. Raises Unavailable."""
     if not path.exists():
         return [], None
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5.0)) as db:
-        db.row_factory = sqlite3.Row
-        try:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=5.0)) as db:
+            db.row_factory = sqlite3.Row
             tokens = db.execute(
                 "SELECT name, telegram_token, state FROM agents LEFT JOIN telegram_bots ON agent = name "
                 "WHERE telegram_token IS NOT NULL AND telegram_token <> '' ORDER BY agents.created_at, name"
             ).fetchall()
             operator = db.execute("SELECT telegram_id FROM users WHERE role = 'operator' ORDER BY id").fetchone()
-        except sqlite3.OperationalError:
-            return [], None  # a table is missing: this database is older than bots, and `up` brings it up to date
+    except sqlite3.DatabaseError as error:
+        if "no such table" in str(error):
+            return [], None  # older than bots; `up` brings it up to date
+        raise Unavailable(f"The database {path} cannot be read ({error}). Look after its disk.") from error
     bots = [StoredBot(str(row["name"]), Token(row["telegram_token"]), str(row["state"] or "")) for row in tokens]
     return bots, None if operator is None else operator["telegram_id"]
 

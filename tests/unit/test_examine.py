@@ -14,7 +14,7 @@ from orchestrator.errors import UpstreamFailed
 from orchestrator.examine import inside
 from orchestrator.examine.engine import examine_engine, numbers
 from orchestrator.examine.finding import Finding, State
-from orchestrator.examine.services import examine_model, examine_telegram
+from orchestrator.examine.services import examine_model
 from orchestrator.examine.surroundings import (
     examine_clock,
     examine_crashes,
@@ -246,13 +246,3 @@ def test_a_provider_that_is_not_there() -> None:
         upstream.models()
     assert examine_model({"custom": upstream}, "custom").state is State.FAIL
     upstream.close()
-
-
-@pytest.mark.parametrize(
-    ("token", "state"), [("", "ok"), ("123456789:AAF" + "x" * 32, "ok"), ("987654321", "fail"), ("hello", "fail")]
-)
-def test_the_telegram_token(token: str, state: str) -> None:
-    """Its form alone; it is never shown."""
-    found = examine_telegram(token)
-    assert found.state == state
-    assert not token or token not in found.text + found.mend
