@@ -152,6 +152,7 @@ class PaperLine:
     """By method, what its next calls end in."""
     gate: asyncio.Event | None = None
     """While there is one that is not set, calls hang."""
+    hanging: int = 0
 
     async def typing(self, chat: int, thread: int | None) -> None:
         """As the line does."""
@@ -172,7 +173,11 @@ class PaperLine:
     async def _called(self, method: str, what: object) -> None:
         self.calls.append((self.clock(), method, what))
         if self.gate is not None:
-            await self.gate.wait()
+            self.hanging += 1
+            try:
+                await self.gate.wait()
+            finally:
+                self.hanging -= 1
         if self.troubles.get(method):
             raise self.troubles[method].pop(0)
 

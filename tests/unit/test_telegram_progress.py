@@ -37,8 +37,6 @@ class Stage:
         self.clock = PaperClock()
         self.line: PaperLine | None = PaperLine(self.clock.now)
         self.news: Subscription = desk.house.broker.subscribe()
-        self.held = 0
-        """How many showings hang on the line."""
         self.progress = self._made()
 
     def _made(self) -> Progress:
@@ -57,6 +55,11 @@ class Stage:
         assert self.line is not None
         return self.line
 
+    @property
+    def hanging(self) -> int:
+        """How many showings hang on the line."""
+        return 0 if self.line is None else self.line.hanging
+
     async def tell(self) -> None:
         """Progress hears what happened so far, and does what is due."""
         while (event := self.news.get(0)) is not None:
@@ -67,7 +70,7 @@ class Stage:
         """Whatever can be done without the time moving is done: everybody sleeps, but for who waits for the line."""
         for _ in range(2_000):
             await asyncio.sleep(0)
-            if len(self.progress._tasks) <= self.clock.sleepers + self.held:
+            if len(self.progress._tasks) <= self.clock.sleepers + self.hanging:
                 return
             await asyncio.sleep(0.0005)
         raise AssertionError("progress never comes to rest")
@@ -344,7 +347,7 @@ def test_a_line_that_hangs_holds_no_answer(desk: Desk) -> None:
     """Progress waits for the network, the house does not: events are taken at once and the letters posted."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.gate, stage.held = asyncio.Event(), 1
+        stage.paper.gate = asyncio.Event()
         turn = await stage.begins()
         await stage.passes(10)
         await stage.ends(turn, "the answer")
@@ -353,7 +356,6 @@ def test_a_line_that_hangs_holds_no_answer(desk: Desk) -> None:
         assert await answers.sweep() == 1
         assert desk.mail.texts() == [f"{MARK} crab:\nthe answer"]
         stage.paper.gate.set()
-        stage.held = 0
         await stage.passes(30)
 
     stage = play(desk, scene)

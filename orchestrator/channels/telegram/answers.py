@@ -125,7 +125,7 @@ class Answers:
 
     def _answer(self, turn: Turn) -> list[Body]:
         agent, reply = turn.cubicle.agent, turn.reply or ""
-        said = render(reply) if reply.strip() else Rich("")
+        said = render(reply)
         bodies = [Body(rich) for rich in messages(agent, said)] if fits(said) else self._as_file(turn)
         if turn.status is TurnStatus.FAILED:
             bodies += [Body(rich) for rich in messages(agent, _sorry(turn.error))[:2]]

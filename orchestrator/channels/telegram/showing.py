@@ -22,7 +22,7 @@ from orchestrator.channels.telegram.refusals import (
     Refused,
     Unreachable,
 )
-from orchestrator.channels.telegram.status_text import Phase, Standing, finished, line, so_far, told
+from orchestrator.channels.telegram.status_text import Phase, Standing, finished, line, so_far, told, unlinked
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import Event
 from orchestrator.store.telegram_answers import Place
@@ -147,8 +147,9 @@ class Showing:
         if text == self._drafted and not self._is_due(self._drafted_at, pace.keep_draft_s):
             return
         self._drafted_at, self._drafted = self._means.clock.now(), text
+        rich = unlinked(so_far(place.agent, text))
         try:
-            await wire.draft(place.chat, self._standing.turn, so_far(place.agent, text), place.thread)
+            await wire.draft(place.chat, self._standing.turn, rich, place.thread)
         except (Flood, Unreachable) as error:
             self._wait(error, place)
         except (Forbidden, NoSuchChat):

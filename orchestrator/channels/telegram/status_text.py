@@ -6,6 +6,7 @@ can pass for the house's own words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,6 +17,8 @@ from orchestrator.telegram_text import MARK, Entity, Rich, header, messages, pla
 from orchestrator.text import one_line
 
 _COMMAND_CHARS = 160
+_DOT = re.compile(r"(?<=\S)[.。．｡](?=\S)")
+_SCHEME = re.compile("://")
 _TAIL_CHARS = 3_000
 """Of a long reply under way the end is shown; laying out all of it several times a second would cost too much."""
 
@@ -117,6 +120,12 @@ def so_far(agent: str, text: str) -> Rich:
     is_long = len(text) > _TAIL_CHARS
     shown = plain("…" + text[-_TAIL_CHARS:]) if is_long else render(text)
     return (messages(agent, shown) or [header(agent, Rich("…"))])[-1]
+
+
+def unlinked(rich: Rich) -> Rich:
+    """The same to the eye, and nothing in it is an address: a draft can't be told to go without a link preview, and a
+    preview would be fetched before anybody has agreed to anything."""
+    return Rich(_SCHEME.sub("∶//", _DOT.sub("․", rich.text)), rich.entities)  # as long, so that no entity moves
 
 
 def _steps(count: int) -> str:
