@@ -25,7 +25,7 @@ def token_of(session: str) -> str:
 def check(session: str) -> None:
     """Refuse a change that does not carry the session's token; raises Forbidden."""
     sent = request.headers.get(HEADER, "")
-    if not sent and request.mimetype == "application/x-www-form-urlencoded":
+    if not sent and request.method == "POST" and request.mimetype == "application/x-www-form-urlencoded":
         sent = request.form.get(FIELD, "")
     if not hmac.compare_digest(sent.encode(), token_of(session).encode()):
         raise Forbidden("This page is out of date, so nothing was done. Reload it and try again.")

@@ -201,9 +201,10 @@ class _Body:
 
 
 def _room(key: CubicleKey) -> int:
-    """How many bytes a new file may have."""
-    use = services().disk.use_of(key)
-    return max(0, min(_most_bytes(), use.limit_bytes - use.used_bytes))
+    """How many bytes a new file may have. Measured now: what was known a moment ago lacks the upload before."""
+    house = services()
+    limit_bytes = house.agents.get(key.agent).limits.disk_mb * 1024**2
+    return max(0, min(_most_bytes(), limit_bytes - house.workspaces.measure(key).bytes))
 
 
 def _most_bytes() -> int:
