@@ -124,7 +124,15 @@ class TrayWatch:
             if time.monotonic() - began > _SLICE_S or self._rest_until > time.monotonic():
                 break
         self._end_flood()
+        self._make_up_for_the_dropped()
         self._advance_mark()
+
+    def _make_up_for_the_dropped(self) -> None:
+        """More was heard than is remembered: once the rest is done, all names are looked at."""
+        with self._lock:
+            if self._settling.is_overrun and not len(self._settling):
+                self._settling.is_overrun = False
+                self.look_soon(is_thorough=True)
 
     def _answer_turns(self) -> None:
         with self._lock:

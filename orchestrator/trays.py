@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.errors import Changing, NotFound, TooLarge, Unavailable, UnsafePath
-from orchestrator.file_names import safe_name, shown
+from orchestrator.file_names import parts_of, safe_name, shown
 from orchestrator.files import Kind, Seen, Snapshot, Survey
 from orchestrator.nouns import CubicleKey
 from orchestrator.workspace import Workspaces
@@ -48,8 +48,8 @@ class Trays:
 
     def look_at(self, key: CubicleKey, path: bytes) -> Seen | None:
         """How one name in the tray stands, or a path beneath it; None when it is gone, or behind a link."""
-        *above, name = path.split(b"/")
         try:
+            *above, name = parts_of(path or b".")  # refuses whatever leads up or elsewhere
             with self._workspaces.out_folder(key) as tray:
                 if not above:
                     return _seen(tray, name)
@@ -75,11 +75,12 @@ class Trays:
         except (OSError, UnsafePath):
             return
 
-    def survey(self, key: CubicleKey, name: bytes) -> Survey | None:
+    def survey(self, key: CubicleKey, path: bytes) -> Survey | None:
         """What is in a folder of the tray; None when it is none, or gone."""
         try:
+            parts = parts_of(path or b".")
             with self._workspaces.out_folder(key) as folder:
-                return _survey(folder, name)
+                return _survey(folder, parts)
         except (OSError, UnsafePath):
             return None
 
@@ -130,7 +131,9 @@ class Trays:
             path.chmod(0o600)
             for parts in survey.files:
                 try:
-                    copy = self._workspaces.copy_out(key, (OUT, name, *parts), max_bytes=left, only_finished=True)
+                    copy = self._workspaces.copy_out(
+                        key, (OUT, *parts_of(name), *parts), max_bytes=left, only_finished=True
+                    )
                 except (NotFound, UnsafePath):
                     left_out += 1
                     continue
@@ -170,6 +173,8 @@ def _kind(facts: os.stat_result) -> Kind:
 
 @dataclass(slots=True)
 class _Tally:
+    above: int
+    """How many parts of each path belong to the folder that is surveyed."""
     files: list[tuple[bytes, ...]] = field(default_factory=list)
     left_out: int = 0
     folders: int = 0
@@ -178,16 +183,15 @@ class _Tally:
     is_complete: bool = True
 
 
-def _survey(tray: int, name: bytes) -> Survey:
+def _survey(tray: int, top: tuple[bytes, ...]) -> Survey:
     """Folder by folder with a list instead of recursion, each opened by steps from the tray's descriptor."""
-    tally = _Tally()
-    waiting: list[tuple[bytes, ...]] = [(name,)]
+    tally, waiting = _Tally(len(top)), [top]
     while waiting and tally.is_complete:
         parts = waiting.pop()
         try:
             folder = _opened(tray, parts)
         except OSError:
-            if len(parts) == 1:
+            if parts == top:
                 raise
             tally.left_out += 1  # closed to us, or gone
             continue
@@ -224,10 +228,10 @@ def _look_into(folder: int, parts: tuple[bytes, ...], tally: _Tally) -> list[tup
                 tally.folders += 1
                 below.append((*parts, raw))
             elif found.kind == "file":
-                tally.files.append((*parts[1:], raw))
+                tally.files.append((*parts[tally.above :], raw))
             else:
                 tally.left_out += 1
-            is_deep = bool(below) and len(parts) > MOST_DEPTH
+            is_deep = bool(below) and len(parts) - tally.above >= MOST_DEPTH
             if is_deep or tally.folders > MOST_FOLDERS or tally.names > MOST_FILES:
                 tally.is_complete = False
                 break
