@@ -39,8 +39,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         ("bells engine_docker events home http_server logs out_events ports reserve workspace "
-        "store.telegram_bots store.telegram_inbox "
-        "store store.agents store.approvals store.audit store.database store.deliveries "
+        "store.telegram_bots store.telegram_mail store.telegram_inbox "
+        "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "store.ledger store.people "
         "store.telegram_answers store.telegram_buttons store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
@@ -52,7 +52,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("hands", "trays agents archives audit budget doors locks people"),
     ("rules", "deliveries approvals bot_codes bot_handshakes bot_proofs bots cubicles"),
     ("the loop's host half", "taking llm.proxy turns wake"),
-    ("judging and watching", "disk steps tray_watch watch"),
+    ("judging and watching", "disk leaving steps tray_watch watch"),
     ("noticing what was made", "out_watch"),
     ("what the inside and the surfaces may call", "door services"),
     (
@@ -63,6 +63,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.contents channels.telegram.groups channels.telegram.hearing "
             "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
             "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
+            "channels.telegram.mail channels.telegram.mail_round channels.telegram.packing "
             "channels.telegram.notes channels.telegram.pacing channels.telegram.papers channels.telegram.polling "
             "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
             "channels.telegram.questions channels.telegram.refusals channels.telegram.showing "

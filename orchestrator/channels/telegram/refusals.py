@@ -136,6 +136,8 @@ def refusal(status: int, description: str, parameters: Mapping[str, Any]) -> Lin
         return Flood(5.0)
     if status >= 500:
         return Unreachable(f"status {status}", may_have_arrived=True)
+    if status == 404 and "method" in description:
+        return Refused("this Bot API server does not know the method")
     match status:
         case 401 | 404:
             return Revoked()

@@ -1,0 +1,261 @@
+"""One chat's letters on their way: the oldest first, one at a time, each written down as ``sending`` before its call
+and as ``sent`` after it. What had no clear end is looked for in the chat before it is sent again.
+
+It knows nothing of other chats, except that a bot which has to be silent is silent everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import ParamSpec, TypeVar
+
+from orchestrator.channels.telegram.letters import Body
+from orchestrator.channels.telegram.line import (
+    Flood,
+    Forbidden,
+    Line,
+    LineError,
+    Moved,
+    NoSuchChat,
+    NoSuchMessage,
+    Refused,
+    Revoked,
+    TooBig,
+    Unreachable,
+)
+from orchestrator.channels.telegram.packing import packed, unpacked
+from orchestrator.store import audit
+from orchestrator.store import telegram_mail as rows
+from orchestrator.store.database import Store
+from orchestrator.store.telegram_mail import Posted
+from orchestrator.telegram_text import Rich
+
+logger = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONGEST_WAIT_S = 60.0
+_SHORTEST_WAIT_S = 0.2
+_WITHOUT_A_LINE_S = 1.0
+_MOST_STRANGE_TRIES = 3
+_CLOSED = {
+    "blocked": "The bot is blocked in Telegram. Unblock it there to get its messages again.",
+    "kicked": "The bot is no longer in this Telegram group.",
+    "deactivated": "This Telegram account is no longer there.",
+    "cannot_write_first": "A bot can't write first. Open its chat in Telegram and press Start.",
+    "cannot_write": "The bot may not write in this Telegram chat.",
+}
+_NO_CHAT = "Telegram knows no such chat of this bot. Open the bot's chat there and press Start."
+_TOO_BIG = "It is larger than Telegram takes from bots (50 MB)."
+_STRANGE = "It could not be sent; the log of the house says why."
+
+
+class Round:
+    """The letters of one chat, until none is left."""
+
+    def __init__(
+        self,
+        store: Store,
+        key: tuple[str, int],
+        *,
+        line_of: Callable[[str], Line | None],
+        trouble: Callable[[str, Exception], None],
+        told: Callable[[str, str | None], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._agent, self._chat = key
+        self._line_of = line_of
+        self._trouble = trouble
+        self._told = told
+        self._now = now
+        self._failures = 0
+        self._dead: Line | None = None
+
+    def __str__(self) -> str:
+        return f"{self._agent}'s chat {self._chat}"
+
+    async def walk(self) -> None:
+        """Nothing is left to do in this chat when this returns."""
+        while (found := await asyncio.to_thread(self._first)) is not None:
+            letter, silent_s = found
+            line = self._line_of(self._agent)
+            if line is None or line is self._dead:
+                await asyncio.sleep(_WITHOUT_A_LINE_S)
+            elif silent_s > 0:
+                await asyncio.sleep(silent_s)
+            else:
+                await self._try(line, letter)
+
+    def _first(self) -> tuple[Posted, float] | None:
+        """The letter whose turn it is, and how long its bot has to be silent before."""
+        with self._store.reading() as db:
+            letter = rows.first(db, self._agent, self._chat)
+            return None if letter is None else (letter, rows.silent_until(db, self._agent) - self._now())
+
+    async def _try(self, line: Line, letter: Posted) -> None:
+        """One step forward with this letter, or a wait."""
+        try:
+            await (self._change(line, letter) if letter.state == "sent" else self._send(line, letter))
+            self._failures = 0
+        except Unreachable as error:
+            if not error.may_have_arrived:
+                await self._back(letter)
+            self._trouble(self._agent, error)
+            await self._pause(line)
+        except Flood as flood:
+            await self._back(letter)
+            await self._write(self._silence, flood.retry_after_s)
+        except Revoked as error:
+            await self._back(letter)
+            self._dead = line
+            self._trouble(self._agent, error)
+        except Moved as moved:
+            await self._write(self._move, moved.chat)
+        except Forbidden as forbidden:
+            await self._close(_CLOSED[forbidden.why])
+        except NoSuchChat:
+            await self._close(_NO_CHAT)
+        except (LineError, OSError) as error:
+            await self._refused(letter, error)
+        except Exception:  # a mistake of ours or of the library's: the letters behind this one must not wait for ever
+            logger.exception("letter %s to %s", letter.ref, self)
+            if letter.tries >= _MOST_STRANGE_TRIES or letter.state == "sent":
+                await self._fail(letter, _STRANGE)
+            await self._pause(line)
+
+    # --- sending ---------------------------------------------------------------------------------------------------
+
+    async def _send(self, line: Line, letter: Posted) -> None:
+        body = unpacked(letter.body)
+        if letter.state == "sending":
+            number = await self._find(line, letter, body)
+            if number is not None:
+                await self._sent(letter, number, number + max(len(body.files) - 1, 0))
+                return
+        if not await self._write(self._begin, letter):
+            return  # it was amended or withdrawn meanwhile
+        numbers = await line.send(self._chat, body)
+        await self._sent(letter, numbers[0], numbers[-1])
+
+    async def _find(self, line: Line, letter: Posted, body: Body) -> int | None:
+        """Whether an earlier try arrived after all."""
+        after = letter.after or 0
+        known = await asyncio.to_thread(self._known, after)
+        return await line.find_sent(self._chat, body, after=after, known=known)
+
+    def _known(self, after: int) -> set[int]:
+        with self._store.reading() as db:
+            return rows.known_after(db, self._agent, self._chat, after)
+
+    def _begin(self, letter: Posted) -> bool:
+        with self._store.writing() as db:
+            return rows.begin(db, letter)
+
+    async def _sent(self, letter: Posted, number: int, last: int) -> None:
+        def write() -> None:
+            with self._store.writing() as db:
+                rows.sent(db, letter, number, last, self._now())
+            self._told(letter.ref, None)
+
+        await self._write(write)
+
+    async def _change(self, line: Line, letter: Posted) -> None:
+        """The message says what its amendment says; one that is gone needs none."""
+        body = replace(unpacked(letter.amendment or letter.body), files=unpacked(letter.body).files)
+        with suppress(NoSuchMessage):
+            await line.edit(self._chat, letter.message or 0, body)
+
+        def write() -> None:
+            with self._store.writing() as db:
+                rows.amended(db, letter)
+
+        await self._write(write)
+
+    # --- what goes wrong -------------------------------------------------------------------------------------------
+
+    async def _back(self, letter: Posted) -> None:
+        """This try has not arrived for sure. One before it may have, and is still looked for."""
+        if letter.state != "waiting":
+            return
+
+        def write() -> None:
+            with self._store.writing() as db:
+                rows.did_not_go(db, letter.id)
+
+        await self._write(write)
+
+    def _silence(self, for_s: float) -> None:
+        with self._store.writing() as db:
+            rows.silence(db, self._agent, self._now() + for_s)
+
+    def _move(self, chat: int) -> None:
+        with self._store.writing() as db:
+            rows.move_chat(db, self._agent, self._chat, chat)
+
+    async def _close(self, why: str) -> None:
+        """Nobody can be written to here any more."""
+
+        def write() -> None:
+            with self._store.writing() as db:
+                failed = rows.fail_all(db, self._agent, self._chat, why)
+                rows.close_chat(db, self._agent, self._chat, self._now())
+                if failed:
+                    text = f"Messages to a Telegram chat were not sent. {why}"
+                    detail = {"chat": self._chat, "letters": failed[:20]}
+                    audit.add(db, "telegram", text, now=self._now(), agent=self._agent, detail=detail)
+            for ref in failed:
+                self._told(ref, why)
+
+        await self._write(write)
+
+    async def _refused(self, letter: Posted, error: Exception) -> None:
+        """As plain text it may be taken; if it is that already, it is given up."""
+        is_sent = letter.state == "sent"
+        body = unpacked((letter.amendment if is_sent else letter.body) or letter.body)
+        if not isinstance(error, Refused) or not body.rich.entities:
+            await self._fail(letter, _TOO_BIG if isinstance(error, TooBig) else f"{str(error).rstrip('.')}.")
+            return
+        plain = packed(replace(body, rich=Rich(body.rich.text)))
+
+        def write() -> None:
+            with self._store.writing() as db:
+                (rows.amend_instead if is_sent else rows.say_instead)(db, letter, plain)
+
+        logger.warning("letter %s is tried as plain text: %s", letter.ref, error)
+        await self._write(write)
+
+    async def _fail(self, letter: Posted, why: str) -> None:
+        is_sent = letter.state == "sent"
+
+        def write() -> None:
+            what = "change" if is_sent else "message"
+            with self._store.writing() as db:
+                if is_sent:
+                    rows.amend_instead(db, letter, None)
+                else:
+                    rows.fail(db, letter.id, why)
+                text = f"A {what} for a Telegram chat was given up. {why}"
+                detail = {"chat": self._chat, "letter": letter.ref}
+                audit.add(db, "telegram", text, now=self._now(), agent=self._agent, detail=detail)
+            if not is_sent:
+                self._told(letter.ref, why)
+
+        await self._write(write)
+
+    async def _pause(self, line: Line) -> None:
+        """Waits longer each time, up to a minute, but no longer than until Telegram answers anybody on this line."""
+        longest_s = min(LONGEST_WAIT_S, 0.5 * 2 ** min(self._failures, 10)) * random.uniform(0.5, 1)  # noqa: S311 - no secret
+        self._failures += 1
+        await asyncio.sleep(min(_SHORTEST_WAIT_S, longest_s))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(line.answered(), longest_s)
+
+    async def _write(self, doing: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+        """In a thread, and to its end even when this task is cancelled meanwhile."""
+        return await asyncio.shield(asyncio.to_thread(doing, *arguments, **more))
