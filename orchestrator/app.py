@@ -27,9 +27,10 @@ from orchestrator.events import Broker
 from orchestrator.files import MOST_FILE_BYTES
 from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
+from orchestrator.leaving import Leaving
 from orchestrator.llm.proxy import Proxy
 from orchestrator.locks import Locks
-from orchestrator.nouns import CubicleKey, Engine, Event, TurnStatus, Upstream
+from orchestrator.nouns import CubicleKey, Engine, Event, Upstream
 from orchestrator.out_watch import OutWatch, WatchedDoors
 from orchestrator.people import People
 from orchestrator.ports import listen
@@ -106,6 +107,7 @@ class App:
             check_start=self._check_start,
         )
         self._disk = _disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
+        self._leaving = Leaving(self._store, turns, self._cubicles, agents, people, forget=self._disk.forget)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = _watch(
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._store.tidy
@@ -127,8 +129,8 @@ class App:
             is_settling=self._out_watch.is_settling,
             telegram_update=self._take_update,
             health=self._health,
-            remove_agent=self._remove_agent,
-            remove_user=self._remove_user,
+            remove_agent=self._leaving.remove_agent,
+            remove_user=self._leaving.remove_user,
             log_text=workspaces.log_text,
             models=self._models,
         )
@@ -162,6 +164,7 @@ class App:
         self._out_watch.start(self._cubicles.known())
         self._cubicles.reconcile()
         self._approvals.reconcile()
+        self._leaving.reconcile()
         self._watch.start()
         self._disk.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
@@ -206,28 +209,6 @@ class App:
 
     def _take_update(self, agent: str, _update: dict[str, object]) -> None:
         raise Unavailable(f"Nobody takes updates for the bot of {agent} now.")
-
-    def _remove_agent(self, name: str) -> None:
-        agent = self.services.agents.get(name)
-        held = [(key, claim.turn) for key, claim in self._turns.under_way() if key.agent == agent.name]
-        for key in {*self._cubicles.known(agent.name), *self._turns.unserved()}:
-            if key.agent == agent.name:
-                self._turns.fail_queued(key, f"The agent {agent.name} was deleted.")
-        for key, turn in held:
-            self._turns.end(key, turn, TurnStatus.STOPPED)
-        with self._cubicles.leaving(agent.name):
-            self._cubicles.remove_agent(agent.name)
-            self.services.agents.remove(agent.name)
-
-    def _remove_user(self, user: int) -> None:
-        self.services.people.check_removable(user)
-        for key in [key for key in self._cubicles.known() if key.user == user]:
-            self._turns.fail_queued(key, "This person was removed.")
-            for held, claim in self._turns.under_way():
-                if held == key:
-                    self._turns.end(key, claim.turn, TurnStatus.STOPPED)
-            self._cubicles.remove(key)
-        self.services.people.remove(user)
 
     def _health(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())

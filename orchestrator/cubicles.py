@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +18,7 @@ from orchestrator.events import Broker
 from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Engine, Event, Exit, Usage
 from orchestrator.store import agents as rows
 from orchestrator.store import audit as audit_rows
+from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.database import Store
 from orchestrator.workspace import Workspaces
 
@@ -88,7 +88,6 @@ class Cubicles:
         self._check_start = check_start
         self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
         self._table_lock = threading.Lock()  # protects _locks and _doubts
-        self._leaving: set[str] = set()
         self._doubts: dict[CubicleKey, object] = {}
         """Running, but perhaps not as their agents want them by now; each doubt is another object."""
 
@@ -100,8 +99,7 @@ class Cubicles:
     def ensure(self, key: CubicleKey) -> Container:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
         with self._changing(key):
-            if key.agent in self._leaving:
-                raise NotFound(f"The agent {key.agent} is being deleted.")
+            self._check_wanted(key)
             doubt = self._doubts.get(key)
             spec = self._spec(key)
             self._check_start(key)
@@ -145,22 +143,16 @@ class Cubicles:
             self._workspaces.remove(key)
             self._tell(key, "removed")
 
-    @contextmanager
-    def leaving(self, agent: str) -> Iterator[None]:
-        """Meanwhile no cubicle of this agent is started."""
-        self._leaving.add(agent)
-        try:
-            yield
-        finally:
-            self._leaving.discard(agent)
-
     def remove_agent(self, agent: str) -> None:
-        """Every cubicle of an agent is gone, with all its folders; within ``leaving`` none comes back."""
-        with self._table_lock:
-            touched = {key for key in self._locks if key.agent == agent}
-        for key in touched | set(self.known(agent)):
-            self.remove(key)
+        """Every cubicle of an agent is gone, with all its folders; once it is leaving, none comes back."""
+        self._remove_those(lambda key: key.agent == agent)
         self._workspaces.remove_agent(agent)
+
+    def remove_user(self, user: int) -> None:
+        """Every cubicle of a person is gone, with all its folders, those that were never started too."""
+        self._remove_those(lambda key: key.user == user)
+        for agent in self._agents.every():
+            self._workspaces.remove(CubicleKey(agent.name, user))
 
     def poll(self, key: CubicleKey) -> Exit | None:
         """None while the cubicle runs, else how it ended."""
@@ -207,6 +199,17 @@ class Cubicles:
     def name(self, key: CubicleKey) -> str:
         """The container's name."""
         return f"hermit-{self._install.id}-{key.agent}-{key.user}"
+
+    def _remove_those(self, are_meant: Callable[[CubicleKey], bool]) -> None:
+        with self._table_lock:
+            touched = set(self._locks)
+        for key in filter(are_meant, touched | set(self.known())):
+            self.remove(key)
+
+    def _check_wanted(self, key: CubicleKey) -> None:
+        with self._store.reading() as db:
+            if leaving_rows.is_leaving(db, key):
+                raise NotFound(f"The agent {key.agent}, or the person whom it works for, is being deleted.")
 
     def _changing(self, key: CubicleKey) -> threading.Lock:
         with self._table_lock:

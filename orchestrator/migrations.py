@@ -402,6 +402,22 @@ def m010_telegram_after(db: Database) -> None:
     _run(db, "ALTER TABLE telegram_outbox ADD COLUMN after INTEGER;\n")
 
 
+@migrations()
+def m011_leaving(db: Database) -> None:
+    """Who is being deleted, until they are."""
+    _run(
+        db,
+        """
+        CREATE TABLE leaving (
+            agent TEXT UNIQUE REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER UNIQUE REFERENCES users (id) ON DELETE CASCADE,
+            since REAL NOT NULL,
+            CHECK ((agent IS NULL) <> (user IS NULL))
+        ) STRICT;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
