@@ -17,7 +17,7 @@ from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context, show, table
 from orchestrator.commands.sending import Meter, send
 from orchestrator.errors import BadInput, Conflict
-from orchestrator.file_names import safe_name, shown
+from orchestrator.file_names import parts_of, safe_name, shown
 from orchestrator.text import one_line
 
 
@@ -108,8 +108,9 @@ def _entries(client: Client, options: argparse.Namespace) -> Iterator[dict[str, 
 
 
 def _remote(agent: str, path: str) -> str:
-    """The URL of what somebody typed, whatever bytes are in it."""
-    return agent_path(agent, f"/files/{quote(os.fsencode(path))}")
+    """The URL of what somebody typed, whatever bytes are in it; raises UnsafePath where it would lead elsewhere."""
+    parts = parts_of(path.removesuffix("/"))
+    return agent_path(agent, "/files/" + "/".join(quote(part, safe="") for part in parts))
 
 
 def _size(entry: dict[str, Any]) -> str:
