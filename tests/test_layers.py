@@ -60,6 +60,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "channels channels.telegram channels.telegram.checkup channels.telegram.answers channels.telegram.arrivals "
             "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.cards "
+            "channels.telegram.calls channels.telegram.commands channels.telegram.commands_files "
+            "channels.telegram.commands_operator channels.telegram.commands_own "
             "channels.telegram.contents channels.telegram.groups channels.telegram.hearing "
             "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
             "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "

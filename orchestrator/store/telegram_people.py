@@ -108,7 +108,7 @@ def groups(db: sqlite3.Connection, agent: str) -> list[Chat]:
     """The groups that this agent's bot is in."""
     rows = db.execute(
         "SELECT agent, chat, title, state, changed_at FROM telegram_chats WHERE agent = ? AND chat < 0 "
-        "AND state <> 'closed' ORDER BY title, chat",
+        "AND state IN ('asked', 'enabled', 'ignored') ORDER BY title, chat",
         (agent,),
     )
     return [Chat(**dict(row)) for row in rows]

@@ -10,14 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from orchestrator.approvals import Approvals
 from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.incoming import Press
 from orchestrator.channels.telegram.letters import Attached, Body, Button, Letter
 from orchestrator.channels.telegram.papers import Papers
-from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Outcome
+from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Mail, Outcome
 from orchestrator.channels.telegram.questions import Question, asked, ended
 from orchestrator.errors import Conflict, Forbidden, NotFound
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, User
@@ -38,16 +37,6 @@ _TRY_AGAIN = (
     "You asked whether this command may run, and nobody answered in time, so it was not run. If it is still needed, "
     "try it again now:\n\n{command}"
 )
-
-
-class Mail(Protocol):
-    """Where letters are posted and changed."""
-
-    def post(self, letter: Letter) -> bool:
-        """The letter goes out; False when its ref was posted before."""
-
-    def amend(self, ref: str, body: Body) -> None:
-        """The letter of this ref says something else from now on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.incoming import Press
-from orchestrator.channels.telegram.letters import Body
+from orchestrator.channels.telegram.letters import Body, Letter
+from orchestrator.channels.telegram.replies import replies
 from orchestrator.errors import Conflict, NotFound, OrchestratorError
 from orchestrator.nouns import Role, User
 from orchestrator.store.telegram_buttons import Taken
@@ -33,6 +34,8 @@ class Outcome:
     """A few words over the chat."""
     body: Body | None = None
     """What the message says from now on, with other buttons or none; None leaves it as it is, buttons too."""
+    also: Body | None = None
+    """Another message for the same chat."""
 
 
 Handler = Callable[[Taken, Press, User], Outcome]
@@ -40,10 +43,13 @@ Handler = Callable[[Taken, Press, User], Outcome]
 NotFound the button stays used up, after anything else it may be pressed again."""
 
 
-class Amends(Protocol):
-    """What is needed of the mail here."""
+class Mail(Protocol):
+    """Where letters are posted and changed."""
 
-    def amend(self, ref: str, body: Body) -> None:
+    def post(self, letter: Letter) -> bool:
+        """The letter goes out; False when its ref was posted before."""
+
+    def amend(self, ref: str, body: Body) -> object:
         """The letter of this ref says something else from now on."""
 
 
@@ -54,7 +60,7 @@ class Presses:
         self,
         *,
         buttons: Buttons,
-        mail: Amends,
+        mail: Mail,
         people: Callable[[int], User | None],
         handlers: Mapping[str, Handler],
         pause: Callable[[float], None] = time.sleep,
@@ -104,4 +110,7 @@ class Presses:
             raise
         if outcome.body is not None:
             self._mail.amend(taken.ref, outcome.body)
+        if outcome.also is not None:
+            for letter in replies(press, [replace(outcome.also, thread=press.place.thread)]):
+                self._mail.post(letter)
         return outcome.toast

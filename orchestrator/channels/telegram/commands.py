@@ -1,0 +1,78 @@
+"""Commands: what a person can tell the house itself, beside talking to the agent. A table by name.
+
+Only a message that a person sent is a command, and only its first word; nothing that an agent writes is ever read here.
+No command decides a question about a command of an agent: for that there are buttons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.channels.telegram import commands_files, commands_operator, commands_own
+from orchestrator.channels.telegram.calls import Call, Command, Desk, says
+from orchestrator.channels.telegram.incoming import Message
+from orchestrator.channels.telegram.letters import Body, Letter
+from orchestrator.channels.telegram.notes import Theirs
+from orchestrator.channels.telegram.presses import Handler
+from orchestrator.channels.telegram.replies import replies
+from orchestrator.errors import OrchestratorError
+from orchestrator.nouns import Role, User
+
+KEYBOARD = (("/status", "/stop"), ("/files", "/approvals"), ("/help",))
+"""What a tap sends; shown with the first words and with the help, in private."""
+_WITH_KEYBOARD = ("start", "help")
+_FOR_ALL = (*commands_own.COMMANDS, *commands_files.COMMANDS)
+_ORDER = (
+    *("start", "help", "status", "stop", "clear", "reset", "workspace", "files", "calendar", "memory", "budget"),
+    *("approvals", "logs", "apps", "agents", "containers", "users", "groups"),
+)
+
+
+class Commands:
+    """Every command of every bot. For threads that may wait."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        help_command = Command("help", "What I can do, and all commands", self._help)
+        self._for_all = {command.name: command for command in (*_FOR_ALL, help_command)}
+        self._for_operators = {command.name: command for command in commands_operator.COMMANDS}
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """What the buttons under answers do."""
+        return {**commands_files.handlers(self._desk), **commands_own.handlers(self._desk)}
+
+    def menu(self, *, is_operator: bool) -> list[tuple[str, str]]:
+        """Names and descriptions, for Telegram's own menu."""
+        known = {**self._for_all, **self._for_operators} if is_operator else self._for_all
+        return [(name, known[name].description) for name in _ORDER if name in known]
+
+    def run(self, message: Message, user: User) -> list[Letter]:
+        """Do what the message commands; the answer, to be posted in this order. Every command has one."""
+        bodies = self._answered(Call(self._desk, message, user))
+        has_keyboard = message.command in _WITH_KEYBOARD and message.place.is_private
+        first = [replace(bodies[0], keyboard=KEYBOARD)] if has_keyboard else bodies[:1]
+        return replies(message, [*first, *bodies[1:]])
+
+    def _answered(self, call: Call) -> list[Body]:
+        name = call.message.command
+        command = self._for_all.get(name)
+        if command is None and call.user.role is Role.OPERATOR:
+            command = self._for_operators.get(name)
+            if command is not None and not call.message.place.is_private:
+                return says("Not here", f"/{name} shows what is nobody's business but yours. Ask me in private.")
+        if command is None:
+            return says("I don't know that", (Theirs(f"/{name}", 40), " is none of my commands. /help shows them all."))
+        try:
+            return command.run(call)
+        except OrchestratorError as error:
+            return says("That did not work", error.message)
+
+    def _help(self, call: Call) -> list[Body]:
+        return says(
+            f"What you can do with {call.agent}",
+            "Write what you want done, in your own words. Send files along, or reply to a message to speak of it.",
+            f"{call.agent} works in a locked container without internet. Before something risky it asks you.",
+            "",
+            *(f"/{name} – {description}" for name, description in self.menu(is_operator=call.is_operator)),
+        )

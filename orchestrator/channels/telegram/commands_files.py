@@ -1,0 +1,171 @@
+"""Commands about what lies in a person's workspace: files, web apps, the log, how much there is.
+
+Every name in there was given by an agent: it is shown as such, and a file is sent as a private copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator.channels.telegram.calls import Call, Command, Desk, says
+from orchestrator.channels.telegram.incoming import Press
+from orchestrator.channels.telegram.letters import Attached, Body, Button
+from orchestrator.channels.telegram.notes import Line, Theirs, ago, many, note, shown, size
+from orchestrator.channels.telegram.presses import Handler, Outcome
+from orchestrator.errors import Forbidden, NotFound, TooLarge
+from orchestrator.file_names import safe_name
+from orchestrator.files import Entry, FilePath
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.store.telegram_buttons import Taken
+from orchestrator.text import terminal_safe
+
+FILE = "file"
+MOST_BYTES = 50_000_000
+"""What a bot may send."""
+_FOLDERS = ("out", "in")
+_ALL_FOLDERS = ("in", "out", "work", "www")
+_MOST_LISTED, _MOST_BUTTONS, _MOST_APPS = 12, 6, 20
+_MOST_NAMES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    folder: str
+    entry: Entry
+
+    @property
+    def path(self) -> tuple[bytes, ...]:
+        return self.folder.encode(), self.entry.raw
+
+
+def files(call: Call) -> list[Body]:
+    """The newest files of ``out`` and ``in``; with a name, that file."""
+    if call.message.argument.strip():
+        return [_copy(call.desk, call.key, _named(call.desk, call.key, call.message.argument.strip()))]
+    found = sorted(_every(call.desk, call.key, _FOLDERS), key=lambda one: (-one.entry.modified, one.entry.raw))
+    if not found:
+        return says("No files yet", f"What {call.agent} makes for you and what you send me will be listed here.")
+    lines: list[Line] = [_line(one, call.desk.now()) for one in found[:_MOST_LISTED]]
+    if len(found) > _MOST_LISTED:
+        lines.append(f"… and {len(found) - _MOST_LISTED:,} older ones. The dashboard has them all.")
+    plain = [one for one in found[:_MOST_LISTED] if one.entry.kind == "file"][:_MOST_BUTTONS]
+    buttons = tuple(
+        (Button(f"⬇ {shown(Theirs(one.entry.name, 40))}", call.button(FILE, _subject(call.key, one.path))),)
+        for one in plain
+    )
+    hint = "Press one to get it, or send /files NAME." if plain else "Send /files NAME to get one."
+    return [Body(note("Your files, newest first", *lines, "", hint), buttons=buttons)]
+
+
+def _line(one: _Found, now: float) -> Line:
+    entry = one.entry
+    what = size(entry.size_bytes) if entry.kind == "file" else "a folder" if entry.kind == "folder" else "no plain file"
+    return (Theirs(f"{one.folder}/{entry.name}", 90), f" – {what}, {ago(entry.modified, now)}")
+
+
+def workspace(call: Call) -> list[Body]:
+    """How much lies where."""
+    use = call.desk.services.disk.use_of(call.key)
+    about = {
+        "out": "made for you",
+        "in": "sent by you",
+        "work": "what the agent works on",
+        "www": "web apps",
+    }
+    counts = {folder: sum(1 for _ in _every(call.desk, call.key, (folder,))) for folder in about}
+    return says(
+        "Your workspace",
+        f"{size(use.used_bytes)} of {size(use.limit_bytes)} used.",
+        *(f"{folder}/ – {about[folder]}: {many(count, 'entry', 'entries')}" for folder, count in counts.items()),
+        f"/files lists the newest. {_at_home(call)}",
+    )
+
+
+def apps(call: Call) -> list[Body]:
+    """The web apps that there are."""
+    found = [
+        one.entry.name
+        for one in _every(call.desk, call.key, ("www",))
+        if one.entry.kind == "folder" and _has_page(call.desk, call.key, one.entry.raw)
+    ]
+    if not found:
+        return says("No web apps yet", f"Ask {call.agent} for one: “Make me a web page that …”.")
+    names: list[Line] = [("– ", Theirs(name)) for name in sorted(found)[:_MOST_APPS]]
+    return says(many(len(found), "web app"), *names, _at_home(call))
+
+
+def logs(call: Call) -> list[Body]:
+    """The end of the agent's own log, as a file."""
+    text = call.desk.services.log_text(call.key)
+    if not text.strip():
+        return says("No log yet", f"{call.agent} writes down there what it does for you.")
+    path = call.desk.papers.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
+    rich = note(f"The end of {call.agent}'s log", "Every thought, command and output, written by the agent itself.")
+    return [Body(rich, files=(Attached(path, f"{call.agent}-log.txt", "document"),))]
+
+
+COMMANDS = (
+    Command("workspace", "What is in your workspace", workspace),
+    Command("files", "Your files; with a name: get it", files),
+    Command("logs", "What the agent has done, as a file", logs),
+    Command("apps", "Your web apps", apps),
+)
+
+
+def handlers(desk: Desk) -> dict[str, Handler]:
+    """What the buttons do: one sends a file."""
+
+    def send_file(taken: Taken, _: Press, user: User) -> Outcome:
+        agent, owner, path = taken.subject.split(":")
+        if int(owner) != user.id:
+            raise Forbidden("These are the files of somebody else.")
+        parts = tuple(bytes.fromhex(part) for part in path.split("/"))
+        body = _copy(desk, CubicleKey(agent, user.id), parts)
+        return Outcome("Here it comes.", also=body)
+
+    return {FILE: send_file}
+
+
+def _copy(desk: Desk, key: CubicleKey, path: FilePath) -> Body:
+    """A private copy of a file, under its name."""
+    try:
+        with desk.services.workspaces.copy_out(key, path, max_bytes=MOST_BYTES, keep_in=desk.papers.home()) as copy:
+            kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
+    except TooLarge as error:
+        raise TooLarge(
+            f"Telegram takes files of at most {size(MOST_BYTES)} from me. You find this one in the dashboard."
+        ) from error
+    if kept is None or not size_bytes:
+        raise NotFound("This file is empty, and Telegram does not take empty files.")
+    sent = Attached(kept, safe_name(name), "document")
+    return Body(note(f"From {key.agent}'s workspace", size(size_bytes)), files=(sent,))
+
+
+def _named(desk: Desk, key: CubicleKey, wanted: str) -> tuple[bytes, ...]:
+    """Where a file of this name is: as a path, else in ``out``, else in ``in``."""
+    folder, _, rest = wanted.lstrip("/").partition("/")
+    if rest and folder in _ALL_FOLDERS:
+        return (folder.encode(), *(part.encode("utf-8", "surrogateescape") for part in rest.split("/")))
+    for one in _every(desk, key, _FOLDERS):
+        if wanted in (one.entry.name, f"{one.folder}/{one.entry.name}"):
+            return one.path
+    raise NotFound("There is no file of this name. /files lists the newest.")
+
+
+def _every(desk: Desk, key: CubicleKey, folders: tuple[str, ...]) -> Iterator[_Found]:
+    for folder in folders:
+        listing = desk.services.workspaces.listing(key, (folder,), limit=_MOST_NAMES)
+        yield from (_Found(folder, entry) for entry in listing.entries if not entry.raw.startswith(b"."))
+
+
+def _has_page(desk: Desk, key: CubicleKey, app: bytes) -> bool:
+    listing = desk.services.workspaces.listing(key, (b"www", app), limit=_MOST_NAMES)
+    return any(entry.raw == b"index.html" and entry.kind == "file" for entry in listing.entries)
+
+
+def _subject(key: CubicleKey, path: tuple[bytes, ...]) -> str:
+    return f"{key.agent}:{key.user}:{'/'.join(part.hex() for part in path)}"
+
+
+def _at_home(call: Call) -> str:
+    return f"All of it is in the dashboard: {call.desk.services.settings.url}"

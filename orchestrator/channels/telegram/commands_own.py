@@ -1,0 +1,203 @@
+"""Commands about a person's own agent: how it is, stop, forget, begin anew, money, open questions."""
+
+from __future__ import annotations
+
+from orchestrator.budget import dollars
+from orchestrator.channels.telegram.calls import Call, Command, Desk, says
+from orchestrator.channels.telegram.incoming import Press
+from orchestrator.channels.telegram.letters import Body
+from orchestrator.channels.telegram.notes import Line, Theirs, lasting, many, size
+from orchestrator.channels.telegram.presses import Handler, Outcome
+from orchestrator.errors import Forbidden, NotFound, OrchestratorError
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
+from orchestrator.store import turns as turn_rows
+from orchestrator.store.telegram_buttons import Taken
+
+STOP = "stop"
+_MOST_QUESTIONS = 5
+_DAY_S = 24 * 3600
+
+
+def start(call: Call) -> list[Body]:
+    """The first words."""
+    agent = call.desk.services.agents.get(call.agent)
+    return says(
+        f"Hello {call.user.name}, I'm {agent.name}",
+        ("My part: ", Theirs(agent.role, 200), "."),
+        "Write what you want done, or send me a file. I work in a locked container without internet, and I ask you "
+        "before something risky.",
+        "/help shows everything.",
+    )
+
+
+def status(call: Call) -> list[Body]:
+    """What goes on, in a few lines."""
+    services, key = call.desk.services, call.key
+    running, waiting = _open_turns(call.desk, key)
+    asked = len(_questions(call.desk, call.user, only_own=True))
+    lines: list[Line] = [_doing(call, running[0] if running else None)]
+    if waiting:
+        lines.append(f"Waiting after that: {many(len(waiting), 'message')}.")
+    if asked:
+        lines.append(f"{many(asked, 'question')} for you: /approvals")
+    lines += [_container(call), _disk(call), _spent(call)]
+    model = services.agents.get(call.agent).model or str(services.models()["default"])
+    return says(f"How {call.agent} is", *lines, ("Model: ", Theirs(model), "."))
+
+
+def _doing(call: Call, turn: Turn | None) -> Line:
+    if turn is None:
+        return "Nothing to do right now."
+    since = lasting(call.desk.now() - (turn.started_at or turn.created_at))
+    steps = len(call.desk.services.turns.steps(turn.id))
+    what = "Waiting for your decision on" if turn.status is TurnStatus.WAITING else "Working on"
+    return (f"{what} ", Theirs(turn.prompt, 60), f" for {since}, {many(steps, 'step')} so far. /stop ends it.")
+
+
+def _container(call: Call) -> str:
+    try:
+        state = call.desk.services.cubicles.state(call.key)
+    except OrchestratorError as error:
+        return f"Container: {error.message}"
+    if not state.running:
+        return "Container: asleep. It starts with your next message."
+    uses = f", {size(state.usage.memory_bytes)} of memory" if state.usage else ""
+    return f"Container: running for {lasting(call.desk.now() - (state.started_at or 0.0))}{uses}."
+
+
+def _disk(call: Call) -> str:
+    try:
+        use = call.desk.services.disk.use_of(call.key)
+    except OrchestratorError as error:
+        return f"Workspace: {error.message}"
+    return f"Workspace: {size(use.used_bytes)} of {size(use.limit_bytes)}."
+
+
+def _spent(call: Call) -> str:
+    agent = call.desk.services.agents.get(call.agent)
+    day = call.desk.services.budget.today(call.agent)
+    return f"Today: {dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)}."
+
+
+def stop(call: Call) -> list[Body]:
+    """What runs ends, and what waited before this message is dropped."""
+    stopped = _stop_all(call.desk, call.key)
+    if not stopped:
+        return says("Nothing to stop", f"{call.agent} has nothing to do for you right now.")
+    lines: list[Line] = [("– ", Theirs(turn.prompt, 80)) for turn in stopped[:5]]
+    if len(stopped) > 5:
+        lines.append(f"… and {many(len(stopped) - 5, 'more message', 'more messages')}.")
+    return says("Stopped", *lines, "Files stay as they are. Write again whenever you like.")
+
+
+def clear(call: Call) -> list[Body]:
+    """The conversation is forgotten."""
+    forgotten = call.desk.services.turns.clear(call.key)
+    if not forgotten:
+        return says("Nothing to forget", "There is no conversation yet.")
+    lines = [f"{call.agent} no longer remembers {many(forgotten, 'message')} of this conversation. Files stay."]
+    if any(_open_turns(call.desk, call.key)):
+        lines.append("What is under way now goes on. /stop ends it.")
+    return says("Forgotten", *lines)
+
+
+def reset(call: Call) -> list[Body]:
+    """A new container over the same files."""
+    running, _ = _open_turns(call.desk, call.key)
+    for turn in running:
+        call.desk.services.turns.stop(turn.id)
+    call.desk.services.cubicles.reset(call.key)
+    what = "What ran in the old one has ended." if not running else "What was under way has been stopped."
+    return says("A new container", f"{what} Your files and the conversation are still there.")
+
+
+def budget(call: Call) -> list[Body]:
+    """What was spent today."""
+    agent = call.desk.services.agents.get(call.agent)
+    day = call.desk.services.budget.today(call.agent)
+    midnight = (call.desk.now() // _DAY_S + 1) * _DAY_S
+    lines = [f"Spent today: {dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)}."]
+    if day.reserved_micro:
+        lines.append(f"Held for calls under way: {dollars(day.reserved_micro)}.")
+    return says(f"{call.agent}'s budget", *lines, f"It begins anew at {call.clock(midnight)} (midnight UTC).")
+
+
+def approvals(call: Call) -> list[Body]:
+    """Every open question, each with its buttons."""
+    only_own = not call.message.place.is_private
+    questions = _questions(call.desk, call.user, only_own=only_own)
+    if not questions:
+        return says("Nothing waits for you", "When a command needs your word, I ask here.")
+    questions.sort(key=lambda approval: (approval.cubicle.agent != call.agent, approval.asked_at))
+    shown, rest = questions[:_MOST_QUESTIONS], len(questions) - _MOST_QUESTIONS
+    more = [f"These are the first {_MOST_QUESTIONS}; when they are decided, ask again."] if rest > 0 else []
+    bodies = says(f"{many(len(questions), 'question')} for you", *more)
+    for n, approval in enumerate(shown, 1):
+        person = call.message.sender.id
+        bodies.append(call.desk.asking.body(approval, call.agent, call.ref(n), person, call.user))
+    return bodies
+
+
+def calendar(call: Call) -> list[Body]:
+    """There is none yet."""
+    return says("Calendar", f"{call.agent} has no calendar yet: it can't do things by itself at a set time.")
+
+
+def memory(call: Call) -> list[Body]:
+    """There is none yet."""
+    return says(
+        "Memory",
+        f"{call.agent} has no long-term memory yet. It knows this conversation, which /clear forgets, and your files.",
+    )
+
+
+COMMANDS = (
+    Command("start", "Begin", start),
+    Command("status", "What goes on", status),
+    Command("stop", "Stop what is being done", stop),
+    Command("clear", "Forget the conversation", clear),
+    Command("reset", "A new container; files stay", reset),
+    Command("budget", "What was spent today", budget),
+    Command("approvals", "What waits for your decision", approvals),
+    Command("calendar", "What is planned", calendar),
+    Command("memory", "What is remembered", memory),
+)
+
+
+def handlers(desk: Desk) -> dict[str, Handler]:
+    """What the buttons do: one ends a turn."""
+
+    def stop_turn(taken: Taken, _: Press, user: User) -> Outcome:
+        if not taken.subject.isdecimal():
+            raise NotFound("There is nothing to stop any more.")
+        turn = desk.services.turns.get(int(taken.subject))
+        if turn.cubicle.user != user.id and user.role is not Role.OPERATOR:
+            raise Forbidden("Only the person who asked may stop this.")
+        if turn.status.is_final:
+            return Outcome("It has ended already.")
+        desk.services.turns.stop(turn.id)
+        return Outcome("Stopping.")
+
+    return {STOP: stop_turn}
+
+
+def _open_turns(desk: Desk, key: CubicleKey) -> tuple[list[Turn], list[Turn]]:
+    """What is under way, and what waits."""
+    with desk.store.reading() as db:
+        held = [claim.turn for _, claim in turn_rows.under_way(db, key)]
+        waiting = turn_rows.queued_ids(db, key)
+    turns = desk.services.turns
+    return [turns.get(turn) for turn in held], [turns.get(turn) for turn in waiting]
+
+
+def _stop_all(desk: Desk, key: CubicleKey) -> list[Turn]:
+    """The waiting ones first: else the agent would begin the next as soon as it is free. What was stopped, in order."""
+    running, waiting = _open_turns(desk, key)
+    for turn in (*reversed(waiting), *running):
+        desk.services.turns.stop(turn.id)
+    return [*running, *waiting]
+
+
+def _questions(desk: Desk, user: User, *, only_own: bool) -> list[Approval]:
+    owner = user.id if only_own or user.role is not Role.OPERATOR else None
+    return desk.services.approvals.every(status=ApprovalStatus.PENDING, user=owner)
