@@ -34,8 +34,8 @@ class Ready:
 @dataclass(slots=True)
 class _Waiting:
     found_at: float
-    heard: float
     due: float
+    heard: float | None = None
     asked: int | None = None
     gap: float = 0.0
     tries: int = 0
@@ -60,7 +60,8 @@ class Settling:
         entry = self._entry(name, now, at)
         if entry is None:
             return
-        entry.gap = max(entry.gap, now - entry.heard)
+        if entry.heard is not None:
+            entry.gap = max(entry.gap, now - entry.heard)
         entry.heard, entry.tries = now, 0
         entry.due = now + min(max(QUIET_S, entry.gap * _GAPS), LONGEST_QUIET_S)
 
@@ -69,7 +70,7 @@ class Settling:
         entry = self._entry(name, now, at)
         if entry is None:
             return
-        entry.heard = entry.due = now
+        entry.due = now
         entry.asked = asked if asked is not None else entry.asked
 
     def again(self, ready: Ready, now: float, tries: int) -> None:
@@ -114,5 +115,5 @@ class Settling:
         if len(self._waiting) >= MOST:
             self.is_overrun = True
             return None
-        entry = self._waiting[name] = _Waiting(found_at=at, heard=now, due=now)
+        entry = self._waiting[name] = _Waiting(found_at=at, due=now)
         return entry

@@ -63,7 +63,7 @@ class Taking:
         seen = self.trays.look_at(key, path)
         if seen is None:
             return self._not_there(key, path, asked)
-        if self._is_full(key, seen.size_bytes if seen.kind == "file" else 0, asked):
+        if self._is_full(key, seen.size_bytes if seen.size_bytes <= MAX_FILE_BYTES else 0, asked):
             return self._over_the_cap(key, path, asked)
         draft = _draft(key, path, asked if asked is not None else self._turn_at(key, found_at))
         if seen.kind == "other":
