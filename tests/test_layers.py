@@ -58,18 +58,19 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.checkup channels.telegram.answers channels.telegram.arrivals "
-            "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.cards "
-            "channels.telegram.calls channels.telegram.commands channels.telegram.commands_files "
-            "channels.telegram.commands_operator channels.telegram.commands_own "
+            "channels channels.telegram channels.telegram.answers channels.telegram.arrivals channels.telegram.channel "
+            "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.calls "
+            "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
+            "channels.telegram.commands_files channels.telegram.commands_operator channels.telegram.commands_own "
             "channels.telegram.contents channels.telegram.groups channels.telegram.hearing "
             "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
             "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
-            "channels.telegram.mail channels.telegram.mail_round channels.telegram.packing "
-            "channels.telegram.notes channels.telegram.pacing channels.telegram.papers channels.telegram.polling "
+            "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.office "
+            "channels.telegram.pacing channels.telegram.station "
+            "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
             "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
-            "channels.telegram.questions channels.telegram.refusals channels.telegram.showing "
-            "channels.telegram.sorting channels.telegram.status_text"
+            "channels.telegram.questions channels.telegram.refusals channels.telegram.replies "
+            "channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
         ),
     ),
     ("composition", "app"),
@@ -427,7 +428,13 @@ def test_only_the_workspace_names_the_folders_of_agents() -> None:
 def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
     """Locks, doors and the doctor do so too, in folders that no agent can write."""
     openers = ("orchestrator.workspace", *BENEATH_THE_WORKSPACE)
-    may = (*openers, "orchestrator.locks", "orchestrator.doors", "orchestrator.trays", "orchestrator.examine.surroundings")
+    may = (
+        *openers,
+        "orchestrator.locks",
+        "orchestrator.doors",
+        "orchestrator.trays",
+        "orchestrator.examine.surroundings",
+    )
     wrong = {
         m.name: [n.value.lineno for n in ast.walk(m.tree) if isinstance(n, ast.keyword) and "dir_fd" in (n.arg or "")]
         for m in _on_the_host(*may)

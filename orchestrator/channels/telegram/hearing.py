@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from orchestrator.channels.telegram.inbox import LANES, Inbox, Lane, Waiting, chat_of
-from orchestrator.channels.telegram.incoming import Membership, Message, Press, Stranger, reply_ref
+from orchestrator.channels.telegram.inbox import LANES, Inbox, Lane, Waiting
+from orchestrator.channels.telegram.incoming import Membership, Message, Press, Stranger
 from orchestrator.channels.telegram.letters import Body, Letter
 from orchestrator.channels.telegram.notes import note
 from orchestrator.channels.telegram.refusals import LineError, Revoked
+from orchestrator.channels.telegram.replies import replies
 from orchestrator.channels.telegram.sorting import Sorted
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.nouns import User
@@ -49,7 +50,7 @@ class Answers(Protocol):
 class Asks(Protocol):
     """What becomes of a message: see ``prompting``."""
 
-    async def hear(self, message: Message, user: User) -> list[Body]:
+    async def hear(self, message: Message, user: User) -> list[Letter]:
         """It is a turn, a command, or only worth a reply; the replies."""
 
 
@@ -151,15 +152,15 @@ class Hearing:
             return False
         parts = await self._whole(waiting)
         try:
-            bodies = await self._handled(parts)
+            letters = await self._handled(parts)
         except Revoked:
             raise
         except OrchestratorError as error:
-            bodies = [_sentence(error.message)]
+            letters = replies(waiting.item, [_sentence(error.message)])
         except Exception:  # a poisonous update must not block its chat
             logger.exception("update %s for %s broke what handles it", waiting.item.update, desk.agent)
-            bodies = [_sentence(BROKEN)]
-        await asyncio.to_thread(self._finish, parts, bodies)
+            letters = replies(waiting.item, [_sentence(BROKEN)])
+        await asyncio.to_thread(self._finish, parts, letters)
         return True
 
     async def _whole(self, waiting: Waiting) -> list[Sorted]:
@@ -177,23 +178,25 @@ class Hearing:
             await asyncio.sleep(self._gather_s - quiet_s)
         return [one.item for one in found]
 
-    async def _handled(self, parts: list[Sorted]) -> list[Body]:
+    async def _handled(self, parts: list[Sorted]) -> list[Letter]:
         item = parts[0]
         if isinstance(item, Message):
-            return await self._message(_joined([part for part in parts if isinstance(part, Message)]))
+            message = _joined([part for part in parts if isinstance(part, Message)])
+            return [] if message.is_loose else await self._message(message)
         if isinstance(item, Press):
-            return await self._press(item)
+            await self._press(item)
+            return []
         if isinstance(item, Stranger):
-            return await asyncio.to_thread(self._stranger, item)
+            return replies(item, await asyncio.to_thread(self._stranger, item))
         await asyncio.to_thread(self._deeds.membership, item)
         return []
 
-    def _finish(self, parts: list[Sorted], bodies: list[Body]) -> None:
+    def _finish(self, parts: list[Sorted], letters: list[Letter]) -> None:
         """The replies are posted and the update is done with, both or neither."""
         try:
             with self._store.writing():
-                for n, body in enumerate(bodies):
-                    self._mail.post(_letter(parts[0], body, n))
+                for letter in letters:
+                    self._mail.post(letter)
                 self._inbox.done(*parts)
         except Unavailable:
             raise
@@ -203,12 +206,12 @@ class Hearing:
 
     # --- each kind ----------------------------------------------------------------------------------------------
 
-    async def _message(self, message: Message) -> list[Body]:
+    async def _message(self, message: Message) -> list[Letter]:
         user = await asyncio.to_thread(self._deeds.people, message.sender.id)
         if user is None:  # allowed when it came, and no longer
             return []
         if not await asyncio.to_thread(self._deeds.is_paired, message.agent):
-            return await asyncio.to_thread(self._unpaired, message)
+            return replies(message, await asyncio.to_thread(self._unpaired, message))
         return await self._asks.hear(message, user)
 
     def _unpaired(self, message: Message) -> list[Body]:
@@ -233,7 +236,7 @@ class Hearing:
         self._deeds.stranger(stranger)
         return []
 
-    async def _press(self, press: Press) -> list[Body]:
+    async def _press(self, press: Press) -> None:
         try:
             text = await asyncio.to_thread(self._deeds.press, press)
         except OrchestratorError as error:
@@ -247,27 +250,15 @@ class Hearing:
                 await line.answer_press(press.query, text)
         except LineError as error:  # the message itself says what came of it
             logger.debug("a press for %s was not answered: %s", press.agent, error)
-        return []
 
 
 def _joined(parts: list[Message]) -> Message:
     """An album as one message: its files in order, and what is written under any of them."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
+    first = next((part for part in parts if not part.is_loose), parts[0])
     texts = dict.fromkeys(part.text for part in parts if part.text)
     quoted = next((part.quoted for part in parts if part.quoted), "")
     files = tuple(file for part in parts for file in part.files)
     return replace(first, text="\n".join(texts), quoted=quoted, files=files)
-
-
-def _letter(item: Sorted, body: Body, n: int) -> Letter:
-    """A reply goes to where it was said; in a group it shows to what it replies."""
-    if isinstance(item, Message):
-        is_group = not item.place.is_private
-        reply_to = item.message if is_group and body.reply_to is None else body.reply_to
-        body = replace(body, reply_to=reply_to, thread=body.thread or item.place.thread)
-    return Letter(item.agent, chat_of(item), reply_ref(item.bot, item.update, n), body)
 
 
 def _paired(agent: str) -> Body:

@@ -150,7 +150,7 @@ class Inbox:
         )
 
     def _row(self, item: Sorted) -> rows.Row:
-        is_prompt = isinstance(item, Message) and not item.command and not item.is_edit
+        is_prompt = isinstance(item, Message) and not (item.command or item.is_edit or item.is_loose)
         place = None if isinstance(item, Stranger) else item.place
         return rows.Row(
             bot=item.bot,

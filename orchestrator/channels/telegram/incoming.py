@@ -65,6 +65,8 @@ class Message:
     argument: str = ""
     """What came after the command."""
     is_edit: bool = False
+    is_loose: bool = False
+    """In a group, a part of an album that doesn't name the bot; it counts when another part does."""
 
     @property
     def origin(self) -> str:
@@ -111,8 +113,3 @@ class Stranger:
     sender: Sender
     six_digits: str = ""
     """The text when it is six digits and nothing else: it may be the code of a handshake."""
-
-
-def reply_ref(bot: int, update: int, n: int = 0) -> str:
-    """What the letters that answer an update at once are about: the first, the second …"""
-    return f"update:{bot}:{update}" + (f":{n}" if n else "")

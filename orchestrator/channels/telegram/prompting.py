@@ -12,8 +12,9 @@ from orchestrator.attachments import retold, told
 from orchestrator.channels.telegram.arrivals import Arrived
 from orchestrator.channels.telegram.inbox import Inbox
 from orchestrator.channels.telegram.incoming import Message, SentFile
-from orchestrator.channels.telegram.letters import Body
+from orchestrator.channels.telegram.letters import Body, Letter
 from orchestrator.channels.telegram.notes import note
+from orchestrator.channels.telegram.replies import replies
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.telegram_text import Rich
 from orchestrator.turns import Turns
@@ -35,7 +36,7 @@ class Prompting:
         turns: Turns,
         inbox: Inbox,
         arrivals: Takes,
-        commands: Callable[[Message, User], Sequence[Body]],
+        commands: Callable[[Message, User], list[Letter]],
     ) -> None:
         """``commands`` runs what begins with a slash, in a thread; what it answers."""
         self._turns = turns
@@ -43,18 +44,20 @@ class Prompting:
         self._arrivals = arrivals
         self._commands = commands
 
-    async def hear(self, message: Message, user: User) -> list[Body]:
+    async def hear(self, message: Message, user: User) -> list[Letter]:
         """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
         if message.is_edit:
             await asyncio.to_thread(self._corrected, message)
             return []
         if message.command:
-            return list(await asyncio.to_thread(self._commands, message, user))
+            return await asyncio.to_thread(self._commands, message, user)
         if not (message.text or message.quoted or message.files):
-            return [Body(note("I can read text and files", "Anything else, like a poll or a game, I can't."))]
+            return replies(
+                message, [Body(note("I can read text and files", "Anything else, like a poll or a game, I can't."))]
+            )
         return await self._asked(message, CubicleKey(message.agent, user.id))
 
-    async def _asked(self, message: Message, key: CubicleKey) -> list[Body]:
+    async def _asked(self, message: Message, key: CubicleKey) -> list[Letter]:
         if await asyncio.to_thread(self._turns.of_origin, message.origin) is not None:
             return []  # it was asked before this program was killed
         arrived = await self._arrivals.take(key, message.files)
@@ -63,7 +66,7 @@ class Prompting:
                 "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
             )
             await asyncio.to_thread(self._turns.submit, key, text, source="telegram", origin=message.origin)
-        return [Body(Rich(sentence)) for sentence in arrived.trouble]
+        return replies(message, [Body(Rich(sentence)) for sentence in arrived.trouble])
 
     def _corrected(self, edit: Message) -> None:
         """What the agent has not begun to read, it reads as it is now."""

@@ -127,7 +127,10 @@ def _read(rules: Rules, update: int, raw: Raw, whose: tuple[Sender, Place, int])
     sender, place, number_ = whose
     heard, sent = said(raw, rules.me), files(raw)
     is_forwarded = "forward_origin" in raw
-    if not place.is_private and not _is_for_us(raw, rules.me, is_named=heard.is_addressed and not is_forwarded):
+    album = words(raw, "media_group_id")[:_MOST_DATA] if sent else ""
+    is_named = heard.is_addressed and not is_forwarded
+    is_loose = not place.is_private and not _is_for_us(raw, rules.me, is_named=is_named)
+    if is_loose and (not album or is_forwarded):
         return None
     if not place.is_private and heard.is_for_another:
         return None
@@ -144,9 +147,10 @@ def _read(rules: Rules, update: int, raw: Raw, whose: tuple[Sender, Place, int])
         text=heard.text,
         quoted=quoted(raw, sender.id, rules.me),
         files=sent,
-        album=words(raw, "media_group_id")[:_MOST_DATA] if sent else "",
+        album=album,
         command=heard.command if is_command else "",
         argument=heard.argument if is_command else "",
+        is_loose=is_loose,
     )
 
 
@@ -159,7 +163,7 @@ def _is_for_us(raw: Raw, me: Itself, *, is_named: bool) -> bool:
 
 def _edit(rules: Rules, update: int, raw: Raw) -> Sorted | None:
     found = _message(rules, update, raw)
-    if not isinstance(found, Message):
+    if not isinstance(found, Message) or found.is_loose:
         return None
     return replace(found, is_edit=True)
 

@@ -1,0 +1,28 @@
+"""Replies to what just came in, as letters: to where it was said, and in a group showing to what. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orchestrator.channels.telegram.inbox import chat_of
+from orchestrator.channels.telegram.incoming import Message
+from orchestrator.channels.telegram.letters import Body, Letter
+from orchestrator.channels.telegram.sorting import Sorted
+
+
+def replies(item: Sorted, bodies: Sequence[Body]) -> list[Letter]:
+    """The same update has the same letters, however often it is handled."""
+    return [_letter(item, body, n) for n, body in enumerate(bodies)]
+
+
+def reply_ref(item: Sorted, n: int = 0) -> str:
+    """The ref of the first letter, or of the n-th after it; buttons under a letter are made before it."""
+    return f"update:{item.bot}:{item.update}" + (f":{n + 1}" if n else "")
+
+
+def _letter(item: Sorted, body: Body, n: int) -> Letter:
+    if isinstance(item, Message):
+        reply_to = body.reply_to if item.place.is_private else item.message
+        body = replace(body, reply_to=reply_to, thread=item.place.thread)
+    return Letter(item.agent, chat_of(item), reply_ref(item, n), body)
