@@ -457,15 +457,17 @@ def test_what_is_too_old_to_delete_says_that_it_is_over(desk: Desk) -> None:
     """Telegram deletes nothing that is older than two days."""
 
     async def scene(stage: Stage) -> None:
-        stage.paper.troubles["delete"] = [Refused("message can't be deleted for everyone")]
         turn = await stage.begins()
         await stage.passes(2)
         await stage.is_up(turn)
+        with desk.house.store.writing() as db:
+            db.execute("UPDATE turns SET created_at = ? WHERE id = ?", (1_000_000.0 - 2 * 86_400, turn.id))
         await stage.ends(turn)
         await stage.passes(5)
 
     stage = play(desk, scene)
     assert (stage.paper.of("edit"), stage.rows()) == ([f"{MARK} crab is done."], 0)
+    assert stage.paper.of("delete") == []
 
 
 def test_a_status_message_that_the_person_deleted_stays_deleted(desk: Desk) -> None:

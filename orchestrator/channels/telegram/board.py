@@ -4,6 +4,8 @@ the chat's other messages and can be found and taken down after any death. Block
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +15,9 @@ from orchestrator.nouns import Turn
 from orchestrator.store import telegram_answers as rows
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_answers import Place, Shown
+
+_DELETABLE_S = 47 * 3600.0
+"""Telegram lets bots delete messages for two days."""
 
 
 class Mailbox(Protocol):
@@ -40,6 +45,8 @@ class Down:
     """Delete this one; None: there is none in the chat."""
     is_under_way: bool = False
     """It is being sent at this moment, so look again."""
+    is_old: bool = False
+    """Telegram deletes it no more, for that it is too old."""
 
 
 def ref_of(turn: int) -> str:
@@ -50,10 +57,12 @@ def ref_of(turn: int) -> str:
 class Board:
     """What progress knows and writes."""
 
-    def __init__(self, store: Store, mail: Mailbox, turns: Asked) -> None:
+    def __init__(self, store: Store, mail: Mailbox, turns: Asked, *, wall: Callable[[], float] = time.time) -> None:
+        """``wall`` is the time that rows carry."""
         self._store = store
         self._mail = mail
         self._turns = turns
+        self._wall = wall
 
     def place(self, turn: int) -> Place | None:
         """Where the turn was asked for."""
@@ -102,13 +111,17 @@ class Board:
         """A status message that was not sent yet is withdrawn; else this says what is left to do."""
         message = self.message(turn)
         if message is not None:
-            return Down(message)
+            return Down(message, is_old=self._is_old(turn))
         self._mail.withdraw(ref_of(turn))
         with self._store.reading() as db:
             letter = rows.letter(db, ref_of(turn))
         if letter is None or letter[0] == "failed":
             return Down(None)
         return Down(self.message(turn), is_under_way=letter[0] != "sent")
+
+    def _is_old(self, turn: int) -> bool:
+        found = self.turn(turn)
+        return found is not None and self._wall() - found.created_at > _DELETABLE_S
 
     def forget(self, turn: int) -> None:
         """The status message is gone, or nothing can be done about it."""

@@ -47,7 +47,7 @@ class Progress:
         wall: Callable[[], float] = time.time,
     ) -> None:
         """``line_of`` gives an agent's line, or None while it has none; ``wall`` is the time that rows carry."""
-        self._board = Board(store, mail, turns)
+        self._board = Board(store, mail, turns, wall=wall)
         self._means = Means(self._board, line_of, clock or Clock(), Manners())
         self._wall = wall
         self._watched: dict[int, _Watched] = {}

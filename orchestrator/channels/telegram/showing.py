@@ -19,7 +19,7 @@ from orchestrator.channels.telegram.refusals import (
     LineError,
     NoSuchChat,
     NoSuchMessage,
-    Refused,
+    Revoked,
     Unreachable,
 )
 from orchestrator.channels.telegram.status_text import Phase, Standing, finished, line, so_far, told, unlinked
@@ -233,8 +233,9 @@ async def _is_down(means: Means, turn: int, agent: str, chat: int) -> bool:
         if down.is_under_way or (down.message is not None and wire is None):
             return False
         if down.message is not None and wire is not None:
-            await _delete(wire, agent, chat, down.message)
-    except (Flood, Unreachable, OrchestratorError) as error:
+            over = Body(finished(agent))
+            await (wire.edit(chat, down.message, over) if down.is_old else wire.delete(chat, down.message))
+    except (Flood, Unreachable, Revoked, OrchestratorError) as error:  # a new token may come
         logger.debug("the status message of turn %s is still there: %s", turn, error)
         return False
     except LineError as error:
@@ -249,12 +250,3 @@ async def _is_forgotten(means: Means, turn: int) -> bool:
         logger.debug("the status message of turn %s is not forgotten: %s", turn, error.message)
         return False
     return True
-
-
-async def _delete(wire: Wire, agent: str, chat: int, message: int) -> None:
-    """Gone; or, as Telegram deletes nothing that is older than two days, it says that this is over; or nothing can be
-    done about it. Raises Flood or Unreachable, after which it is worth another try."""
-    try:
-        await wire.delete(chat, message)
-    except (NoSuchMessage, Refused):
-        await wire.edit(chat, message, Body(finished(agent)))
