@@ -1,0 +1,174 @@
+"""What an agent may try against the delivery of its files: swaps in the middle of a look, trays without end, disks kept
+busy. A canary lies where no copy may ever come from."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from orchestrator import taking as takes
+from orchestrator.out_watch import OutWatch
+from orchestrator.taking import Outcome
+from tests.outgoing import KEY, Outgoing, outgoing
+
+CANARY = b"canary-" + b"7f3a" * 8
+SWAP_S = 15.0
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outgoing]:
+    """Without caps, so that only what is tested holds."""
+    monkeypatch.setattr(takes, "FILES_A_MINUTE", 10**9)
+    monkeypatch.setattr(takes, "FILES_A_DAY", 10**9)
+    with outgoing(tmp_path / "home") as made:
+        yield made
+
+
+@contextmanager
+def swapping(*steps: Callable[[], object]) -> Iterator[None]:
+    """Somebody does these one after the other, as fast as possible, meanwhile."""
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            for step in steps:
+                with suppress(OSError):
+                    step()
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def copies(house: Outgoing) -> Iterator[bytes]:
+    """What all private copies hold."""
+    for path in (house.home / "outbox").iterdir():
+        with suppress(FileNotFoundError):
+            yield path.read_bytes()
+
+
+def test_a_file_swapped_for_a_link_never_leaks(house: Outgoing) -> None:
+    """File and link, folder and link to a folder, in turn: no copy holds the canary, and good content arrives."""
+    secret = house.home / "secret"
+    secret.mkdir()
+    (secret / "f").write_bytes(CANARY)
+    out = house.out
+    (out / ".dir").mkdir()
+    (out / ".dir" / "f").write_bytes(b"good")
+    (out / ".link").symlink_to(secret / "f")
+    (out / ".dirlink").symlink_to(secret)
+    count = iter(range(10**9))
+
+    def fresh() -> None:
+        (out / ".good").write_bytes(b"good %d" % next(count))
+        (out / ".good").rename(out / "f")
+
+    def link() -> None:
+        (out / ".l").symlink_to(secret / "f")
+        (out / ".l").rename(out / "f")
+
+    steps = (
+        fresh,
+        link,
+        lambda: (out / ".dir").rename(out / "d"),
+        lambda: (out / "d").rename(out / ".dir"),
+        lambda: (out / ".dirlink").rename(out / "d"),
+        lambda: (out / "d").rename(out / ".dirlink"),
+    )
+    outcomes, deadline = set[Outcome](), time.monotonic() + SWAP_S
+    with swapping(*steps):
+        turn = house.turn()
+        while time.monotonic() < deadline:
+            for path, asked in ((b"f", None), (b"d", None), (b"d/f", turn)):
+                outcomes.add(house.taking.take(KEY, path, found_at=time.time(), asked=asked))
+    assert Outcome.DONE in outcomes
+    kept = list(copies(house))
+    assert any(content.startswith(b"good") for content in kept)
+    assert not any(CANARY in content for content in kept)
+
+
+@contextmanager
+def watched(house: Outgoing) -> Iterator[OutWatch]:
+    """The tray is watched."""
+    watch = OutWatch(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch.start([KEY])
+    watch.add(KEY)
+    try:
+        yield watch
+    finally:
+        watch.close()
+
+
+def eventually(look: Callable[[], object], patience_s: float = 60.0) -> None:
+    """Until it is so."""
+    deadline = time.monotonic() + patience_s
+    while not look():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> None:
+    """One notice; after that, looks that cost next to nothing, and the next file arrives."""
+    with outgoing(tmp_path / "home") as house:
+        folder = os.open(house.out, os.O_RDONLY)
+        for number in range(200_000):
+            os.close(os.open(str(number), os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder))
+        os.close(folder)
+        with watched(house) as watch:
+            eventually(lambda: any(made.status == "withheld" for made in house.rows()))
+            eventually(lambda: not watch.is_settling(KEY))
+            (notice,) = [made for made in house.rows() if made.status == "withheld"]
+            assert notice.name == f"{200_000 - takes.FILES_A_MINUTE:,} files"
+            before = time.process_time()
+            for turn in range(10):
+                watch.turn_ended(KEY, turn)
+                eventually(lambda: not watch.is_settling(KEY))
+            assert time.process_time() - before < 1.0
+        # After a start all names are looked at once more, and none is read.
+        with watched(house) as watch:
+            before = time.process_time()
+            eventually(lambda: not watch.is_settling(KEY))
+            assert time.process_time() - before < 5.0
+        assert len(house.rows()) == takes.FILES_A_MINUTE + 1
+        house.workspaces.remove(KEY)
+
+
+def test_touching_a_large_file_again_and_again_reads_it_seldom(house: Outgoing) -> None:
+    """Each reading in vain makes the tray wait many times as long."""
+    house.put("large", os.urandom(64 << 20))
+    with watched(house):
+        eventually(house.rows)
+        before = time.process_time()
+        with swapping(lambda: (house.out / "large").open("r+b").close(), lambda: time.sleep(0.005)):
+            time.sleep(0.1)
+            for _ in range(60):
+                os.utime(house.out / "large")
+                time.sleep(0.05)
+        assert time.process_time() - before < 2.0
+    assert len(house.rows()) == 1
+
+
+def test_a_name_in_another_s_tray_is_never_seen(house: Outgoing) -> None:
+    """A tray that is itself a link is no tray."""
+    secret = house.home / "secret"
+    secret.mkdir()
+    (secret / "f").write_bytes(CANARY)
+    for child in house.out.iterdir():
+        child.unlink()
+    house.out.rmdir()
+    house.out.symlink_to(secret)
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        house.taking.take(KEY, b"f", found_at=time.time())
+    assert house.rows() == []
+    assert house.outbox == []
