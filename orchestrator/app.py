@@ -15,6 +15,7 @@ from orchestrator.audit import Audit
 from orchestrator.bots import Bots
 from orchestrator.budget import Budget
 from orchestrator.channels.telegram import line
+from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles, Install
 from orchestrator.deliveries import Deliveries
@@ -134,6 +135,7 @@ class App:
             log_text=workspaces.log_text,
             models=self._models,
         )
+        self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 
     def _made_turns(self, locks: Locks, reserve: Reserve) -> Turns:
         return Turns(
@@ -168,10 +170,12 @@ class App:
         self._watch.start()
         self._disk.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
+        self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
 
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
+        self._telegram.stop()
         self._disk.close()
         self._out_watch.close()
         self._watch.close()
@@ -207,8 +211,8 @@ class App:
         self.services.bots.follow(name)
         self._broker.publish(Event("agent", None, {"agent": name}))
 
-    def _take_update(self, agent: str, _update: dict[str, object]) -> None:
-        raise Unavailable(f"Nobody takes updates for the bot of {agent} now.")
+    def _take_update(self, agent: str, update: dict[str, object]) -> None:
+        self._telegram.receive(agent, update)  # made after the services that it needs
 
     def _health(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())

@@ -15,7 +15,7 @@ from typing import IO
 
 from orchestrator.errors import Conflict, Unavailable
 
-_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox")
+_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram")
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
 

@@ -1,0 +1,80 @@
+"""The channel's composition root: everything between a bot's line and the house, put together. Nothing runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.channels.telegram.answers import Answers
+from orchestrator.channels.telegram.arrivals import Arrivals
+from orchestrator.channels.telegram.asking import Asking
+from orchestrator.channels.telegram.buttons import Buttons
+from orchestrator.channels.telegram.calls import Desk
+from orchestrator.channels.telegram.cards import Cards
+from orchestrator.channels.telegram.commands import Commands
+from orchestrator.channels.telegram.groups import Groups
+from orchestrator.channels.telegram.hearing import Deeds, Hearing
+from orchestrator.channels.telegram.inbox import Inbox
+from orchestrator.channels.telegram.line import Line
+from orchestrator.channels.telegram.mail import Mail
+from orchestrator.channels.telegram.papers import Papers
+from orchestrator.channels.telegram.presses import Presses
+from orchestrator.channels.telegram.progress import Progress
+from orchestrator.channels.telegram.prompting import Prompting
+from orchestrator.nouns import CubicleKey
+from orchestrator.services import Services
+from orchestrator.store import telegram_people as people_rows
+from orchestrator.store.database import Store
+from orchestrator.store.telegram_bots import BotStatus
+
+
+class Office:
+    """The parts, ready to be run by the channel."""
+
+    def __init__(
+        self, services: Services, store: Store, *, folder: Path, line_of: Callable[[str], Line | None]
+    ) -> None:
+        """``folder`` is private: what the house writes for its letters lies in it until they are sent."""
+        self._services, self._store = services, store
+        self.mail = mail = Mail(store)
+        self.inbox = Inbox(store, people=services.people.of_telegram, groups_enabled=self._is_enabled)
+        buttons, papers = Buttons(store), Papers(store, folder / "papers")
+        self.asking = Asking(
+            store=store,
+            approvals=services.approvals,
+            turns=services.turns,
+            people=services.people,
+            mail=mail,
+            buttons=buttons,
+            papers=papers,
+        )
+        cards = Cards(store=store, mail=mail, buttons=buttons, people=services.people)
+        groups = Groups(store=store, mail=mail, buttons=buttons, people=services.people)
+        self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers))
+        handlers = {**self.asking.handlers, **cards.handlers, **groups.handlers, **self.commands.handlers}
+        presses = Presses(buttons=buttons, mail=mail, people=services.people.of_telegram, handlers=handlers)
+        self.answers = Answers(store=store, mail=mail, turns=services.turns, folder=folder / "answers")
+        self.progress = Progress(store=store, mail=mail, turns=services.turns, line_of=line_of)
+        arrivals = Arrivals(workspaces=services.workspaces, audit=services.audit, room=self._room, line_of=line_of)
+        prompting = Prompting(turns=services.turns, inbox=self.inbox, arrivals=arrivals, commands=self.commands.run)
+        deeds = Deeds(
+            people=services.people.of_telegram,
+            press=presses.press,
+            stranger=cards.stranger,
+            membership=groups.membership,
+            is_paired=self._is_paired,
+            is_code=services.bots.heard,
+        )
+        self.hearing = Hearing(store=store, inbox=self.inbox, mail=mail, asks=prompting, deeds=deeds, line_of=line_of)
+
+    def _is_enabled(self, agent: str, chat: int) -> bool:
+        with self._store.reading() as db:
+            return people_rows.is_enabled(db, agent, chat)
+
+    def _is_paired(self, agent: str) -> bool:
+        state = self._services.bots.of(agent)
+        return state is not None and state.state is BotStatus.PAIRED
+
+    def _room(self, key: CubicleKey) -> int:
+        use = self._services.disk.use_of(key)
+        return max(use.limit_bytes - use.used_bytes, 0)
