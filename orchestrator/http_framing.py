@@ -6,6 +6,7 @@ doubtful in a request's framing ends its connection.
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 import time
@@ -50,12 +51,16 @@ class Upload:
         self._request = request
 
     def read(self, size: int = -1) -> bytes:
-        """At most ``size`` bytes and never more than a piece; none at the end, or when the client has gone."""
+        """As many bytes, but never more than a piece; none at the end. Raises ConnectionResetError when the client has
+        gone before it: nobody may take half an upload for a whole one."""
         self._request.welcome()
-        connection = self._request.conn
+        connection, body = self._request.conn, self._request.rfile
+        wanted = min(body.remaining, _PIECE if size < 0 else min(size, _PIECE))
         connection.deadline = time.monotonic() + self._request.server.read_s
-        piece: bytes = self._request.rfile.read(min(size, _PIECE) if size >= 0 else _PIECE)
+        piece: bytes = body.read(wanted)
         connection.deadline = None
+        if len(piece) < wanted:
+            raise ConnectionResetError(errno.ECONNRESET, "the client went away within its upload")
         return piece
 
 

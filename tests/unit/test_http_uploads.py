@@ -26,6 +26,7 @@ class Server:
     def __init__(self, **limits: Any) -> None:
         self.largest_piece = 0
         self.begun = threading.Event()
+        self.broken_off = threading.Event()
         self._server = HttpServer()
         listening = socket.create_server(("127.0.0.1", 0))
         self.address = listening.getsockname()
@@ -47,10 +48,14 @@ class Server:
         if environ["PATH_INFO"] == "/refuse":
             return _answer(start, "401 Unauthorized", {})
         digest, size = hashlib.sha256(), 0
-        while piece := environ["wsgi.input"].read(1 << 30 if environ["REQUEST_METHOD"] == "PUT" else 1000):
-            self.largest_piece = max(self.largest_piece, len(piece))
-            digest.update(piece)
-            size += len(piece)
+        try:
+            while piece := environ["wsgi.input"].read(1 << 30 if environ["REQUEST_METHOD"] == "PUT" else 1000):
+                self.largest_piece = max(self.largest_piece, len(piece))
+                digest.update(piece)
+                size += len(piece)
+        except ConnectionResetError:
+            self.broken_off.set()
+            raise
         return _answer(start, "200 OK", {"size": size, "sha256": digest.hexdigest()})
 
 
@@ -159,10 +164,11 @@ def test_a_refused_client_that_sends_on_for_ever_is_cut(server: Server) -> None:
 
 
 def test_a_client_that_hangs_up_ends_the_upload(server: Server) -> None:
-    """The handler sees the end, and the next client is served."""
+    """The handler is told that it is not whole, and the next client is served."""
     with server.connect() as client:
         client.sendall(head(1_000_000) + b"x" * 500_000)
         assert server.begun.wait(SLOW_S)
+    assert server.broken_off.wait(SLOW_S)
     with server.connect() as client:
         client.sendall(head(2) + b"ok")
         assert read_answer(client)[1]["size"] == 2
