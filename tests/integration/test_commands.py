@@ -25,7 +25,10 @@ from tests.scripted_upstream import ScriptedUpstream, answers
 
 pytestmark = pytest.mark.docker
 
-COMMANDS = ["up", "down", "status", "doctor", "test", "chat", "agent", "approvals", "approve", "deny", "logs", "token"]
+COMMANDS = [
+    *["up", "down", "status", "doctor", "test", "chat", "agent", "telegram", "approvals", "approve", "deny", "logs"],
+    "token",
+]
 VERBS = ["list", "create", "show", "set", "rm"]
 
 
@@ -321,6 +324,14 @@ def test_approvals_by_hand(person: Terminal, agent: str) -> None:
         assert "already" in person.refused(decision, question["id"])
     assert person.good("approvals") == "Nothing waits for you.\n"
     assert json.loads(person.good("approvals", "--all", "--json"))["approvals"]
+
+
+def test_telegram_without_a_bot(person: Terminal) -> None:
+    """How to get one; what is no token is refused before anybody is asked."""
+    assert "./hermit telegram add AGENT" in person.good("telegram", "list")
+    assert json.loads(person.good("telegram", "list", "--json")) == {"bots": []}
+    assert "BotFather" in person.refused("telegram", "add", "crab", said="hello\n")
+    assert "no Telegram bot" in person.refused("telegram", "code", "crab")
 
 
 def test_an_approval_that_there_is_not(person: Terminal) -> None:
