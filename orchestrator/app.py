@@ -93,7 +93,9 @@ class App:
         self._turns = turns = self._made_turns(locks, reserve)
         steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
         self._server = HttpServer()
-        self._deliveries, taking, self._out_watch = _outgoing(home, settings, workspaces, self._store, broker)
+        self._deliveries, taking, self._out_watch = _outgoing(
+            home, settings, self._store, broker, workspaces=workspaces, reserve=reserve
+        )
         told = (self._heard, self._disk_note, taking.missing, self._out_watch.turn_ended)
         house = House(turns, steps, self._proxy, agents, people, *told)
         self._cubicles = Cubicles(
@@ -295,12 +297,12 @@ def _disk(
 
 
 def _outgoing(
-    home: Home, settings: Settings, workspaces: Workspaces, store: Store, broker: Broker
+    home: Home, settings: Settings, store: Store, broker: Broker, *, workspaces: Workspaces, reserve: Reserve
 ) -> tuple[Deliveries, Taking, OutWatch]:
     links = DownloadLinks(home.link_key)
     deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.url)
     trays = Trays(workspaces, home.outbox)
-    taking = Taking(store=store, trays=trays, deliveries=deliveries, outbox=home.outbox)
+    taking = Taking(store=store, trays=trays, deliveries=deliveries, outbox=home.outbox, check_room=reserve.check)
     return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
 
 

@@ -31,6 +31,8 @@ KEPT_FOR_S = 30 * 24 * 3600.0
 KEPT_BYTES = 2 << 30
 """What the copies of one cubicle may take; the oldest go first."""
 _TOLD_AGAIN_S = 3600.0
+_ORPHAN_S = 3600.0
+"""Long enough for any copy to get its row."""
 
 
 class Deliveries:
@@ -78,11 +80,8 @@ class Deliveries:
     def reconcile(self) -> None:
         """After a start, before anything new is taken: what a death interrupted goes on."""
         with self._store.reading() as db:
-            known, open_ones = rows.copies(db), rows.on_their_way(db)
-            notices = rows.notices(db, since=time.time() - _TOLD_AGAIN_S)
-        for path in self._outbox.iterdir():
-            if path.name not in known:
-                path.unlink(missing_ok=True)
+            open_ones, notices = rows.on_their_way(db), rows.notices(db, since=time.time() - _TOLD_AGAIN_S)
+        self._clear(older_than=float("inf"))
         for delivery in open_ones:
             self._hand(delivery, is_repeated=delivery.status is DeliveryStatus.HANDED)
         for notice in notices:
@@ -103,6 +102,16 @@ class Deliveries:
             with self._store.writing() as db:
                 rows.forget_copy(db, delivery.id)
             (self._outbox / delivery.copy).unlink(missing_ok=True)
+        self._clear(older_than=now - _ORPHAN_S)
+
+    def _clear(self, *, older_than: float) -> None:
+        """Copies of which no row speaks go: a death left them, or their agent was deleted."""
+        files = [path for path in self._outbox.iterdir() if path.stat().st_mtime < older_than]
+        with self._store.reading() as db:
+            known = rows.copies(db)
+        for path in files:
+            if path.name not in known:
+                path.unlink(missing_ok=True)
 
     # --- looking -----------------------------------------------------------------------------------------------
 

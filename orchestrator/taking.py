@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
@@ -51,11 +52,21 @@ class Outcome(StrEnum):
 class Taking:
     """Takes files out of trays."""
 
-    def __init__(self, *, store: Store, trays: Trays, deliveries: Deliveries, outbox: Path) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        trays: Trays,
+        deliveries: Deliveries,
+        outbox: Path,
+        check_room: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``check_room`` raises Unavailable while the host's disk has no room for copies."""
         self._store = store
         self.trays = trays
         self._deliveries = deliveries
         self._outbox = outbox
+        self._check_room = check_room
 
     def take(self, key: CubicleKey, path: bytes, *, found_at: float, asked: int | None = None) -> Outcome:
         """Deliver what lies at ``path`` within ``out/``, unless that was done; ``asked`` is a turn that asked for it by
@@ -69,6 +80,7 @@ class Taking:
         if seen.kind == "other":
             return self._refuse(replace(draft, why=words.not_plain(path)), asked)
         try:
+            self._check_room()
             draft = self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
         except Changing:
             return Outcome.AGAIN

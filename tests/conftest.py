@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 FREE_TIERS = ("docker", "browser", "model", "thirdparty")
-OUR_THREADS = ("http", "watch", "wake")
+OUR_THREADS = ("http", "watch", "wake", "out-")
 LEAVE_S = 3.0
 _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 

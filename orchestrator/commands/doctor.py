@@ -72,6 +72,7 @@ def examine(context: Context) -> list[Finding]:
         )
     )
     found.append(surroundings.examine_crashes(context.machine))
+    found.append(surroundings.examine_watches(context.machine))
     return found + _itself(context)
 
 

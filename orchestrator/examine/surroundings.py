@@ -16,9 +16,12 @@ from orchestrator.host.machine import Machine
 from orchestrator.ports import who_listens
 
 PERMISSIONS, DISK, CLOCK, CRASHES, PORTS = "permissions", "disk", "clock", "crashes", "ports"
+WATCHES = "watches"
 LITTLE_BYTES, TOO_LITTLE_BYTES = 5 * 10**9, 10**9
 CLOCKS_DIFFER_S = 10.0
 _CORE_PATTERN = "/proc/sys/kernel/core_pattern"
+_WATCHES = ("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/fs/inotify/max_user_watches")
+LITTLE_INSTANCES, LITTLE_WATCHES = 16, 4096
 
 
 def examine_permissions(home: Path) -> list[Finding]:
@@ -72,6 +75,22 @@ def examine_crashes(machine: Machine) -> Finding:
         f" host ({pattern[1:].split()[0]}). Cubicles forbid core dumps, which keeps it from being started.",
         "If you don't need it: sysctl -w kernel.core_pattern=core",
     )
+
+
+def examine_watches(machine: Machine) -> Finding:
+    """Whether the kernel lets us hear at once of new files in ``out/``: one watch for each cubicle."""
+    limits = [int(text) if (text := "".join(machine.read(path)).strip()).isdecimal() else None for path in _WATCHES]
+    if None in limits:
+        return ok(WATCHES, "The kernel does not say how many folders may be watched; all are looked through anyway.")
+    instances, watches = (limit or 0 for limit in limits)
+    text = f"The kernel allows each user {instances:,} watchers and {watches:,} watched folders."
+    if instances < LITTLE_INSTANCES or watches < LITTLE_WATCHES:
+        return warn(
+            WATCHES,
+            f"{text} Where they run out, new files in out/ are noticed within seconds instead of at once.",
+            "sysctl -w fs.inotify.max_user_instances=128 fs.inotify.max_user_watches=65536",
+        )
+    return ok(WATCHES, text)
 
 
 def examine_ports(ports: Mapping[str, int]) -> list[Finding]:
