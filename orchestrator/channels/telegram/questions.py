@@ -51,6 +51,11 @@ class Question:
         return visible(self.approval.text)
 
     @property
+    def reason(self) -> str:
+        """Why it is asked; it may quote the command."""
+        return self.approval.reason.replace(MARK, NOT_THE_MARK)
+
+    @property
     def is_long(self) -> bool:
         """It goes out as a file."""
         return utf16_len(self.shown) > _LONG_UNITS or not self.shown.strip()
@@ -66,7 +71,7 @@ def asked(question: Question, now: float) -> Rich:
     approval, expires = question.approval, clock(question.approval.expires_at, question.zone, now)
     if question.is_long:
         return _over_a_file(question, expires)
-    found = approval_text(question.agent, question.user, approval.reason, approval.text, expires)
+    found = approval_text(question.agent, question.user, question.reason, approval.text, expires)
     return _over_a_file(question, expires) if found is None else found[0]
 
 
@@ -96,7 +101,7 @@ def _over_a_file(question: Question, expires: str) -> Rich:
 
 
 def _about(question: Question, limit: int) -> list[str]:
-    reason = one_line(question.approval.reason, limit)
+    reason = one_line(question.reason, limit)
     return [f"For {one_line(question.user, 64)}.", *([reason] if reason else [])]
 
 

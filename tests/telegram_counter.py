@@ -1,0 +1,200 @@
+"""A counter for tests of what can be pressed and commanded: real rules, real rows, real mail, and no network. A letter
+arrives when the test says so, and somebody presses what is under it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.approvals import Approvals
+from orchestrator.channels.telegram.asking import Asking
+from orchestrator.channels.telegram.buttons import Buttons
+from orchestrator.channels.telegram.cards import Cards
+from orchestrator.channels.telegram.groups import Groups
+from orchestrator.channels.telegram.incoming import Membership, Message, Place, Press, Sender, Stranger
+from orchestrator.channels.telegram.letters import Body, Button
+from orchestrator.channels.telegram.mail import Mail
+from orchestrator.channels.telegram.papers import Papers
+from orchestrator.channels.telegram.presses import Handler, Presses
+from orchestrator.nouns import Approval, CubicleKey, Turn
+from orchestrator.people import People
+from orchestrator.steps import Steps
+from orchestrator.store import telegram_people as chats
+from orchestrator.store.database import Store
+from orchestrator.store.telegram_people import Chat
+from orchestrator.turns import Turns
+from tests.rooms import KEY, Rooms, rooms
+
+BOT = 7_000_000_001
+ADA, BOB, EVE = 1001, 1002, 6666
+"""Telegram ids: the operator's, the member's, a stranger's."""
+GROUP = -100_500
+DANGEROUS = "rm -rf build"
+
+
+@dataclass
+class Counter:
+    """All that decides about presses, and the hands of those who press."""
+
+    store: Store
+    people: People
+    approvals: Approvals
+    turns: Turns
+    steps: Steps
+    folder: Path
+    clock_s: float = 0.0
+    """How far the clock is ahead."""
+    updates: int = 0
+    messages: int = 100
+    pauses: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.mail = Mail(self.store, now=self.now)
+        self.buttons = Buttons(self.store, now=self.now)
+        self.papers = Papers(self.store, self.folder / "papers", now=self.now)
+        self.asking = Asking(
+            store=self.store, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
+            buttons=self.buttons, papers=self.papers, now=self.now,
+        )  # fmt: skip
+        self.cards = Cards(store=self.store, mail=self.mail, buttons=self.buttons, people=self.people, now=self.now)
+        self.groups = Groups(store=self.store, mail=self.mail, buttons=self.buttons, people=self.people, now=self.now)
+        self.handlers: dict[str, Handler] = {
+            **self.asking.handlers, **self.cards.handlers, **self.groups.handlers,
+        }  # fmt: skip
+        self.presses = self.fresh_presses()
+
+    def now(self) -> float:
+        """The time, as the test has it."""
+        return time.time() + self.clock_s
+
+    def fresh_presses(self) -> Presses:
+        """As after a restart: nothing is remembered but rows."""
+        return Presses(
+            buttons=Buttons(self.store, now=self.now), mail=self.mail, people=self.people.of_telegram,
+            handlers=self.handlers, pause=self.pauses.append,
+        )  # fmt: skip
+
+    # --- what comes in -----------------------------------------------------------------------------------------
+
+    def asks(self, text: str = "go", *, key: CubicleKey = KEY, chat: int = ADA, thread: int | None = None) -> Turn:
+        """Somebody writes to the bot, and a crab has begun with it."""
+        self.updates += 1
+        self.messages += 1
+        origin = f"telegram:{BOT}:{self.updates}"
+        with self.store.writing() as db:
+            db.execute(
+                "INSERT INTO telegram_inbox (bot, update_id, agent, chat, thread, person, message, album, origin, "
+                "received_at) VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, 0)",
+                (BOT, self.updates, key.agent, chat, thread, chat, self.messages, origin),
+            )
+        self.turns.submit(key, text, source="telegram", origin=origin)
+        taken = self.turns.take(key, "boot", 0)
+        assert taken is not None
+        return taken
+
+    def wants(self, command: str = DANGEROUS, *, turn: Turn | None = None) -> Approval:
+        """The agent wants to run something dangerous, and the chat is told."""
+        turn = turn or self.asks()
+        n = len(self.turns.steps(turn.id)) + 1
+        self.steps.start(turn.cubicle, turn.id, n, thought="", command=command, approval=None)
+        approval = self.steps.ask(turn.cubicle, turn.id, n)
+        self.asking.tell(approval.id)
+        return approval
+
+    def opens(self, person: int, *, agent: str = "crab", state: str = "open") -> None:
+        """A chat of the bot is known."""
+        with self.store.writing() as db:
+            chats.put_chat(db, Chat(agent, person, "", state, 0.0))
+
+    def stranger(self, person: int = EVE, name: str = "Eve", username: str = "") -> None:
+        """Somebody whom nobody knows writes."""
+        self.updates += 1
+        self.cards.stranger(Stranger("crab", BOT, self.updates, Sender(person, name, username)))
+
+    def joins(self, *, chat: int = GROUP, title: str = "Family", by: int = EVE, is_in: bool = True) -> None:
+        """The bot comes into a group, or leaves it."""
+        self.updates += 1
+        place = Place(chat, is_private=chat > 0, title=title)
+        self.groups.membership(Membership("crab", BOT, self.updates, place, Sender(by, "Eve"), is_in))
+
+    def message(self, text: str, *, by: int = ADA, chat: int | None = None, agent: str = "crab") -> Message:
+        """A message, sorted."""
+        self.updates += 1
+        self.messages += 1
+        place = Place(chat or by, is_private=(chat or by) > 0)
+        command, _, argument = text.removeprefix("/").partition(" ") if text.startswith("/") else ("", "", "")
+        return Message(
+            agent, BOT, self.updates, place, Sender(by, "someone"), self.messages, text, command=command,
+            argument=argument,
+        )  # fmt: skip
+
+    # --- what went out -----------------------------------------------------------------------------------------
+
+    @property
+    def refs(self) -> list[str]:
+        """What was posted, in order."""
+        with self.store.reading() as db:
+            return [str(row["ref"]) for row in db.execute("SELECT ref FROM telegram_outbox ORDER BY id")]
+
+    def chat_of(self, ref: str) -> int:
+        """Where a letter goes."""
+        with self.store.reading() as db:
+            return int(db.execute("SELECT chat FROM telegram_outbox WHERE ref = ?", (ref,)).fetchone()[0])
+
+    def body(self, ref: str) -> Body:
+        """What a letter says, amendments included."""
+        body = self.mail.body_of(ref)
+        assert body is not None, f"no letter {ref} among {self.refs}"
+        return body
+
+    def text(self, ref: str) -> str:
+        """The words of a letter."""
+        return self.body(ref).rich.text
+
+    def labels(self, ref: str) -> list[str]:
+        """The buttons under a letter."""
+        return [button.text for button in self._buttons(ref)]
+
+    def data(self, ref: str, label: str) -> str:
+        """What a button carries."""
+        return next(button.data for button in self._buttons(ref) if label in button.text)
+
+    def _buttons(self, ref: str) -> list[Button]:
+        return [button for row in self.body(ref).buttons for button in row]
+
+    def arrives(self, ref: str, message: int | None = None) -> int:
+        """A letter is in its chat now, under this number."""
+        with self.store.writing() as db:
+            row = db.execute("SELECT message, body FROM telegram_outbox WHERE ref = ?", (ref,)).fetchone()
+            assert row is not None, f"no letter {ref} among {self.refs}"
+            if row["message"] is not None and message is None:
+                return int(row["message"])
+            self.messages += 1
+            number = message or self.messages
+            db.execute("UPDATE telegram_outbox SET state = 'sent', message = ? WHERE ref = ?", (number, ref))
+        return number
+
+    def a_press(self, data: str, *, by: int, chat: int, message: int, agent: str = "crab") -> Press:
+        """Somebody presses, or says so."""
+        self.updates += 1
+        place = Place(chat, is_private=chat > 0)
+        return Press(agent, BOT, self.updates, f"query{self.updates}", place, message, Sender(by, "someone"), data)
+
+    def press(self, ref: str, label: str, *, by: int | None = None) -> str:
+        """Press a button of a letter that has arrived; the words over the chat."""
+        chat = self.chat_of(ref)
+        data = self.data(ref, label)
+        press = self.a_press(data, by=by or chat, chat=chat, message=self.arrives(ref))
+        return self.presses.press(press)
+
+
+@contextmanager
+def counter(folder: Path) -> Iterator[tuple[Counter, Rooms]]:
+    """A counter in rooms with operator ada and member bob, who both use Telegram."""
+    with rooms(folder) as house:
+        house.people.change(house.operator.id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
+        house.people.change(house.member.id, {"telegram_id": BOB})
+        yield Counter(house.store, house.people, house.approvals, house.turns, house.steps, folder), house
