@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 PERIOD_S = 60.0
 _DEAF_PERIOD_S = 2.0
+_DEAF_SHARE = 20.0
 _TIDY_S = 600.0
 _THREADS = 3
 _MOST_HEARD = 50_000
@@ -89,6 +90,8 @@ class OutWatch:
         with self._changed:
             watch.is_heard = is_heard
             watch.look_soon()  # for what came before there were events
+            watch.next_look = min(watch.next_look, time.monotonic() + _period_s(watch))
+            self._next_look = min(self._next_look, watch.next_look)
             self._changed.notify()
 
     def drop(self, key: CubicleKey) -> None:
@@ -163,7 +166,7 @@ class OutWatch:
         for watch in self._watches.values():
             if self._has_missed or now >= watch.next_look:
                 watch.look_soon(is_thorough=self._has_missed)
-                watch.next_look = now + (PERIOD_S if watch.is_heard else _DEAF_PERIOD_S)
+                watch.next_look = now + _period_s(watch)
         self._has_missed = False
         self._next_look = min((w.next_look for w in self._watches.values()), default=now + PERIOD_S)
         if now >= self._next_tidy:
@@ -210,6 +213,11 @@ class OutWatch:
             if watch is not None:
                 watch.ask(turn, path, time.monotonic())
                 self._changed.notify()
+
+
+def _period_s(watch: TrayWatch) -> float:
+    """How often a tray is looked through: where nothing is heard of it often, but never for much of the time."""
+    return PERIOD_S if watch.is_heard else min(PERIOD_S, max(_DEAF_PERIOD_S, watch.look_took_s * _DEAF_SHARE))
 
 
 class WatchedDoors:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from itertools import islice
 
 from orchestrator.delivery_words import is_ignored
 from orchestrator.files import Seen
@@ -46,6 +47,7 @@ class TrayWatch:
         self.is_heard = True
         """Events tell of this tray."""
         self.next_look = 0.0
+        self.look_took_s = 0.0
         self.ended_turns: list[int] = []
         self._settling = Settling()
         self._wants_look = self._is_thorough = self._is_closed = False
@@ -176,18 +178,21 @@ class TrayWatch:
     # --- looking through ---------------------------------------------------------------------------------------
 
     def _look_on(self) -> None:
+        count = 0
         with self._lock:
             if self._wants_look and self._names is None:
                 self._wants_look = False
                 self._names = self._begin_look()
+                self.look_took_s = 0.0
         if self._names is None:
             return
-        for _ in range(_SLICE_NAMES):
-            seen = next(self._names, None)
-            if seen is None:
-                self._names = None
-                return
+        began = time.monotonic()
+        for seen in islice(self._names, _SLICE_NAMES):
             self._consider(seen)
+            count += 1
+        if count < _SLICE_NAMES:
+            self._names = None
+        self.look_took_s += time.monotonic() - began
 
     def _begin_look(self) -> Iterator[Seen]:
         """All names, or only the folders where events and the tray's own time say that no name came or went."""

@@ -21,6 +21,7 @@ from orchestrator.examine.surroundings import (
     examine_disk,
     examine_permissions,
     examine_ports,
+    examine_watches,
     newest,
 )
 from orchestrator.examine.walls import judge_walls
@@ -188,6 +189,20 @@ def test_the_crash_helper(tmp_path: Path, pattern: str | None, state: str) -> No
     found = examine_crashes(machine)
     assert found.state == state
     assert ("apport" in found.text) == (state == "warn")
+
+
+@pytest.mark.parametrize(
+    ("instances", "watches", "state"),
+    [("128\n", "65536\n", "ok"), ("128", "100", "warn"), ("1", "65536", "warn"), ("", "", "ok")],
+)
+def test_the_kernel_s_watches(tmp_path: Path, instances: str, watches: str, state: str) -> None:
+    """Few of them are a warning with the mend; where nothing is said, nothing is wrong."""
+    machine = FakeMachine(tmp_path)
+    folder = "/proc/sys/fs/inotify"
+    machine.files = {f"{folder}/max_user_instances": [instances], f"{folder}/max_user_watches": [watches]}
+    found = examine_watches(machine)
+    assert found.state == state
+    assert ("sysctl" in found.mend) == (state == "warn")
 
 
 def test_ports() -> None:
