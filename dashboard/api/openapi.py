@@ -184,7 +184,7 @@ ROUTES: tuple[Route, ...] = (
         "get",
         "/api/events",
         "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `delivery`, `cubicle`, "
-        "`agent`. The data is one JSON object with `agent` and `user`; a delta's `text` is the reply so far. News are "
+        "`agent`, `bot`. The data is one JSON object with `agent` and `user`; a delta's `text` is the reply so far. News are "
         "hints to look again.",
     ),
     Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),

@@ -20,6 +20,7 @@ import pytest
 
 from orchestrator.config import SETTINGS
 from orchestrator.home import running_pid
+from tests.bot_api import BotApi
 from tests.real_house import ROOT, Api, Plays, eventually, explain, free_port, plain_environment, sweep
 from tests.scripted_upstream import ScriptedUpstream, answers
 
@@ -253,6 +254,27 @@ def test_down_and_up_lose_nothing(tmp_path: Path, client: docker.DockerClient, i
             turns = json.dumps(person.model.calls[-1].json["messages"])
             assert "echo kept > kept.txt" in turns
             assert "kept\\n" in turns or "kept" in turns
+        finally:
+            person.hermit("down")
+            sweep(client, person.install)
+
+
+def test_up_says_the_code_of_a_bot(tmp_path: Path, client: docker.DockerClient, image: str) -> None:
+    """The settings' bot is the first agent's, and whose it is has yet to be proved; no log holds its token."""
+    with ScriptedUpstream() as model, BotApi() as telegram:
+        token = telegram.bot("Crab", username="crab_bot")
+        settings = {"TELEGRAM_BOT_TOKEN": token, "HERMIT_TELEGRAM_API_URL": telegram.url}
+        person = Terminal(tmp_path / "home", client, model, settings)
+        try:
+            said = person.good("up", "-d")
+            assert re.search(r"^Telegram, crab: Send \d{6} to ", said, re.MULTILINE), said
+            (bot,) = json.loads(person.good("telegram", "list", "--json"))["bots"]
+            assert (bot["state"], bot["code"] in said) == ("pairing", True)
+            found = json.loads(person.hermit("doctor", "--json").stdout)["findings"]
+            assert any(f["part"] == "telegram" and "@crab_bot of crab" in f["text"] for f in found)
+            assert "TELEGRAM_BOT_TOKEN is still set" in person.good("telegram", "rm", "crab")
+            logs = "".join(path.read_text(encoding="utf-8") for path in (person.home / "logs").iterdir())
+            assert token.partition(":")[2] not in said + json.dumps(found) + logs
         finally:
             person.hermit("down")
             sweep(client, person.install)
