@@ -56,6 +56,18 @@ def work():
     os.kill(pid, 9); os.waitpid(pid, 0); client.close()
 timed(COUNT, work)
 """,
+    "closes": """
+folder, ended = "/app/workspace/out/", []
+for n in range(COUNT):
+    file = os.open(folder + ".bench-%d" % n, os.O_WRONLY | os.O_CREAT)
+    os.write(file, b"x")
+    time.sleep(0.003)
+    ended.append(time.monotonic_ns())
+    os.close(file)
+time.sleep(0.1)
+for n in range(COUNT): os.unlink(folder + ".bench-%d" % n)
+print(json.dumps(ended))
+""",
     "memory": """
 for name in filter(str.isdigit, os.listdir("/proc")):
     facts = dict(line.split(":", 1) for line in open("/proc/%s/status" % name))

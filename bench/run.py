@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import inside
+from bench import inside, outbox
 from bench.house import House, running_house
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -134,6 +134,16 @@ def floors(house: House, count: int) -> dict[str, Row]:
     }
 
 
+def files(house: House, count: int) -> tuple[list[Row], Row]:
+    """From a close inside until the host has heard of it, and the floor of that."""
+    heard = outbox.noticed(house.container(), house.home / "workspaces" / "crab" / "1" / "out", count)
+    rows = [
+        Row("file closed inside → bare watchdog callback", heard["watchdog"], "inotify"),
+        Row("file closed inside → our handler", heard["ours"], "inotify", "≤ 1"),
+    ]
+    return rows, Row("file closed inside → raw inotify", heard["raw"])
+
+
 def crab(house: House) -> list[Row]:
     """The crab's start and its memory."""
     start = inside.measure(house.container(), "crab_start", 20)
@@ -165,10 +175,14 @@ def main() -> None:
         rows = [*turns(house, options.count), steps(house, 10), *proxy(house, options.count), *crab(house)]
         idle = memory_mib(house)
         floor = floors(house, options.count)
+        noticed, floor["inotify"] = files(house, options.count)
+        rows += noticed
+        watching = outbox.idle_cpu_percent()
         rows.append(cold_start(house, 8))
         version = house.engine.version()["Version"]
     text = table(rows, floor)
     text += f"\n\nThe idle crab keeps {idle:.1f} MiB resident (goal ≤ 12)."
+    text += f" Watching the `out/` of 100 idle cubicles takes {watching:.3f} % of a core."
     text += f"\n\nMachine: {_machine()}, Python {platform.python_version()}, Docker {version}, "
     text += time.strftime("%Y-%m-%d.")
     print(text)

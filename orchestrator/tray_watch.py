@@ -178,15 +178,16 @@ class TrayWatch:
     # --- looking through ---------------------------------------------------------------------------------------
 
     def _look_on(self) -> None:
-        count = 0
         with self._lock:
-            if self._wants_look and self._names is None:
-                self._wants_look = False
-                self._names = self._begin_look()
-                self.look_took_s = 0.0
+            is_wanted, is_thorough = self._wants_look and self._names is None, self._is_thorough
+            if is_wanted:
+                self._wants_look = self._is_thorough = False
+        if is_wanted:
+            self._names = self._begin_look(is_thorough=is_thorough)
+            self.look_took_s = 0.0
         if self._names is None:
             return
-        began = time.monotonic()
+        began, count = time.monotonic(), 0
         for seen in islice(self._names, _SLICE_NAMES):
             self._consider(seen)
             count += 1
@@ -194,9 +195,9 @@ class TrayWatch:
             self._names = None
         self.look_took_s += time.monotonic() - began
 
-    def _begin_look(self) -> Iterator[Seen]:
+    def _begin_look(self, *, is_thorough: bool) -> Iterator[Seen]:
         """All names, or only the folders where events and the tray's own time say that no name came or went."""
-        changed_ns, is_thorough, self._is_thorough = self._trays.changed_ns(self._key), self._is_thorough, False
+        changed_ns = self._trays.changed_ns(self._key)
         self._look_began_ns = time.time_ns()
         if self.is_heard and not is_thorough and changed_ns is not None and changed_ns == self._looked_ns:
             found = (self._trays.look_at(self._key, name) for name in tuple(self._folders))
