@@ -28,7 +28,7 @@ pytestmark = pytest.mark.docker
 
 COMMANDS = [
     *["up", "down", "status", "doctor", "test", "chat", "agent", "telegram", "approvals", "approve", "deny", "logs"],
-    "token",
+    *["files", "token"],
 ]
 VERBS = ["list", "create", "show", "set", "rm"]
 
