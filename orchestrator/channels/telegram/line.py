@@ -89,7 +89,9 @@ class Line:
             rate_limiter=Pace(),
         )
         self._silent_until = 0.0
+        self._first_after_silence = asyncio.Lock()
         self._is_doubtful = False
+        self.answers = 0
         self._answer = asyncio.Event()
         self._at_chat: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)  # one message at a time in a chat
         self._sent: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
@@ -219,9 +221,10 @@ class Line:
                 return number
         return None
 
-    async def answered(self) -> None:
-        """Returns when Telegram answers the next call, whichever: it is there."""
-        await self._answer.wait()
+    async def answered(self, since: int) -> None:
+        """Returns when Telegram has answered a call, whichever, since :attr:`answers` was so many: it is there."""
+        while self.answers <= since:
+            await self._answer.wait()
 
     # --- beneath ---------------------------------------------------------------------------------------------------
 
@@ -275,15 +278,25 @@ class Line:
             await self._call(self._bot.edit_message_text, **worded(body), **to)
 
     async def _call(self, method: Callable[P, Coroutine[Any, Any, T]], *arguments: P.args, **more: P.kwargs) -> T:
-        """One call, unless Telegram wants silence."""
+        """One call, unless Telegram wants silence. After a silence, calls go one by one until one was answered."""
+        if self._silent_until:
+            async with self._first_after_silence:
+                return await self._once(method(*arguments, **more))
+        return await self._once(method(*arguments, **more))
+
+    async def _once(self, call: Coroutine[Any, Any, T]) -> T:
         left_s = self._silent_until - time.monotonic()
         if left_s > 0:
+            call.close()
             raise Flood(left_s)
         try:
-            return await self._judged(method(*arguments, **more))
+            result = await self._judged(call)
         except Flood as flood:
             self._silent_until = max(self._silent_until, time.monotonic() + flood.retry_after_s)
             raise
+        if self._silent_until <= time.monotonic():
+            self._silent_until = 0.0
+        return result
 
     async def _judged(self, call: Awaitable[T]) -> T:
         try:
@@ -298,6 +311,7 @@ class Line:
     def _note(self, *, is_there: bool) -> None:
         self._is_doubtful = not is_there
         if is_there:
+            self.answers += 1
             self._answer.set()
             self._answer = asyncio.Event()
 

@@ -16,7 +16,7 @@ from functools import partial
 
 from orchestrator.channels.telegram.letters import Body, Letter
 from orchestrator.channels.telegram.line import Line
-from orchestrator.channels.telegram.mail_round import Round
+from orchestrator.channels.telegram.mail_round import FIRST_PAUSE_S, Means, Round
 from orchestrator.channels.telegram.packing import packed, unpacked
 from orchestrator.errors import OrchestratorError
 from orchestrator.store import telegram_mail as rows
@@ -34,8 +34,12 @@ _Key = tuple[str, int]
 class Mail:
     """The letters of all agents."""
 
-    def __init__(self, store: Store, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, store: Store, *, now: Callable[[], float] = time.time, first_pause_s: float = FIRST_PAUSE_S
+    ) -> None:
+        """``first_pause_s``: after a first failure; each one after it is twice as long, up to a minute."""
         self._store = store
+        self._first_pause_s = first_pause_s
         self._now = now
         self._told: list[Callable[[str, str | None], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -95,19 +99,19 @@ class Mail:
         """Send what is posted until cancelled. A bot without a line keeps its letters. ``trouble`` is told, in the
         loop, when a bot can't be reached or is revoked, each time that this shows."""
         self._loop = asyncio.get_running_loop()
+        means = Means(self._store, line_of, trouble, self._tell, self._now, self._first_pause_s)
         rounds: dict[_Key, asyncio.Task[None]] = {}
         try:
             while True:
                 self._rung.clear()
                 for key in await self._waiting():
                     if key not in rounds:
-                        sending = Round(
-                            self._store, key, line_of=line_of, trouble=trouble, told=self._tell, now=self._now
-                        )
-                        rounds[key] = asyncio.create_task(_walk(sending))
+                        rounds[key] = asyncio.create_task(_walk(Round(means, *key)))
                         rounds[key].add_done_callback(partial(self._is_over, rounds, key))
+                # asyncio.wait_for of Python 3.11 may swallow being cancelled.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._rung.wait(), SWEEP_S)
+                    async with asyncio.timeout(SWEEP_S):
+                        await self._rung.wait()
         finally:
             self._loop = None
             under_way = list(rounds.values())

@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
 from orchestrator.channels.telegram.letters import Body
@@ -39,8 +39,9 @@ logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LONGEST_WAIT_S = 60.0
-_SHORTEST_WAIT_S = 0.2
+FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 60.0
+_SHORTEST_PAUSE_S = 0.2
 _WITHOUT_A_LINE_S = 1.0
 _MOST_STRANGE_TRIES = 3
 _CLOSED = {
@@ -55,25 +56,29 @@ _TOO_BIG = "It is larger than Telegram takes from bots (50 MB)."
 _STRANGE = "It could not be sent; the log of the house says why."
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What every round works with."""
+
+    store: Store
+    line_of: Callable[[str], Line | None]
+    trouble: Callable[[str, Exception], None]
+    """Told, in the loop, when a bot can't be reached or is revoked."""
+    told: Callable[[str, str | None], None]
+    """Told, in a thread, how each letter ended."""
+    now: Callable[[], float]
+    first_pause_s: float
+
+
 class Round:
     """The letters of one chat, until none is left."""
 
-    def __init__(
-        self,
-        store: Store,
-        key: tuple[str, int],
-        *,
-        line_of: Callable[[str], Line | None],
-        trouble: Callable[[str, Exception], None],
-        told: Callable[[str, str | None], None],
-        now: Callable[[], float],
-    ) -> None:
-        self._store = store
-        self._agent, self._chat = key
-        self._line_of = line_of
-        self._trouble = trouble
-        self._told = told
-        self._now = now
+    def __init__(self, means: Means, agent: str, chat: int) -> None:
+        self._means = means
+        self._store = means.store
+        self._now = means.now
+        self._agent = agent
+        self._chat = chat
         self._failures = 0
         self._dead: Line | None = None
 
@@ -84,7 +89,7 @@ class Round:
         """Nothing is left to do in this chat when this returns."""
         while (found := await asyncio.to_thread(self._first)) is not None:
             letter, silent_s = found
-            line = self._line_of(self._agent)
+            line = self._means.line_of(self._agent)
             if line is None or line is self._dead:
                 await asyncio.sleep(_WITHOUT_A_LINE_S)
             elif silent_s > 0:
@@ -106,7 +111,7 @@ class Round:
         except Unreachable as error:
             if not error.may_have_arrived:
                 await self._back(letter)
-            self._trouble(self._agent, error)
+            self._means.trouble(self._agent, error)
             await self._pause(line)
         except Flood as flood:
             await self._back(letter)
@@ -114,7 +119,7 @@ class Round:
         except Revoked as error:
             await self._back(letter)
             self._dead = line
-            self._trouble(self._agent, error)
+            self._means.trouble(self._agent, error)
         except Moved as moved:
             await self._write(self._move, moved.chat)
         except Forbidden as forbidden:
@@ -161,7 +166,7 @@ class Round:
         def write() -> None:
             with self._store.writing() as db:
                 rows.sent(db, letter, number, last, self._now())
-            self._told(letter.ref, None)
+            self._means.told(letter.ref, None)
 
         await self._write(write)
 
@@ -210,7 +215,7 @@ class Round:
                     detail = {"chat": self._chat, "letters": failed[:20]}
                     audit.add(db, "telegram", text, now=self._now(), agent=self._agent, detail=detail)
             for ref in failed:
-                self._told(ref, why)
+                self._means.told(ref, why)
 
         await self._write(write)
 
@@ -244,17 +249,20 @@ class Round:
                 detail = {"chat": self._chat, "letter": letter.ref}
                 audit.add(db, "telegram", text, now=self._now(), agent=self._agent, detail=detail)
             if not is_sent:
-                self._told(letter.ref, why)
+                self._means.told(letter.ref, why)
 
         await self._write(write)
 
     async def _pause(self, line: Line) -> None:
         """Waits longer each time, up to a minute, but no longer than until Telegram answers anybody on this line."""
-        longest_s = min(LONGEST_WAIT_S, 0.5 * 2 ** min(self._failures, 10)) * random.uniform(0.5, 1)  # noqa: S311 - no secret
+        answers = line.answers
+        longest_s = min(_LONGEST_PAUSE_S, self._means.first_pause_s * 2 ** min(self._failures, 12))
+        longest_s *= random.uniform(0.5, 1)  # noqa: S311 - so that chats don't all try at once; no secret
         self._failures += 1
-        await asyncio.sleep(min(_SHORTEST_WAIT_S, longest_s))
+        await asyncio.sleep(min(_SHORTEST_PAUSE_S, longest_s))
         with suppress(TimeoutError):
-            await asyncio.wait_for(line.answered(), longest_s)
+            async with asyncio.timeout(longest_s):
+                await line.answered(answers)
 
     async def _write(self, doing: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
         """In a thread, and to its end even when this task is cancelled meanwhile."""
