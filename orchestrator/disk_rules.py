@@ -143,7 +143,7 @@ def for_the_person(agent: str, use: Use, limit: Allowance, largest: list[tuple[s
     then = ", or delete" if may_try else " until you delete"
     return (
         f"{agent} was stopped because its workspace is full: {in_words(use, limit)} are used{_largest(largest)}. "
-        f"{cleaning}{then} files yourself, or raise the limit: "
+        f"{cleaning}{then} files yourself (./hermit files rm {agent} PATH), or raise the limit: "
         f"./hermit agent set {agent} limits.disk_mb={limit.bytes // MB * 2}"
     )
 

@@ -23,6 +23,7 @@ class FakeMachine:
     files: dict[str, list[str]] = field(default_factory=dict)
     lists_age_s: float | None = 60.0
     free: int = 100_000_000_000
+    total: int = 1_000_000_000_000
     says: dict[str, Ran | Unavailable] = field(default_factory=dict)
     does: dict[str, Callable[[], None]] = field(default_factory=dict)
     """What else happens when a command that starts so runs."""
@@ -54,6 +55,9 @@ class FakeMachine:
 
     def free_bytes(self, path: Path) -> int:
         return self.free
+
+    def total_bytes(self, path: Path) -> int:
+        return self.total
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None

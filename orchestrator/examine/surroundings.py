@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestrator.disk_rules import Room
 from orchestrator.examine.finding import Finding, fail, ok, warn
 from orchestrator.host.machine import Machine
 from orchestrator.ports import who_listens
 
 PERMISSIONS, DISK, CLOCK, CRASHES, PORTS = "permissions", "disk", "clock", "crashes", "ports"
 WATCHES = "watches"
-LITTLE_BYTES, TOO_LITTLE_BYTES = 5 * 10**9, 10**9
+LITTLE_BYTES, LITTLE_RESERVES = 5 * 10**9, 5
+"""So much is little, or on a small disk so many times what is kept in reserve."""
 CLOCKS_DIFFER_S = 10.0
 _CORE_PATTERN = "/proc/sys/kernel/core_pattern"
 _WATCHES = ("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/fs/inotify/max_user_watches")
@@ -50,7 +52,7 @@ def examine_permissions(home: Path) -> list[Finding]:
 
 def examine_disk(machine: Machine, places: Mapping[str, Path]) -> list[Finding]:
     """Room where each of these lies, by what is kept there."""
-    return [_room(what, machine.free_bytes(path)) for what, path in places.items()]
+    return [_room(what, machine.free_bytes(path), machine.total_bytes(path)) for what, path in places.items()]
 
 
 def examine_clock(now: float, *, newest_file: float, engine_time: str) -> Finding:
@@ -127,12 +129,14 @@ def _socket_problem(home: Path) -> str:
     return ""
 
 
-def _room(what: str, free: int) -> Finding:
+def _room(what: str, free: int, total: int) -> Finding:
+    reserve = Room(free, 0, total).reserve_bytes
     text = f"{free / 10**9:.1f} GB are free where {what} lie."
-    if free < TOO_LITTLE_BYTES:
-        return fail(DISK, text, "Free some space: below 1 GB work stops in the middle.")
-    if free < LITTLE_BYTES:
-        return warn(DISK, text, "Free some space soon.")
+    if free < reserve:
+        mend = f"Free some space: while less than {reserve / 10**9:.1f} GB are left, agents can't work."
+        return fail(DISK, text, mend)
+    if free < min(LITTLE_BYTES, LITTLE_RESERVES * reserve):
+        return warn(DISK, text, f"Free some space soon: below {reserve / 10**9:.1f} GB agents are stopped.")
     return ok(DISK, text)
 
 

@@ -69,6 +69,9 @@ class Machine(Protocol):
     def free_bytes(self, path: Path) -> int:
         """Room for us on the file system which holds ``path`` or its nearest existing parent."""
 
+    def total_bytes(self, path: Path) -> int:
+        """How large that file system is."""
+
     def run(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
     ) -> Ran:
@@ -132,9 +135,10 @@ class LocalMachine:
         return time.time() - max(times) if times else None
 
     def free_bytes(self, path: Path) -> int:
-        while not path.exists():
-            path = path.parent
-        return shutil.disk_usage(path).free
+        return shutil.disk_usage(_existing(path)).free
+
+    def total_bytes(self, path: Path) -> int:
+        return shutil.disk_usage(_existing(path)).total
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
@@ -226,3 +230,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path

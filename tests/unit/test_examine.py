@@ -148,10 +148,20 @@ def test_a_very_deep_home_can_hold_sockets(tmp_path: Path) -> None:
     assert states(examine_permissions(home)) == ["ok"]
 
 
-@pytest.mark.parametrize(("free", "state"), [(10**10, "ok"), (3 * 10**9, "warn"), (10**8, "fail")])
-def test_room(tmp_path: Path, free: int, state: str) -> None:
-    """Little is a warning, next to nothing a failure, for each place."""
-    machine = FakeMachine(tmp_path, free=free)
+@pytest.mark.parametrize(
+    ("total", "free", "state"),
+    [
+        (10**12, 10**10, "ok"),
+        (10**12, 3 * 10**9, "warn"),
+        (10**12, 10**9, "fail"),
+        (10**10, 3 * 10**9, "ok"),
+        (10**10, 10**9, "warn"),
+        (10**10, 4 * 10**8, "fail"),
+    ],
+)
+def test_room(tmp_path: Path, total: int, free: int, state: str) -> None:
+    """Little is a warning, less than the reserve a failure, for each place; little is less on a small disk."""
+    machine = FakeMachine(tmp_path, free=free, total=total)
     assert states(examine_disk(machine, {"files": tmp_path, "images": tmp_path})) == [state, state]
 
 
