@@ -9,7 +9,6 @@ import pty
 import select
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -86,18 +85,10 @@ def test_a_bot_from_nothing_to_gone(terminal: Terminal) -> None:
 
 def test_a_code_that_the_bot_sends(terminal: Terminal) -> None:
     """``add`` waits to hear which way it goes, then says what to type; a wrong code is refused, the right one pairs."""
-    services = terminal.house.services
-    services.people.change(1, {"telegram_id": ADA})
-    watching = services.broker.subscribe()
-
-    def run_the_bot() -> None:
-        assert watching.get(10) is not None
-        services.bots.code_delivered("crab", "sent")
-
-    bot = threading.Thread(target=run_the_bot)
-    bot.start()
-    said = terminal.types("add", "crab", said=terminal.telegram.bot("Crab", username="crab_bot"))
-    bot.join()
+    terminal.house.services.people.change(1, {"telegram_id": ADA})
+    token = terminal.telegram.bot("Crab", username="crab_bot")
+    terminal.telegram.person(ADA).opens(token)
+    said = terminal.types("add", "crab", said=token)
     assert "@crab_bot sent you a code in Telegram: type './hermit telegram confirm crab CODE'" in said
     assert terminal.code() not in said
     assert "not the code" in terminal.refused("confirm", "crab", f"{(int(terminal.code()) + 1) % 1_000_000:06}")
