@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from orchestrator.agents import FIELDS
-from orchestrator.commands.client import agent_path
+from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context, show, table
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, OrchestratorError
 from orchestrator.text import one_line
 
 
@@ -60,8 +60,20 @@ def _create(context: Context, options: argparse.Namespace) -> int:
 def _show(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.get(agent_path(options.name))
-    show(body, as_json=options.json, lines=[f"{name:20} {_plain(value)}" for name, value in body.items()])
+        lines = [f"{name:20} {_plain(value)}" for name, value in body.items()]
+        if not options.json:
+            lines.append(f"{'your disk use':20} {_disk(client, options.name)}")
+    show(body, as_json=options.json, lines=lines)
     return 0
+
+
+def _disk(client: Client, name: str) -> str:
+    try:
+        disk = client.get(agent_path(name, "/cubicle"))["disk"]
+    except OrchestratorError as error:  # the settings are worth showing without it
+        return error.message
+    used, limit = disk["used_bytes"] / 2**20, disk["limit_bytes"] / 2**20
+    return f"{used:,.1f} of {limit:,.0f} MB, {disk['inodes']:,} of {disk['inode_limit']:,} files and folders"
 
 
 def _set(context: Context, options: argparse.Namespace) -> int:

@@ -380,7 +380,8 @@ def test_an_agents_life(person: Terminal) -> None:
     made = json.loads(person.good("agent", "create", name, "role=Librarian", "limits.memory_mb=300", "--json"))
     assert (made["role"], made["limits"]["memory_mb"]) == ("Librarian", 300)
     assert name in person.good("agent", "list")
-    assert "Librarian" in person.good("agent", "show", name)
+    assert "Librarian" in (plain := person.good("agent", "show", name))
+    assert "of 2,048 MB" in plain
     person.good("agent", "set", name, "step_limit=7", "approval=all")
     shown = json.loads(person.good("agent", "show", name, "--json"))
     assert (shown["step_limit"], shown["approval"], shown["role"]) == (7, "all", "Librarian")

@@ -98,6 +98,18 @@ def test_a_cubicle_starts_stops_and_is_reset(paper: PaperHouse, operator: Api, m
     assert member.refused("GET", "/agents/crab/cubicle?user=1")[0] == 403
 
 
+def test_a_cubicle_shows_its_disk(paper: PaperHouse, operator: Api, member: Api) -> None:
+    """Measured, although it never ran; each person has their own."""
+    work = paper.services.settings.home / "workspaces" / "crab" / "1" / "work"
+    work.mkdir(parents=True)
+    (work / "file").write_bytes(b"x" * 50_000)
+    disk = operator.get("/agents/crab/cubicle")["disk"]
+    assert 50_000 <= disk["used_bytes"] < 100_000
+    assert (disk["limit_bytes"], disk["inodes"], disk["level"]) == (2048 * 2**20, 2, "ok")
+    assert disk["inode_limit"] == 231_072
+    assert member.get("/agents/crab/cubicle")["disk"]["used_bytes"] == 0
+
+
 def test_people_are_added_changed_and_removed(operator: Api) -> None:
     """A member with a time zone, who goes again."""
     made = operator.post("/users", {"name": "cleo", "time_zone": "Europe/Vienna", "telegram_id": 77})

@@ -79,6 +79,16 @@ def test_a_reply_at_once(door: FakeDoor, serve: Serve) -> None:
     assert [route for route, _ in door.calls] == ["llm", "turns/17/finish"]
 
 
+@pytest.mark.parametrize(
+    ("notes", "told"),
+    [(["Disk: full.", "b"], "[Disk: full.]\n[b]\n"), ([], ""), (None, ""), ("no list", ""), ([7], "[7]\n")],
+)
+def test_notes_of_the_host_come_before_the_message(door: FakeDoor, serve: Serve, notes: object, told: str) -> None:
+    """Each on a line of its own, after the time."""
+    serve(say(message="Hi"), text="hello", notes=notes)
+    assert heard(door) == f"[2026-02-28 10:00 Europe/Vienna, Saturday]\n{told}hello"
+
+
 def test_plain_text_is_the_reply(serve: Serve) -> None:
     """A model that forgets the form still answers."""
     assert serve("Just text.")["message"] == "Just text."

@@ -206,6 +206,21 @@ def test_the_rehearsal_says_that_it_is_one(browser: Browser) -> None:
     assert "rehearsal script answers" in browser.client.get("/agents/crab").get_data(as_text=True)
 
 
+def test_a_disk_that_fills_up_is_said(paper: PaperHouse, browser: Browser) -> None:
+    """The use is in the menu; from 80 % on a banner says what to do, and goes by itself."""
+    work = paper.services.settings.home / "workspaces" / "crab" / "1" / "work"
+    work.mkdir(parents=True)
+    page = browser.client.get("/agents/crab").get_data(as_text=True)
+    assert "Disk: 0.0 MB of 2,048 MB" in page
+    assert "nearly full" not in page
+    (work / "file").write_bytes(b"x" * 15 * 2**20)
+    paper.services.agents.change("crab", {"limits": {"disk_mb": 16}})
+    paper.services.disk.forget("crab")
+    part = browser.client.get("/parts/disk/crab").get_data(as_text=True)
+    assert "is nearly full" in part
+    assert "15 MB of 16 MB" in part
+
+
 def test_a_house_without_agents_teaches(paper: PaperHouse, browser: Browser) -> None:
     """The empty page says what an agent is, and the form is open."""
     paper.services.remove_agent("crab")

@@ -49,6 +49,7 @@ class Street:
     server: HttpServer
     model: FakeUpstream
     heard: list[CubicleKey]
+    disk_notes: dict[CubicleKey, str]
 
     def call(self, method: str, path: str, body: Any = None, *, key: CubicleKey = KEY) -> tuple[int, Any]:
         """A request of the cubicle ``key``; a body that is no bytes goes as JSON."""
@@ -86,17 +87,34 @@ def street(tmp_path: Path) -> Iterator[Street]:
             backoff_s=0.001,
         )
         heard: list[CubicleKey] = []
-        house = House(made.turns, made.steps, proxy, made.agents, made.people, heard=heard.append)
+        disk_notes: dict[CubicleKey, str] = {}
+        house = House(
+            made.turns,
+            made.steps,
+            proxy,
+            made.agents,
+            made.people,
+            heard=heard.append,
+            disk_note=lambda key: disk_notes.get(key, ""),
+        )
         server = HttpServer()
         doors = Doors(server, made.workspaces, door_app(house))
         for key in (KEY, OTHER):
             doors.open(key, uid=os.geteuid(), gid=os.getegid())
-        yield Street(made, doors, server, model, heard)
+        yield Street(made, doors, server, model, heard, disk_notes)
         server.close()
         server.await_quiet()
 
 
 # --- the ordinary way ------------------------------------------------------------------------------------------
+
+
+def test_a_turn_carries_what_its_agent_should_know_of_the_disk(street: Street) -> None:
+    """Its own disk, and only when there is something to know."""
+    street.disk_notes[KEY] = "Disk: nearly full."
+    for key, notes in ((KEY, ["Disk: nearly full."]), (OTHER, [])):
+        street.rooms.turns.submit(key, "hello", source="test")
+        assert street.call("GET", "turns/next?boot=b1&wait=5", key=key)[1]["turn"]["notes"] == notes
 
 
 def test_a_turn_from_its_beginning_to_its_end(street: Street) -> None:
