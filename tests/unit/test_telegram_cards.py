@@ -292,7 +292,7 @@ def test_a_group_is_heard_when_the_operator_says_so(desk: Counter, by: int) -> N
     assert str(by) in desk.text(group_card(desk))
     assert desk.press(group_card(desk), "Enable") == "Enabled."
     assert is_heard(desk)
-    assert desk.press(group_card(desk), "Stop listening") == "Ignored."
+    assert desk.press(group_card(desk), "Stop listening") == "It hears nothing there."
     assert not is_heard(desk)
     assert desk.press(group_card(desk), "Enable") == "Enabled."
 
@@ -300,7 +300,7 @@ def test_a_group_is_heard_when_the_operator_says_so(desk: Counter, by: int) -> N
 def test_ignoring_a_group_leaves_it_silent(desk: Counter) -> None:
     """It is asked about no more."""
     desk.joins()
-    assert desk.press(group_card(desk), "Ignore") == "Ignored."
+    assert desk.press(group_card(desk), "Ignore") == "It hears nothing there."
     desk.joins()
     assert not is_heard(desk)
     assert len(to(desk, ADA)) == 1

@@ -108,7 +108,7 @@ class Cards:
             f"Telegram id {sender.id}. The name is theirs to choose, the id is not.",
             "",
             "Allow: they may talk to all your agents, each time in a container of their own, on your budget.",
-            "Ignore: nothing happens for a week. Block: never ask me again.",
+            "Ignore: nothing happens for a week. Block: nothing ever happens, and you are not asked again.",
         )
         return self._mail.post(Letter(agent, operator, ref, Body(rich, buttons=((allow,), (ignore, block)))))
 

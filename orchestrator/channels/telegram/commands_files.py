@@ -168,4 +168,4 @@ def _subject(key: CubicleKey, path: tuple[bytes, ...]) -> str:
 
 
 def _at_home(call: Call) -> str:
-    return f"All of it is in the dashboard: {call.desk.services.settings.url}"
+    return f"On the computer where I run, the dashboard shows it all: {call.desk.services.settings.url}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.budget import dollars
 from orchestrator.channels.telegram.calls import Call, Command, says
 from orchestrator.channels.telegram.letters import Body
-from orchestrator.channels.telegram.notes import Line, Theirs, lasting, many, size, with_rest
+from orchestrator.channels.telegram.notes import Line, Theirs, ago, many, size, with_rest
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import Agent, CubicleKey, Role, User
 from orchestrator.store import telegram_people as rows
@@ -54,10 +54,10 @@ def _container(call: Call, key: CubicleKey, name: str) -> Line:
         return (f"– {key.agent} for ", Theirs(name), f": {error.message}")
     if not state.running or state.usage is None:
         return (f"– {key.agent} for ", Theirs(name), ": it ended just now.")
-    since = lasting(call.desk.now() - (state.started_at or 0.0))
+    since = ago(state.started_at or 0.0, call.desk.now())
     programs = many(state.usage.pids, "process", "processes")
     uses = f"{size(state.usage.memory_bytes)}, {state.usage.cpu_percent:.0f} % CPU, {programs}"
-    return (f"– {key.agent} for ", Theirs(name), f": {uses}, for {since}")
+    return (f"– {key.agent} for ", Theirs(name), f": {uses}, started {since}")
 
 
 def users(call: Call) -> list[Body]:

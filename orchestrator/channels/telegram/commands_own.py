@@ -6,7 +6,7 @@ from orchestrator.budget import dollars
 from orchestrator.channels.telegram.calls import Call, Command, Desk, says
 from orchestrator.channels.telegram.incoming import Press
 from orchestrator.channels.telegram.letters import Body
-from orchestrator.channels.telegram.notes import Line, Theirs, lasting, many, size
+from orchestrator.channels.telegram.notes import Line, Theirs, ago, many, size
 from orchestrator.channels.telegram.presses import Handler, Outcome
 from orchestrator.errors import Forbidden, NotFound, OrchestratorError
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
@@ -48,10 +48,10 @@ def status(call: Call) -> list[Body]:
 def _doing(call: Call, turn: Turn | None) -> Line:
     if turn is None:
         return "Nothing to do right now."
-    since = lasting(call.desk.now() - (turn.started_at or turn.created_at))
+    since = ago(turn.started_at or turn.created_at, call.desk.now())
     steps = len(call.desk.services.turns.steps(turn.id))
-    what = "Waiting for your decision on" if turn.status is TurnStatus.WAITING else "Working on"
-    return (f"{what} ", Theirs(turn.prompt, 60), f" for {since}, {many(steps, 'step')} so far. /stop ends it.")
+    what = "Waiting for your decision" if turn.status is TurnStatus.WAITING else "Working on it"
+    return (f"{what}: ", Theirs(turn.prompt, 60), f" (begun {since}, {many(steps, 'step')} so far). /stop ends it.")
 
 
 def _container(call: Call) -> str:
@@ -61,8 +61,8 @@ def _container(call: Call) -> str:
         return f"Container: {error.message}"
     if not state.running:
         return "Container: asleep. It starts with your next message."
-    uses = f", {size(state.usage.memory_bytes)} of memory" if state.usage else ""
-    return f"Container: running for {lasting(call.desk.now() - (state.started_at or 0.0))}{uses}."
+    uses = f", uses {size(state.usage.memory_bytes)} of memory" if state.usage else ""
+    return f"Container: running, started {ago(state.started_at or 0.0, call.desk.now())}{uses}."
 
 
 def _disk(call: Call) -> str:

@@ -26,15 +26,20 @@ from orchestrator.text import one_line
 ENABLE_GROUP, IGNORE_GROUP = "enable group", "ignore group"
 _DAY_S = 24 * 3600.0
 _ENABLE = ("Enable", ENABLE_GROUP)
-_WHO = "People whom you allowed can talk to {agent} there by mentioning it. Everybody in the group sees the answers."
+_LISTENS = "People whom you allowed can talk to it there by mentioning it. Everybody in the group sees the answers."
+_LISTENS_THEN = f"Then {_LISTENS[0].lower()}{_LISTENS[1:]}"
 _ABOUT = {
     "asked": (
         "{agent} was added to a group",
-        "Until you enable it, it hears nothing there. " + _WHO.replace("can talk", "could then talk"),
+        f"It hears nothing there until you enable it. {_LISTENS_THEN}",
     ),
-    "enabled": ("{agent} listens in a group", _WHO),
+    "enabled": (
+        "{agent} listens in a group",
+        _LISTENS,
+    ),
     "ignored": ("{agent} ignores a group", "It is in there, and hears nothing."),
 }
+_TOASTS = {"enabled": "Enabled.", "ignored": "It hears nothing there."}
 _CHOICES = {
     "asked": (_ENABLE, ("Ignore", IGNORE_GROUP)),
     "enabled": (("Stop listening", IGNORE_GROUP),),
@@ -106,7 +111,7 @@ class Groups:
         if chat is None or chat.state != state:
             raise Conflict("The bot is not in this group any more.")
         self._buttons.retire(taken.ref)
-        return Outcome(f"{state.capitalize()}.", self.group_body(chat, taken.ref, press.sender.id))
+        return Outcome(_TOASTS[state], self.group_body(chat, taken.ref, press.sender.id))
 
 
 def _title(membership: Membership) -> str:
