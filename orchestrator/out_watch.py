@@ -108,8 +108,7 @@ class OutWatch:
             watch = self._watches.get(key)
             if watch is None or self._is_closing:
                 return
-            watch.ended_turns.append(turn)
-            watch.look_soon()
+            watch.end_turn(turn, time.monotonic())
             self._changed.notify()
 
     def is_settling(self, key: CubicleKey) -> bool:

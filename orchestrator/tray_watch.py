@@ -23,6 +23,7 @@ from orchestrator.trays import Trays
 _SLICE_NAMES = 2_000
 _SLICE_S = 0.5
 _AT_ONCE = 8
+_AFTER_REPLY_S = 0.03
 _MOST_FOLDERS = 200
 """Folders in one tray that are looked into; of more, only their own names count."""
 _MOST_DONE = 5_000
@@ -51,7 +52,7 @@ class TrayWatch:
         self.ended_turns: list[int] = []
         self._settling = Settling()
         self._wants_look = self._is_thorough = self._is_closed = False
-        self._rest_until = 0.0
+        self._rest_until = self._look_from = 0.0
         self._flood_began = self._flood_heard = 0.0
         # Only whoever works touches these:
         self._names: Iterator[Seen] | None = None
@@ -78,8 +79,14 @@ class TrayWatch:
 
     def look_soon(self, *, is_thorough: bool = False) -> None:
         """Look through the tray; ``is_thorough`` also when no name came or went."""
-        self._wants_look = True
+        self._wants_look, self._look_from = True, 0.0
         self._is_thorough = self._is_thorough or is_thorough
+
+    def end_turn(self, turn: int, now: float) -> None:
+        """A turn has its outcome. The look waits a moment, so that it takes nothing from the reply that goes out."""
+        self.ended_turns.append(turn)
+        if not self._wants_look:
+            self._wants_look, self._look_from = True, now + _AFTER_REPLY_S
 
     def close(self) -> None:
         """Do nothing more."""
@@ -96,7 +103,7 @@ class TrayWatch:
             return None
         dues = [self._settling.next_due(), self._flood_due()]
         if self.ended_turns or self._wants_look or self._names is not None:
-            dues.append(0.0)
+            dues.append(self._look_from if self._names is None else 0.0)
         known = [due for due in dues if due is not None]
         return max(min(known), self._rest_until) if known else None
 
