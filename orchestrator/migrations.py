@@ -418,6 +418,21 @@ def m011_leaving(db: Database) -> None:
     )
 
 
+@migrations()
+def m012_telegram_carried(db: Database) -> None:
+    """Which letter carries which delivery; several where it is an album."""
+    _run(
+        db,
+        """
+        CREATE TABLE telegram_carried (
+            delivery INTEGER PRIMARY KEY REFERENCES deliveries (id) ON DELETE CASCADE,
+            ref TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX telegram_carried_by ON telegram_carried (ref);
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
