@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "store.ledger store.people "
-        "store.telegram_answers store.telegram_buttons store.telegram_people store.turns "
+        "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
         "llm.upstreams.refusals llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts "
@@ -60,6 +60,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "channels channels.telegram channels.telegram.answers channels.telegram.arrivals channels.telegram.channel "
             "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.calls "
+            "channels.telegram.carrier "
             "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
             "channels.telegram.commands_files channels.telegram.commands_operator channels.telegram.commands_own "
             "channels.telegram.contents channels.telegram.groups channels.telegram.hearing "
