@@ -39,6 +39,7 @@ ROUTINE_SHARE, URGENT_SHARE = 0.02, 0.2
 _CREDIT_S = 5.0
 """So much of unused ration is kept, so that many small workspaces can be looked at in one pass."""
 _RECOUNT_S = 60.0
+_AFTER_FAILURE_S = 1.0
 _MOST_ENTRIES = 2_000_000
 _WRITES_BYTES = 1 << 20
 """A cubicle that has grown by this since it was last looked at is one that writes."""
@@ -278,9 +279,14 @@ class Disk:
                 self._turns.end(key, claim.turn, TurnStatus.FAILED, error=why)
 
     def _stop(self, key: CubicleKey) -> None:
-        self._cubicles.stop(key, grace_s=0)
-        with self._table_lock:
+        with self._table_lock:  # before, as a start that waits for the stop's end makes it one that runs again
             self._running.pop(key, None)
+        try:
+            self._cubicles.stop(key, grace_s=0)
+        except Unavailable:
+            with self._table_lock:
+                self._running.setdefault(key, self._clock())
+            raise
 
     # --- looking -----------------------------------------------------------------------------------------------
 
@@ -337,5 +343,6 @@ class Disk:
                 logger.info("an agent went away while its disk was looked after: %s", error.message)
             except OrchestratorError as error:
                 logger.warning("the disk could not be looked after: %s", error.message)
+                self._ending.wait(_AFTER_FAILURE_S)
             except Exception:  # the top of a thread: the next pass may do better
                 logger.exception("a pass over the disk broke")

@@ -20,7 +20,7 @@ from orchestrator.files import Use
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.reserve import BALLAST_BYTES, Reserve
 from orchestrator.workspace import Workspaces
-from tests.fakes import FakeEngine
+from tests.fakes import ENGINE_SILENT, FakeEngine
 from tests.rooms import KEY, OTHER, Rooms, heard, of_kind, rooms, watching
 
 NAMES = {KEY: "hermit-abcd1234-crab-1", OTHER: "hermit-abcd1234-crab-2"}
@@ -53,6 +53,18 @@ class Scales(Workspaces):
         self.looks.append(key)
         self.clock.now += self.cost_s
         return self.used.get(key, Use(0, 0, is_complete=True))
+
+
+class StuckEngine(FakeEngine):
+    """Stops nothing while it is stuck."""
+
+    is_stuck = False
+
+    def stop(self, name: str, *, grace_s: float = 2.0) -> None:
+        """Raises while stuck."""
+        if self.is_stuck:
+            raise Unavailable(ENGINE_SILENT)
+        super().stop(name, grace_s=grace_s)
 
 
 class Clock:
@@ -90,7 +102,7 @@ class Post:
         self.clock = Clock()
         self.scales = Scales(home, self.clock)
         self.paper = PaperDisk(home / "ballast")
-        self.engine = FakeEngine()
+        self.engine = StuckEngine()
         self.cubicles = Cubicles(
             install=Install("abcd1234", str(home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=house.store,
@@ -347,6 +359,20 @@ def test_an_agent_that_is_deleted_meanwhile_is_left_out(post: Post) -> None:
     post.disk.forget("second")
     post.writes(150)
     post.look()
+    post.look()
+    assert post.engine.stopped == [NAMES[KEY]]
+
+
+def test_an_engine_that_does_not_answer_is_asked_again(post: Post) -> None:
+    """What could not be stopped stays looked after, and is stopped when the engine is back."""
+    turn = post.running()
+    post.writes(110)
+    post.engine.is_stuck = True
+    with pytest.raises(Unavailable):
+        post.look()
+    assert post.turn(turn).status is TurnStatus.FAILED
+    post.engine.is_stuck = False
+    post.writes(10)
     post.look()
     assert post.engine.stopped == [NAMES[KEY]]
 

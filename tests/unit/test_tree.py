@@ -134,6 +134,19 @@ def test_measures_what_is_on_the_disk(top: Path, folder: int) -> None:
     assert use.inodes == 2
 
 
+def test_finds_what_takes_the_most(top: Path, folder: int) -> None:
+    """Files and folders with all beneath them, the heaviest first; links and what is not there weigh nothing."""
+    for name, size in (("work/a", 300_000), ("work/deep/er/b", 200_000), ("work/deep/c", 200_000), ("out/d", 100_000)):
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * size)
+    (top / "work" / "link").symlink_to(top / "work" / "a")
+    (top / "www").symlink_to(top / "work")
+    found = tree.largest(folder, (b"work", b"out", b"www", b"gone"), 3)
+    assert [name for name, _ in found] == [(b"work", b"deep"), (b"work", b"a"), (b"out", b"d")]
+    assert [size >= least for (_, size), least in zip(found, (400_000, 300_000, 100_000), strict=True)] == [True] * 3
+
+
 @pytest.mark.parametrize("allowed", [0, 1, 99])
 def test_measures_no_more_than_allowed(top: Path, folder: int, allowed: int) -> None:
     """And says that it is not all."""
