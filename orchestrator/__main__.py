@@ -6,13 +6,27 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-from orchestrator.commands import agent, chat, doctor, files, inbox, look, telegram, tests, up
 from orchestrator.commands.context import surroundings
 from orchestrator.config import SETTINGS
 from orchestrator.errors import OrchestratorError
 from orchestrator.text import terminal_safe
+
+COMMANDS = {
+    "up": "up down serve",
+    "look": "status logs token login-link",
+    "doctor": "doctor",
+    "chat": "chat",
+    "files": "files",
+    "agent": "agent",
+    "telegram": "telegram",
+    "inbox": "approvals approve deny",
+    "tests": "test",
+}
+"""Which module of ``commands`` has which commands. Only the one that is asked for is loaded: most need little of what
+the rest of the program stands on, and a person waits for each."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,8 +48,8 @@ class _Parser(argparse.ArgumentParser):
             self._is_inside = False
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every command of ``./hermit``."""
+def parser(wanted: str = "") -> argparse.ArgumentParser:
+    """Every command of ``./hermit``, or those that live with the wanted one."""
     settings = "\n".join(f"  {name:28} {text}" for name, text in SETTINGS.items())
     top = _Parser(
         prog="hermit",
@@ -44,16 +58,15 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (up, look, doctor, chat, files, agent, telegram, inbox, tests):
-        module.add_to(commands)
-    serve = commands.add_parser("serve")  # what `up -d` starts; not for people, so without help
-    serve.set_defaults(run=lambda context, _options: up.serve(context))
+    asked = [module for module, names in COMMANDS.items() if wanted in names.split()]
+    for module in asked or COMMANDS:
+        import_module(f"orchestrator.commands.{module}").add_to(commands)
     return top
 
 
 def main(arguments: list[str]) -> int:
     """Run a command; returns the exit code."""
-    top = parser()
+    top = parser(next((word for word in arguments[:1] if not word.startswith("-")), ""))
     if arguments[:1] == ["test"] and "--help" not in arguments:
         options = top.parse_args(["test"])
         options.rest = arguments[1:]

@@ -189,7 +189,7 @@ class Deliveries:
         self._publish(delivery)
 
     def _publish(self, delivery: int) -> None:
-        if not self._broker.has_subscribers:
+        if not self._broker.is_wanted("delivery"):
             return
         with suppress(NotFound):  # its agent was deleted meanwhile
             found = self.get(delivery)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterable
 
 from orchestrator.nouns import Event
 
@@ -18,6 +19,7 @@ class Subscription:
     """One watcher's queue."""
 
     def __init__(self) -> None:
+        self._kinds: frozenset[str] | None = None
         self._queue: queue.Queue[Event | None] = queue.Queue(_BACKLOG)
         self._is_closed = threading.Event()
 
@@ -25,6 +27,14 @@ class Subscription:
     def is_closed(self) -> bool:
         """Nothing will ever come again."""
         return self._is_closed.is_set()
+
+    def narrow(self, kinds: Iterable[str] | None) -> None:
+        """From now on only news of these kinds is wanted; of all kinds with None."""
+        self._kinds = None if kinds is None else frozenset(kinds)
+
+    def wants(self, kind: str) -> bool:
+        """News of this kind is wanted here."""
+        return self._kinds is None or kind in self._kinds
 
     def put(self, event: Event | None) -> None:
         """Add an event; when the watcher is too slow its oldest one goes."""
@@ -58,7 +68,7 @@ class Subscription:
 
 
 class Broker:
-    """Hands each event to every subscriber."""
+    """Hands each event to every subscriber who wants its kind."""
 
     def __init__(self) -> None:
         self._subscribers: set[Subscription] = set()
@@ -69,12 +79,13 @@ class Broker:
         with self._lock:
             subscribers = tuple(self._subscribers)
         for subscriber in subscribers:
-            subscriber.put(event)
+            if subscriber.wants(event.kind):
+                subscriber.put(event)
 
-    @property
-    def has_subscribers(self) -> bool:
-        """Somebody listens, so that news that only serves watching is worth making."""
-        return bool(self._subscribers)
+    def is_wanted(self, kind: str) -> bool:
+        """Somebody listens, so that news of this kind, which only serves watching, is worth making."""
+        with self._lock:
+            return any(subscriber.wants(kind) for subscriber in self._subscribers)
 
     def close(self) -> None:
         """No news will come any more; everybody who waits is woken."""
@@ -83,9 +94,10 @@ class Broker:
         for subscriber in subscribers:
             subscriber.close()
 
-    def subscribe(self) -> Subscription:
-        """Begin to listen. Whoever subscribes must unsubscribe."""
+    def subscribe(self, *kinds: str) -> Subscription:
+        """Begin to listen, to news of these kinds or of all. Whoever subscribes must unsubscribe."""
         subscription = Subscription()
+        subscription.narrow(kinds or None)
         with self._lock:
             self._subscribers.add(subscription)
         return subscription

@@ -162,6 +162,6 @@ class Steps:
         return not may_go_on
 
     def _publish(self, key: CubicleKey, turn: int, n: int) -> None:
-        step = self._find(turn, n) if self._broker.has_subscribers else None
+        step = self._find(turn, n) if self._broker.is_wanted("step") else None
         if step is not None:
             self._broker.publish(Event("step", key, {"turn": turn, **step_json(step)}))

@@ -36,6 +36,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     up.set_defaults(run=run_up)
     down = commands.add_parser("down", help="stop the orchestrator and its cubicles; nothing is lost")
     down.set_defaults(run=run_down)
+    served = commands.add_parser("serve")  # what `up -d` starts; not for people, so without help
+    served.set_defaults(run=lambda context, _options: serve(context))
 
 
 def run_up(context: Context, options: argparse.Namespace) -> int:

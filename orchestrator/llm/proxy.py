@@ -181,7 +181,7 @@ class Proxy:
             for delta in completion:
                 parts.append(delta)
                 now = time.monotonic()
-                if call.turn is not None and now - shown_at >= _DELTA_EVERY_S and self._broker.has_subscribers:
+                if call.turn is not None and now - shown_at >= _DELTA_EVERY_S and self._broker.is_wanted("delta"):
                     shown_at = now
                     self._show(call, "".join(parts))
         except BaseException:

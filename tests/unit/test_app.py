@@ -170,7 +170,7 @@ def test_whoever_waits_is_let_go_at_a_stop(tmp_path: Path) -> None:
         ):
             thread.start()
             waiting.append(thread)
-        while not (app.services.broker.has_subscribers and app.services.turns.history(KEY)):
+        while not (app.services.broker.is_wanted("turn") and app.services.turns.history(KEY)):
             waiting[0].join(0.01)
     for thread in waiting:
         thread.join(5)

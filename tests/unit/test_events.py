@@ -16,14 +16,28 @@ def test_everybody_who_listens_hears() -> None:
     """In order, from the moment of listening on."""
     broker = Broker()
     broker.publish(_event(0))
-    assert not broker.has_subscribers
+    assert not broker.is_wanted("turn")
     one, two = broker.subscribe(), broker.subscribe()
-    assert broker.has_subscribers
+    assert broker.is_wanted("turn")
     for n in (1, 2):
         broker.publish(_event(n))
     for subscription in (one, two):
         heard = [subscription.get(1), subscription.get(1), subscription.get(0.01)]
         assert [event.body["n"] if event else None for event in heard] == [1, 2, None]
+
+
+def test_only_what_is_wanted_is_heard() -> None:
+    """And nobody need make news that nobody wants."""
+    broker = Broker()
+    subscription = broker.subscribe("bot", "agent")
+    broker.publish(_event(1))
+    assert subscription.get(0.01) is None
+    assert broker.is_wanted("bot")
+    assert not broker.is_wanted("turn")
+    subscription.narrow(None)
+    broker.publish(_event(2))
+    assert (heard := subscription.get(1)) is not None
+    assert heard.body["n"] == 2
 
 
 def test_a_slow_watcher_loses_the_oldest() -> None:
@@ -45,7 +59,7 @@ def test_who_has_left_hears_nothing() -> None:
     broker.unsubscribe(subscription)
     broker.publish(_event(1))
     assert subscription.get(0.01) is None
-    assert not broker.has_subscribers
+    assert not broker.is_wanted("turn")
 
 
 def test_closing_wakes_whoever_waits() -> None:

@@ -19,7 +19,6 @@ from orchestrator.channels.telegram.office import Office
 from orchestrator.channels.telegram.refusals import Revoked
 from orchestrator.channels.telegram.station import Hook, Menus, Station
 from orchestrator.errors import BadInput, OrchestratorError, Unavailable
-from orchestrator.events import Subscription
 from orchestrator.nouns import Event
 from orchestrator.services import Services
 from orchestrator.store.database import Store
@@ -31,7 +30,9 @@ _SWEEP_S = 5.0
 """How often is looked for what no news told of."""
 _STOP_S = 20.0
 _HOOK_S = 20.0
-_LISTEN_S = 1.0
+_LISTEN_S = 3600.0
+_OF_BOTS = ("bot", "agent")
+"""Without a bot, no other news is worth making for us."""
 
 
 class TelegramChannel:
@@ -47,8 +48,8 @@ class TelegramChannel:
         self._ended = asyncio.Event()
         self._mustering = asyncio.Lock()  # one muster at a time, so that no bot is opened twice
         self._is_up = threading.Event()
-        self._is_ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="telegram", daemon=True)
+        self._subscription = services.broker.subscribe(*_OF_BOTS)
         self._ear = threading.Thread(target=self._listen, name="telegram-news", daemon=True)
 
     def start(self) -> None:
@@ -59,7 +60,8 @@ class TelegramChannel:
 
     def stop(self) -> None:
         """No bot runs any more. What was under way is on disk and goes on after the next start."""
-        self._is_ending.set()
+        self._services.broker.unsubscribe(self._subscription)
+        self._subscription.close()
         if self._ear.is_alive():
             self._ear.join(_STOP_S)
         loop = self._loop
@@ -108,17 +110,13 @@ class TelegramChannel:
 
     def _listen(self) -> None:
         """In a thread of its own: the broker's queue is one for threads."""
-        broker = self._services.broker
-        subscription: Subscription = broker.subscribe()
         try:
-            while not (self._is_ending.is_set() or subscription.is_closed):
-                event = subscription.get(_LISTEN_S)
+            while not self._subscription.is_closed:
+                event = self._subscription.get(_LISTEN_S)
                 if event is not None and self._loop is not None:
                     self._loop.call_soon_threadsafe(self._news.put_nowait, event)
         except RuntimeError:  # the loop ended first
             logger.debug("no more news for Telegram")
-        finally:
-            broker.unsubscribe(subscription)
 
     # --- news ---------------------------------------------------------------------------------------------------
 
@@ -158,6 +156,7 @@ class TelegramChannel:
             if agent not in self._stations and not self._ended.is_set():
                 self._open(state, token)
                 await self.office.hearing.resume(agent)
+        self._subscription.narrow(None if self._stations else _OF_BOTS)
         menus = self._menus()
         ready = [(station, wanted[agent][0]) for agent, (station, _) in self._stations.items() if agent in wanted]
         await asyncio.gather(*[station.follow(state, menus) for station, state in ready])
@@ -205,8 +204,9 @@ class TelegramChannel:
         return None if found is None else found[0]
 
     def _trouble(self, agent: str, error: Exception) -> None:
-        if isinstance(error, Revoked) and self._loop is not None:
-            self._loop.run_in_executor(None, self._services.bots.mark_revoked, agent)
+        station = self._station(agent)
+        if isinstance(error, Revoked) and self._loop is not None and station is not None:
+            self._loop.run_in_executor(None, station.mark_revoked, agent)
         else:
             logger.debug("%s: %s", agent, error)
 

@@ -55,7 +55,7 @@ class Station:
         self.token = token
         self.line = Line(token, api_url=api_url)
         self._bots = bots
-        self._poller = Poller(state.agent, self.line, inbox, on_kept=on_kept, reports=bots)
+        self._poller = Poller(state.agent, self.line, inbox, on_kept=on_kept, reports=self)
         self._hook = hook
         self._code = ""
         self._menus: Menus = ()
@@ -70,6 +70,18 @@ class Station:
                 await self._be_posted(self._hook)
         finally:
             await self.line.close()
+
+    def met(self, agent: str, username: str) -> None:
+        """Telegram knows the token."""
+        self._bots.met(agent, username)
+
+    def problem(self, agent: str, text: str | None) -> None:
+        """Something is wrong with the bot; with None, no longer."""
+        self._bots.problem(agent, text)
+
+    def mark_revoked(self, agent: str) -> None:
+        """Telegram refuses this token; another one that the agent got meanwhile is not meant."""
+        self._bots.mark_revoked(agent, token=self.token)
 
     async def receive(self, update: object) -> None:
         """Keep an update that was posted. Raises Unavailable when Telegram must post it again."""
@@ -122,13 +134,13 @@ class Station:
                 me = await self.line.me()
                 await self.line.set_webhook(hook.url, hook.secret)
             except Revoked:
-                await asyncio.to_thread(self._bots.mark_revoked, self.agent)
+                await asyncio.to_thread(self.mark_revoked, self.agent)
                 return
             except LineError as error:
                 problem = f"Telegram did not take the webhook: {error}."
-                await asyncio.to_thread(self._bots.problem, self.agent, problem)
+                await asyncio.to_thread(self.problem, self.agent, problem)
                 await asyncio.sleep(_PAUSE_S)
             else:
-                await asyncio.to_thread(self._bots.met, self.agent, me.username)
-                await asyncio.to_thread(self._bots.problem, self.agent, None)
+                await asyncio.to_thread(self.met, self.agent, me.username)
+                await asyncio.to_thread(self.problem, self.agent, None)
                 await asyncio.Event().wait()  # until cancelled
