@@ -51,8 +51,11 @@ class Counter:
     messages: int = 100
     pauses: list[float] = field(default_factory=list)
 
+    post: Mail | None = None
+    """Mail that somebody sends; else it only lies there."""
+
     def __post_init__(self) -> None:
-        self.mail = Mail(self.store, now=self.now)
+        self.mail = self.post or Mail(self.store, now=self.now)
         self.buttons = Buttons(self.store, now=self.now)
         self.papers = Papers(self.store, self.folder / "papers", now=self.now)
         self.asking = Asking(

@@ -165,6 +165,16 @@ def test_the_chat_shows_how_it_ended(desk: Counter, how: str, is_missed: bool) -
     assert desk.body(ref) == before
 
 
+def test_the_chat_shows_how_it_ended_after_a_long_absence(desk: Counter) -> None:
+    """The house was off for a month; the buttons are long too old."""
+    approval = desk.wants().id
+    end(desk, approval, "expired")
+    desk.clock_s = 30 * 24 * 3600
+    desk.asking.reconcile()
+    assert ENDS["expired"] in desk.text(f"approval:{approval}")
+    assert desk.labels(f"approval:{approval}") == ["Ask again"]
+
+
 def test_ask_again_makes_the_agent_try_again(desk: Counter) -> None:
     """As a message of that person, whose answer comes to the chat where the button was; once."""
     approval = desk.wants()

@@ -18,6 +18,8 @@ from orchestrator.errors import Conflict, Forbidden, Unavailable
 from orchestrator.nouns import ApprovalStatus, User
 from orchestrator.store.telegram_buttons import Taken
 from orchestrator.telegram_text import Rich
+from tests.bot_api import BotApi
+from tests.post_office import Office
 from tests.rooms import OTHER, Rooms, at_once
 from tests.telegram_counter import ADA, BOB, DANGEROUS, EVE, GROUP, Counter, counter
 
@@ -234,3 +236,32 @@ def test_a_press_waits_for_the_number_of_its_message(desk: Counter) -> None:
 
     desk.presses._pause = meanwhile
     assert desk.presses.press(press) == "Done."
+
+
+# --- over the wire ---------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_asked_and_settled_at_telegram(pair: tuple[Counter, Rooms]) -> None:
+    """A short one as a message, a long one under its file: what Telegram holds at the end has no buttons, and says how
+    it ended; the data of the buttons came back as it went out."""
+    plain, house = pair
+    with BotApi() as api:
+        token = api.bot("Crab")
+        api.person(ADA, "Ada").opens(token)
+        with Office(api, house.store, crab=token) as office:
+            desk = replace(plain, post=office.mail)
+            turn = desk.asks()
+            short, long = (f"approval:{desk.wants(text, turn=turn).id}" for text in (DANGEROUS, f"rm {'a/' * 3_000}"))
+            office.wait_for(short, long)
+            for said, ref, label in zip(api.messages(ADA), (short, long), ("Approve", "Deny"), strict=True):
+                (approve, deny) = said["reply_markup"]["inline_keyboard"][0]
+                data = {"Approve": approve, "Deny": deny}[label]["callback_data"]
+                press = desk.a_press(data, by=ADA, chat=ADA, message=said["message_id"])
+                assert desk.presses.press(press).startswith(label[:3])
+                office.wait_for(ref)
+            first, second = api.messages(ADA)
+    assert "Approved by ada (telegram)" in first["text"]
+    assert "Denied by ada (telegram)" in second["caption"]
+    assert second["document"]["file_name"].endswith(".txt")
+    assert "reply_markup" not in first
+    assert "reply_markup" not in second

@@ -84,11 +84,11 @@ class Asking:
 
     def reconcile(self) -> None:
         """After a start, and now and then: what is open is asked, what was decided in the meantime is shown so."""
-        self._buttons.tidy()
         with self._store.reading() as db:
             shown = rows.subjects(db, DECIDING)
         for approval in {*shown, *(one.id for one in self._approvals.every(status=ApprovalStatus.PENDING))}:
             self.tell(approval)
+        self._buttons.tidy()  # last: what nobody knows any more can't be shown as ended
 
     def tell(self, approval: str) -> None:
         """The chat shows how this approval stands."""

@@ -18,6 +18,8 @@ from orchestrator.text import one_line, visible
 CAPTION_UNITS, MESSAGE_UNITS = 1024, 4096
 _LONG_UNITS = 3000
 """With a longer command the rest of the message might not fit."""
+_SHOWN_UNITS = 300
+"""Of a command that is in a file, its beginning."""
 _LONG = (
     "The command is long ({count:,} characters). All of it is in the file above: read it there before you decide. "
     "This is only how it begins:"
@@ -84,7 +86,9 @@ def ended(question: Question, now: float) -> Rich:
     )
     title = f"{MARK} {question.agent} asked: may this run?"
     limit = CAPTION_UNITS if question.is_long else MESSAGE_UNITS
-    return _laid_out([title, *_about(question, 300), ""], question, ["", ending], limit=limit, is_ending_bold=True)
+    lines = [title, *_about(question, 200), "The whole command is in the file above." if question.is_long else ""]
+    most = _SHOWN_UNITS if question.is_long else limit
+    return _laid_out(lines, question, ["", ending], limit=limit, most_shown=most, is_ending_bold=True)
 
 
 def _over_a_file(question: Question, expires: str) -> Rich:
@@ -97,7 +101,7 @@ def _over_a_file(question: Question, expires: str) -> Rich:
         f"SHA-256 of the command: {question.approval.sha256}",
         f"Nothing runs unless you agree. The question lapses at {expires}.",
     ]
-    return _laid_out(before, question, after, limit=CAPTION_UNITS, most_shown=300)
+    return _laid_out(before, question, after, limit=CAPTION_UNITS, most_shown=_SHOWN_UNITS)
 
 
 def _about(question: Question, limit: int) -> list[str]:
