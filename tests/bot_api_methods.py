@@ -136,7 +136,20 @@ def _own_message(world: World, bot: Bot, call: Call) -> Json:
     is_post = room.chat["type"] == "channel"
     if not is_post and message.get("from", {}).get("id") != bot.user["id"]:
         refuse("message can't be edited")
+    if _has_keyboard(world, bot, message):
+        refuse("message can't be edited")
     return message
+
+
+def _has_keyboard(world: World, bot: Bot, message: Json) -> bool:
+    """It was sent with a reply keyboard; such messages can't be changed."""
+    place = (message["chat"]["id"], message["message_id"])
+    sent = (call for call in world.calls if call.is_ok and call.token == bot.token and call.method == "sendMessage")
+    return any(
+        "inline_keyboard" not in (call.parameters.get("reply_markup") or {"inline_keyboard": ()})
+        and (call.parameters["chat_id"], (call.answer or {})["result"]["message_id"]) == place
+        for call in sent
+    )
 
 
 def delete_message(world: World, bot: Bot, call: Call) -> bool:

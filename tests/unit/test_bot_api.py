@@ -326,6 +326,15 @@ def test_small_methods(api: BotApi, bot: str, ada: Person) -> None:
     assert methods[:3] == ["sendMessage", "sendChatAction", "sendMessageDraft"]
 
 
+@pytest.mark.usefixtures("ada")
+def test_a_message_with_a_reply_keyboard_can_not_be_changed(api: BotApi, bot: str) -> None:
+    """Only messages without a keyboard, or with inline buttons, can."""
+    keyboard = {"keyboard": [["/help"]]}
+    number = ask(api, bot, "sendMessage", chat_id=42, text="x", reply_markup=keyboard)["result"]["message_id"]
+    answer = ask(api, bot, "editMessageText", chat_id=42, message_id=number, text="y")
+    assert answer["description"] == "Bad Request: message can't be edited"
+
+
 def test_two_bots_know_one_person_apart(api: BotApi, bot: str, ada: Person) -> None:
     """Private chats of two bots have messages with the same numbers, and buttons that lead back to the right one."""
     other = api.bot("Other")

@@ -203,7 +203,7 @@ class Line:
 
         The numbers after ``after`` are tried, without those known to be something else: setting a message to exactly
         what it says already is refused as "not modified". A message of ours that nobody knows of is set to it, so that
-        it stands there once either way.
+        it stands there once either way. One that offers a reply keyboard can't be found: Telegram lets nobody edit it.
         """
         async with self._at_chat[chat]:
             number = after
