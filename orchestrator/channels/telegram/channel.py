@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import threading
 from collections.abc import Awaitable, Coroutine, Mapping
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 _SWEEP_S = 5.0
 """How often is looked for what no news told of."""
+_SELDOM = 12
+"""Every so many sweeps is looked for what hardly ever is missed."""
 _STOP_S = 20.0
 _HOOK_S = 20.0
 _LISTEN_S = 3600.0
@@ -133,11 +136,13 @@ class TelegramChannel:
 
     async def _sweep(self) -> None:
         """At the start, and now and then for whatever the news missed."""
-        while True:
+        for n in itertools.count():
             await _safely("the bots", self._muster())
-            await _safely("the answers", self.office.answers.sweep())
-            await _safely("the questions", asyncio.to_thread(self.office.asking.reconcile))
-            await _safely("the inbox", asyncio.to_thread(self.office.inbox.tidy))
+            if self._stations:
+                await _safely("the answers", self.office.answers.sweep())
+            if n % _SELDOM == 0:
+                await _safely("the questions", asyncio.to_thread(self.office.asking.reconcile))
+                await _safely("the inbox", asyncio.to_thread(self.office.inbox.tidy))
             await asyncio.sleep(_SWEEP_S)
 
     # --- the bots -----------------------------------------------------------------------------------------------
