@@ -97,13 +97,15 @@ class App:
             home, settings, self._store, broker, workspaces=workspaces, reserve=reserve
         )
         told = (self._heard, self._disk_note, taking.missing, self._out_watch.turn_ended)
-        house = House(turns, steps, self._proxy, agents, people, *told)
         self._cubicles = Cubicles(
             install=_install(home, settings),
             store=self._store,
             engine=parts.engine,
             workspaces=workspaces,
-            doors=WatchedDoors(Doors(self._server, workspaces, door_app(house)), self._out_watch),
+            doors=WatchedDoors(
+                Doors(self._server, workspaces, door_app(House(turns, steps, self._proxy, agents, people, *told))),
+                self._out_watch,
+            ),
             agents=agents,
             broker=broker,
             image_tag=parts.image_tag,
@@ -164,6 +166,7 @@ class App:
         if not services.agents.every():
             services.agents.create({"name": FIRST_AGENT})
         services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
+        self._deliveries.serve(self._telegram.carrier)
         self._deliveries.reconcile()
         self._out_watch.start(self._cubicles.known())
         self._cubicles.reconcile()

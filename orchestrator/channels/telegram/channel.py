@@ -20,7 +20,7 @@ from orchestrator.channels.telegram.office import Office
 from orchestrator.channels.telegram.refusals import Revoked
 from orchestrator.channels.telegram.station import Hook, Menus, Station
 from orchestrator.errors import BadInput, OrchestratorError, Unavailable
-from orchestrator.nouns import Event
+from orchestrator.nouns import Carrier, Event
 from orchestrator.services import Services
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_bots import BotState, BotStatus
@@ -55,6 +55,11 @@ class TelegramChannel:
         self._subscription = services.broker.subscribe(*_OF_BOTS)
         self._ear = threading.Thread(target=self._listen, name="telegram-news", daemon=True)
 
+    @property
+    def carrier(self) -> Carrier:
+        """What takes files to people."""
+        return self.office.carrier
+
     def start(self) -> None:
         """The bots run."""
         self._thread.start()
@@ -63,6 +68,7 @@ class TelegramChannel:
 
     def stop(self) -> None:
         """No bot runs any more. What was under way is on disk and goes on after the next start."""
+        self.office.carrier.close()
         self._services.broker.unsubscribe(self._subscription)
         self._subscription.close()
         if self._ear.is_alive():

@@ -11,6 +11,7 @@ from orchestrator.channels.telegram.asking import Asking
 from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.calls import Desk
 from orchestrator.channels.telegram.cards import Cards
+from orchestrator.channels.telegram.carrier import TelegramCarrier
 from orchestrator.channels.telegram.commands import Commands
 from orchestrator.channels.telegram.groups import Groups
 from orchestrator.channels.telegram.hearing import Deeds, Hearing
@@ -38,6 +39,7 @@ class Office:
         self._services, self._store = services, store
         self.mail = mail = Mail(store)
         self.inbox = Inbox(store, people=services.people.of_telegram, groups_enabled=self._is_enabled)
+        self.carrier = TelegramCarrier(store=store, mail=mail, people=services.people, deliveries=services.deliveries)
         buttons, papers = Buttons(store), Papers(store, folder / "papers")
         self.asking = Asking(
             store=store,

@@ -22,7 +22,8 @@ class Clock:
     async def wait(self, bell: asyncio.Event, seconds: float) -> None:
         """Until the bell rings, at most so long; the bell is quiet afterwards."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(bell.wait(), max(seconds, 0.0))
+            async with asyncio.timeout(max(seconds, 0.0)):  # wait_for may swallow a cancellation before Python 3.12
+                await bell.wait()
         bell.clear()
 
 
