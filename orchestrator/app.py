@@ -97,15 +97,13 @@ class App:
             home, settings, self._store, broker, workspaces=workspaces, reserve=reserve
         )
         told = (self._heard, self._disk_note, taking.missing, self._out_watch.turn_ended)
+        doors = Doors(self._server, workspaces, door_app(House(turns, steps, self._proxy, agents, people, *told)))
         self._cubicles = Cubicles(
             install=_install(home, settings),
             store=self._store,
             engine=parts.engine,
             workspaces=workspaces,
-            doors=WatchedDoors(
-                Doors(self._server, workspaces, door_app(House(turns, steps, self._proxy, agents, people, *told))),
-                self._out_watch,
-            ),
+            doors=WatchedDoors(doors, self._out_watch),
             agents=agents,
             broker=broker,
             image_tag=parts.image_tag,

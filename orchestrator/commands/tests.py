@@ -12,6 +12,9 @@ from orchestrator.host.engine_setup import ensure_engine
 from orchestrator.host.image import ensure_image
 from orchestrator.host.test_tools import ensure_test_tools
 
+_SHARED = "docker or browser or model or thirdparty"
+"""Marks of the tests that share one engine, one browser or one model; all others run side by side."""
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
@@ -22,7 +25,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(context: Context, options: argparse.Namespace) -> int:
-    """The exit code of pytest."""
+    """The exit code of pytest; of its first round that failed, where there are two."""
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     for target in ("base", "studio"):
@@ -30,6 +33,18 @@ def run(context: Context, options: argparse.Namespace) -> int:
     client.close()
     ensure_test_tools(machine, progress, context.root)
     environment = {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
-    pytest = [sys.executable, "-P", "-m", "pytest", *options.rest]
     os.chdir(context.root)
-    return subprocess.run(pytest, env=environment, check=False).returncode
+    codes = [
+        subprocess.run([sys.executable, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
+        for arguments in _rounds(options.rest)
+    ]
+    return next((code for code in codes if code), 0)
+
+
+def _rounds(given: list[str]) -> list[list[str]]:
+    """Without a choice of tests in what was given: first those that only need a processor, a few at a time, since most
+    of them wait, then the others one by one."""
+    if not all(argument.startswith("-") for argument in given):
+        return [given]
+    at_a_time = str((os.cpu_count() or 1) + 1)
+    return [["-m", f"not ({_SHARED})", "-n", at_a_time, *given], ["-m", _SHARED, *given]]
