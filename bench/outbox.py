@@ -18,16 +18,16 @@ from watchdog.observers import Observer
 from watchdog.observers.inotify_c import InotifyConstants, inotify_add_watch, inotify_init
 
 from bench import inside
-from orchestrator.deliveries import Deliveries
-from orchestrator.download_links import DownloadLinks
+from orchestrator.delivery.deliveries import Deliveries
+from orchestrator.delivery.download_links import DownloadLinks
+from orchestrator.delivery.out_events import OutEvents
+from orchestrator.delivery.out_watch import OutWatch
+from orchestrator.delivery.taking import Taking
+from orchestrator.delivery.trays import Trays
 from orchestrator.events import Broker
 from orchestrator.home import prepare
 from orchestrator.nouns import CubicleKey
-from orchestrator.out_events import OutEvents
-from orchestrator.out_watch import OutWatch
 from orchestrator.store.database import Store
-from orchestrator.taking import Taking
-from orchestrator.trays import Trays
 from orchestrator.workspace import Workspaces
 
 _IDLE_S = 20.0

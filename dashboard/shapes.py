@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dashboard.times import iso, with_iso_times
-from orchestrator import agents, approvals, deliveries
+from orchestrator import agents, approvals
 from orchestrator.cubicles import State
-from orchestrator.disk import DiskUse
+from orchestrator.delivery import deliveries
+from orchestrator.disk.metering import DiskUse
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Delivery, Event, Role, Step, Turn, TurnStatus, User
 from orchestrator.services import Services

@@ -12,17 +12,21 @@ from dashboard.app import create_app
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
-from orchestrator.bots import Bots
+from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
 from orchestrator.channels.telegram import line
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles, Install
-from orchestrator.deliveries import Deliveries
-from orchestrator.disk import Disk
+from orchestrator.delivery.deliveries import Deliveries
+from orchestrator.delivery.download_links import DownloadLinks
+from orchestrator.delivery.out_watch import OutWatch, WatchedDoors
+from orchestrator.delivery.taking import Taking
+from orchestrator.delivery.trays import Trays
+from orchestrator.disk.metering import Disk
+from orchestrator.disk.reserve import Reserve
 from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
-from orchestrator.download_links import DownloadLinks
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.files import MOST_FILE_BYTES
@@ -32,16 +36,12 @@ from orchestrator.leaving import Leaving
 from orchestrator.llm.proxy import Proxy
 from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Engine, Event, Upstream
-from orchestrator.out_watch import OutWatch, WatchedDoors
 from orchestrator.people import People
 from orchestrator.ports import listen
 from orchestrator.pricing import load_prices
-from orchestrator.reserve import Reserve
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
-from orchestrator.taking import Taking
-from orchestrator.trays import Trays
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
 from orchestrator.watch import Watch

@@ -9,12 +9,12 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
-from orchestrator.bots import Bots
+from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles
-from orchestrator.deliveries import Deliveries
-from orchestrator.disk import Disk
+from orchestrator.delivery.deliveries import Deliveries
+from orchestrator.disk.metering import Disk
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey
 from orchestrator.people import People

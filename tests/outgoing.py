@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.agents import Agents
-from orchestrator.deliveries import Deliveries
-from orchestrator.download_links import DownloadLinks
+from orchestrator.delivery.deliveries import Deliveries
+from orchestrator.delivery.download_links import DownloadLinks
+from orchestrator.delivery.taking import Taking
+from orchestrator.delivery.trays import Trays
 from orchestrator.errors import Unavailable
 from orchestrator.events import Broker
 from orchestrator.home import prepare
@@ -19,8 +21,6 @@ from orchestrator.nouns import CubicleKey, Delivery, Turn, TurnStatus
 from orchestrator.people import People
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
-from orchestrator.taking import Taking
-from orchestrator.trays import Trays
 from orchestrator.workspace import Workspaces
 
 KEY = CubicleKey("crab", 1)

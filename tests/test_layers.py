@@ -26,19 +26,20 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         (
-            "config conversation disk_rules download_links file_types http_framing http_streams migrations policy policy.code "
+            "bots config conversation delivery delivery.download_links delivery.settling disk disk.rules file_types "
+            "http_framing http_streams migrations policy policy.code "
             "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
-            "pricing settling shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
+            "pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
             "telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json"
         ),
     ),
     ("names that strangers give", "attachments file_names"),
-    ("what a name or a beginning tells", "delivery_words file_kinds"),
+    ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     ("opening what strangers made", "beneath"),
     ("what is done with it", "arrivals snapshots tree"),
     (
         "the outside world, wrapped",
-        ("bells engine_docker events home http_server logs out_events ports reserve workspace "
+        ("bells delivery.out_events disk.reserve engine_docker events home http_server logs ports workspace "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "store.ledger store.people "
@@ -49,11 +50,11 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "llm.upstreams.secret llm.upstreams.sse "
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
-    ("hands", "trays agents archives audit budget doors locks people"),
-    ("rules", "deliveries approvals bot_codes bot_handshakes bot_proofs bots cubicles"),
-    ("the loop's host half", "taking llm.proxy turns wake"),
-    ("judging and watching", "disk leaving steps tray_watch watch"),
-    ("noticing what was made", "out_watch"),
+    ("hands", "delivery.trays agents archives audit budget doors locks people"),
+    ("rules", "approvals bots.codes bots.handshakes bots.proofs bots.registry cubicles delivery.deliveries"),
+    ("the loop's host half", "delivery.taking llm.proxy turns wake"),
+    ("judging and watching", "delivery.tray_watch disk.metering leaving steps watch"),
+    ("noticing what was made", "delivery.out_watch"),
     ("what the inside and the surfaces may call", "door services"),
     (
         "chat apps",
@@ -100,9 +101,9 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
-            "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health api.messages "
-            "api.openapi api.telegram api.tokens api.users pages pages.chat pages.filters pages.home pages.login "
-            "pages.views webhook"
+            "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health "
+            "api.messages api.openapi api.telegram api.tokens api.users pages pages.chat pages.filters pages.home "
+            "pages.login pages.views webhook"
         ),
     ),
     ("the application", "app"),
@@ -123,7 +124,7 @@ FAMILIES = (
     "orchestrator.examine",
     "orchestrator.telegram_",
     "orchestrator.channels.telegram",
-    "orchestrator.bot",
+    "orchestrator.bots",
     "dashboard.api",
     "dashboard.pages",
 )
@@ -139,8 +140,8 @@ _SHOWS = (
     "approvals",
     "budget",
     "cubicles",
-    "deliveries",
-    "disk",
+    "delivery.deliveries",
+    "disk.metering",
     "events",
     "people",
     "store.audit",
@@ -148,7 +149,7 @@ _SHOWS = (
     "turn_json",
     "turns",
 )
-_HANDS_OVER = ("archives", "attachments", "delivery_words", "file_names", "file_types", "files", "workspace")
+_HANDS_OVER = ("archives", "attachments", "delivery.words", "file_names", "file_types", "files", "workspace")
 DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS, *_HANDS_OVER))
 BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
@@ -433,7 +434,7 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
         *openers,
         "orchestrator.locks",
         "orchestrator.doors",
-        "orchestrator.trays",
+        "orchestrator.delivery.trays",
         "orchestrator.examine.surroundings",
     )
     wrong = {

@@ -19,7 +19,7 @@ from dashboard.headers import HELD
 from dashboard.house import services
 from dashboard.shapes import delivery_json
 from dashboard.transfers import transfers
-from orchestrator.delivery_words import NO_LINK
+from orchestrator.delivery.words import NO_LINK
 from orchestrator.errors import NotFound
 from orchestrator.file_types import UNKNOWN
 from orchestrator.nouns import Delivery

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.shapes import activity, delivery_json
-from orchestrator.delivery_words import size
-from orchestrator.disk import DiskUse
+from orchestrator.delivery.words import size
+from orchestrator.disk.metering import DiskUse
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.nouns import Agent, Approval, ApprovalStatus, CubicleKey, Delivery, Step, Turn, TurnStatus
 

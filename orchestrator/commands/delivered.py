@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from orchestrator.commands.client import Client, agent_path
-from orchestrator.delivery_words import size
+from orchestrator.delivery.words import size
 from orchestrator.text import terminal_safe
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.1

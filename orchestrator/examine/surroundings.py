@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.disk_rules import Room
+from orchestrator.disk.rules import Room
 from orchestrator.examine.finding import Finding, fail, ok, warn
 from orchestrator.host.machine import Machine
 from orchestrator.ports import who_listens

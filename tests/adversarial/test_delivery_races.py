@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import taking as takes
-from orchestrator.out_watch import OutWatch
-from orchestrator.taking import Outcome
+from orchestrator.delivery import taking as takes
+from orchestrator.delivery.out_watch import OutWatch
+from orchestrator.delivery.taking import Outcome
 from tests.outgoing import KEY, Outgoing, outgoing
 
 CANARY = b"canary-" + b"7f3a" * 8

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.taking import FILES_A_MINUTE
+from orchestrator.delivery.taking import FILES_A_MINUTE
 from tests.real_house import ProcessHouse, RealHouse, Talker, eventually
 from tests.scripted_upstream import Reply, says
 

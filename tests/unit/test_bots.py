@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator import bot_codes
-from orchestrator.bot_handshakes import CODES_AT_ONCE
-from orchestrator.bots import Bots
+from orchestrator.bots import codes
+from orchestrator.bots.handshakes import CODES_AT_ONCE
+from orchestrator.bots.registry import Bots
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.nouns import Event
 from orchestrator.store.telegram_bots import BotState, BotStatus, CodeWay
@@ -255,7 +255,7 @@ def test_the_bot_of_a_deleted_agent_is_gone(desk: Desk) -> None:
 def test_codes_are_six_random_digits() -> None:
     """Each digit is as frequent as any other at each place, zero at the front too."""
     bot = BotState("crab", 1, "", BotStatus.PAIRING)
-    codes = [str(bot_codes.fresh(bot, person=None, now=0).code) for _ in range(3_000)]
+    codes = [str(codes.fresh(bot, person=None, now=0).code) for _ in range(3_000)]
     assert all(len(code) == 6 and code.isdecimal() for code in codes)
     assert len(set(codes)) > 2_950
     for place in range(6):
@@ -340,7 +340,7 @@ def test_five_tries_and_no_more(desk: Desk) -> None:
     """The right code comes too late then, in the same words."""
     state = sent(desk)
     said = set()
-    for _ in range(bot_codes.TRIES):
+    for _ in range(codes.TRIES):
         with pytest.raises(BadInput) as refused:
             desk.bots.confirm("crab", wrong(state.code))
         said.add(refused.value.message)
@@ -348,14 +348,14 @@ def test_five_tries_and_no_more(desk: Desk) -> None:
         desk.bots.confirm("crab", str(state.code))
     assert said == {refused.value.message}
     assert desk.crab().code is None
-    assert len(desk.house.audited("telegram.code_refused")) == bot_codes.TRIES
+    assert len(desk.house.audited("telegram.code_refused")) == codes.TRIES
 
 
 def test_strangers_have_five_tries_together(desk: Desk) -> None:
     """And learn nothing; a new code is for the operator to make."""
     state = shown(desk)
-    tries = [desk.bots.heard("crab", EVE + n, wrong(state.code)) for n in range(bot_codes.TRIES)]
-    assert tries == [False] * bot_codes.TRIES
+    tries = [desk.bots.heard("crab", EVE + n, wrong(state.code)) for n in range(codes.TRIES)]
+    assert tries == [False] * codes.TRIES
     assert not desk.bots.heard("crab", ADA, str(state.code))
     assert desk.bots.heard("crab", ADA, str(desk.bots.new_code("crab").code))
 
@@ -372,12 +372,12 @@ def test_strangers_can_not_use_up_the_tries_of_a_known_operator(desk: Desk) -> N
 def test_a_code_is_good_for_ten_minutes(desk: Desk) -> None:
     """To the second, either way; then there is none to send or to show."""
     state = sent(desk)
-    desk.at += bot_codes.GOOD_FOR_S
+    desk.at += codes.GOOD_FOR_S
     with pytest.raises(BadInput):
         desk.bots.confirm("crab", str(state.code))
     assert (desk.crab().code, desk.crab().code_way, desk.bots.every()[0].code) == (None, None, None)
     state = desk.bots.new_code("crab")
-    desk.at += bot_codes.GOOD_FOR_S - 0.001
+    desk.at += codes.GOOD_FOR_S - 0.001
     assert desk.bots.confirm("crab", str(state.code)).state is BotStatus.PAIRED
 
 
@@ -392,7 +392,7 @@ def test_a_new_code_makes_the_older_one_worthless(desk: Desk) -> None:
         desk.bots.new_code("crab")
     with pytest.raises(TooMany):
         desk.bots.new_code("crab")
-    desk.at += bot_codes.GOOD_FOR_S
+    desk.at += codes.GOOD_FOR_S
     desk.bots.confirm("crab", str(desk.bots.new_code("crab").code))
     for call in (desk.bots.new_code, lambda agent: desk.bots.confirm(agent, "123456")):
         with pytest.raises(Conflict, match="paired already"):
@@ -440,12 +440,12 @@ def test_the_settings_token_goes_to_the_first_agent(desk: Desk) -> None:
     state = desk.crab()
     assert (state.state, state.code_way, state.is_from_settings) == (BotStatus.PAIRING, CodeWay.SHOWN, True)
     assert (desk.bots.token("crab"), desk.asked) == (TOKEN, [])
-    desk.at += bot_codes.GOOD_FOR_S - 1
+    desk.at += codes.GOOD_FOR_S - 1
     desk.opened().reconcile(TOKEN)
     assert desk.crab() == state
     desk.at += 1
     desk.opened().reconcile(TOKEN)
-    assert desk.crab().code_expires_at == desk.at + bot_codes.GOOD_FOR_S
+    assert desk.crab().code_expires_at == desk.at + codes.GOOD_FOR_S
 
 
 def test_with_the_operators_id_in_the_settings_it_is_paired(desk: Desk) -> None:

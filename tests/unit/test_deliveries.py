@@ -1,4 +1,4 @@
-"""``orchestrator.taking`` and ``orchestrator.deliveries``: each file once, whatever dies or races meanwhile."""
+"""``orchestrator.delivery``: each file once, whatever dies or races meanwhile."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator import deliveries as rules
-from orchestrator import taking as takes
+from orchestrator.delivery import deliveries as rules
+from orchestrator.delivery import taking as takes
+from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, DeliveryStatus
 from orchestrator.store import agents as agent_rows
 from orchestrator.store.database import Store
-from orchestrator.taking import Outcome
 from tests.outgoing import (
     KEY,
     BrokenCarrier,

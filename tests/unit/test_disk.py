@@ -13,12 +13,12 @@ import pytest
 
 from orchestrator.audit import Audit
 from orchestrator.cubicles import Cubicles, Install
-from orchestrator.disk import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE, Disk
-from orchestrator.disk_rules import MB, TRIES, Level, Room
+from orchestrator.disk.metering import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE, Disk
+from orchestrator.disk.reserve import BALLAST_BYTES, Reserve
+from orchestrator.disk.rules import MB, TRIES, Level, Room
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.files import Use
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
-from orchestrator.reserve import BALLAST_BYTES, Reserve
 from orchestrator.workspace import Workspaces
 from tests.fakes import ENGINE_SILENT, FakeEngine
 from tests.rooms import KEY, OTHER, Rooms, heard, of_kind, rooms, watching

@@ -1,11 +1,11 @@
-"""``orchestrator.disk_rules``: what follows from what is used."""
+"""``orchestrator.disk.rules``: what follows from what is used."""
 
 from __future__ import annotations
 
 import pytest
 
-from orchestrator import disk_rules
-from orchestrator.disk_rules import MB, TRIES, Allowance, Level, Room, Standing
+from orchestrator.disk import rules
+from orchestrator.disk.rules import MB, TRIES, Allowance, Level, Room, Standing
 from orchestrator.files import Use
 from orchestrator.nouns import Limits
 
@@ -22,7 +22,7 @@ def use(megabytes: float, inodes: int = 10) -> Use:
 )
 def test_the_allowance_grows_with_the_limit(disk_mb: int, inodes: int) -> None:
     """Files in proportion, but never more than can be counted."""
-    assert disk_rules.allowance(Limits(disk_mb=disk_mb)) == Allowance(disk_mb * MB, inodes)
+    assert rules.allowance(Limits(disk_mb=disk_mb)) == Allowance(disk_mb * MB, inodes)
 
 
 @pytest.mark.parametrize(
@@ -39,25 +39,25 @@ def test_the_allowance_grows_with_the_limit(disk_mb: int, inodes: int) -> None:
 )
 def test_warned_at_80_percent_and_stopped_at_the_limit(used: Use, level: Level, must_stop: bool) -> None:  # noqa: FBT001 - a table's column
     """Of bytes or of files, whichever comes first."""
-    standing, stops = disk_rules.judged(Standing(), used, LIMIT)
+    standing, stops = rules.judged(Standing(), used, LIMIT)
     assert (standing.level, stops) == (level, must_stop)
 
 
 def test_above_the_limit_there_is_room_to_clean_up() -> None:
     """It may grow by a little, then it is stopped again; below the limit all is forgotten."""
-    standing, _ = disk_rules.judged(Standing(), use(120), LIMIT)
-    standing = disk_rules.with_room_to_clean_up(standing, use(120), LIMIT)
-    assert disk_rules.judged(standing, use(126), LIMIT)[1] is False
-    assert disk_rules.judged(standing, use(127), LIMIT)[1] is True
-    assert disk_rules.judged(standing, use(110), LIMIT)[1] is False
-    assert disk_rules.judged(standing, use(99), LIMIT) == (Standing(Level.NEARLY_FULL), False)
+    standing, _ = rules.judged(Standing(), use(120), LIMIT)
+    standing = rules.with_room_to_clean_up(standing, use(120), LIMIT)
+    assert rules.judged(standing, use(126), LIMIT)[1] is False
+    assert rules.judged(standing, use(127), LIMIT)[1] is True
+    assert rules.judged(standing, use(110), LIMIT)[1] is False
+    assert rules.judged(standing, use(99), LIMIT) == (Standing(Level.NEARLY_FULL), False)
 
 
 def test_starting_again_and_again_gives_no_more_room() -> None:
     """The ceiling stays while it was not reached."""
-    standing = disk_rules.with_room_to_clean_up(Standing(), use(100), LIMIT)
+    standing = rules.with_room_to_clean_up(Standing(), use(100), LIMIT)
     for used in (101, 103, 105):
-        standing = disk_rules.with_room_to_clean_up(standing, use(used), LIMIT)
+        standing = rules.with_room_to_clean_up(standing, use(used), LIMIT)
     assert standing.ceiling == Allowance(int(106.25 * MB), 11_000)
 
 
@@ -66,20 +66,20 @@ def test_after_some_tries_a_person_is_needed() -> None:
     standing, used = Standing(), 100.0
     for tried in range(TRIES):
         assert not standing.is_out_of_tries, tried
-        standing, must_stop = disk_rules.judged(standing, use(used), LIMIT)
+        standing, must_stop = rules.judged(standing, use(used), LIMIT)
         assert must_stop
-        standing = disk_rules.with_room_to_clean_up(standing, use(used), LIMIT)
+        standing = rules.with_room_to_clean_up(standing, use(used), LIMIT)
         used += 20
     assert standing.is_out_of_tries
-    assert not disk_rules.judged(standing, use(50), LIMIT)[0].is_out_of_tries
+    assert not rules.judged(standing, use(50), LIMIT)[0].is_out_of_tries
 
 
 def test_a_writer_at_full_speed_is_looked_at_a_few_times() -> None:
     """However large the limit: each look comes half way to the next mark."""
-    limit = disk_rules.allowance(Limits(disk_mb=1024 * 1024))
+    limit = rules.allowance(Limits(disk_mb=1024 * 1024))
     used, looks = use(0), 0
     while not limit.is_reached(used):
-        used = Use(used.bytes + disk_rules.step(used, limit, None).bytes, 10, is_complete=True)
+        used = Use(used.bytes + rules.step(used, limit, None).bytes, 10, is_complete=True)
         looks += 1
     assert looks < 20
     assert used.bytes < limit.bytes * 1.02
@@ -105,12 +105,12 @@ def test_the_reserve_is_smaller_on_a_small_disk(total: int, free: int, is_short:
 def test_people_and_agents_are_told_what_to_do() -> None:
     """How much, what is largest, and the ways out; nothing while there is room."""
     largest = [("work/a.bin", 70 * MB), ("work/b", 20 * MB)]
-    told = disk_rules.for_the_person("crab", use(101), LIMIT, largest, may_try=True)
+    told = rules.for_the_person("crab", use(101), LIMIT, largest, may_try=True)
     assert "101 of 100 MB are used (most of it: work/a.bin 70 MB, work/b 20 MB)" in told
     assert "Ask it to delete" in told
     assert "./hermit agent set crab limits.disk_mb=200" in told
-    assert "can't start until you delete" in disk_rules.for_the_person("crab", use(101), LIMIT, [], may_try=False)
-    assert "10,000 of 10,000 files" in disk_rules.for_the_person("crab", use(1, 10_000), LIMIT, [], may_try=True)
-    assert disk_rules.for_the_agent(use(79), LIMIT, largest) == ""
-    assert "nearly full" in disk_rules.for_the_agent(use(85), LIMIT, largest)
-    assert "FULL" in disk_rules.for_the_agent(use(100), LIMIT, largest)
+    assert "can't start until you delete" in rules.for_the_person("crab", use(101), LIMIT, [], may_try=False)
+    assert "10,000 of 10,000 files" in rules.for_the_person("crab", use(1, 10_000), LIMIT, [], may_try=True)
+    assert rules.for_the_agent(use(79), LIMIT, largest) == ""
+    assert "nearly full" in rules.for_the_agent(use(85), LIMIT, largest)
+    assert "FULL" in rules.for_the_agent(use(100), LIMIT, largest)

@@ -1,4 +1,4 @@
-"""``orchestrator.file_kinds``: what a file is by its beginning and its name."""
+"""``orchestrator.delivery.file_kinds``: what a file is by its beginning and its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.file_kinds import HEAD_BYTES, PHOTO_BYTES, content_of, judge, size_of_image
+from orchestrator.delivery.file_kinds import HEAD_BYTES, PHOTO_BYTES, content_of, judge, size_of_image
 
 
 def png(width: int = 100, height: int = 100) -> bytes:

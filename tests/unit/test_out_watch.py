@@ -1,4 +1,4 @@
-"""``orchestrator.out_watch``: what is put into a tray is noticed, with and without the kernel's help."""
+"""``orchestrator.delivery.out_watch``: what is put into a tray is noticed, with and without the kernel's help."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import out_watch as watching
+from orchestrator.delivery import out_watch as watching
+from orchestrator.delivery.out_watch import OutWatch, WatchedDoors
 from orchestrator.nouns import CubicleKey
-from orchestrator.out_watch import OutWatch, WatchedDoors
 from tests.outgoing import KEY, Outgoing, outgoing
 
 OTHER = CubicleKey("crab", 2)

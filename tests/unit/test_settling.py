@@ -1,10 +1,10 @@
-"""``orchestrator.settling``: when a name was quiet for long enough."""
+"""``orchestrator.delivery.settling``: when a name was quiet for long enough."""
 
 from __future__ import annotations
 
 import pytest
 
-from orchestrator.settling import FIRST_TRY_S, LAST_TRY_S, LONGEST_QUIET_S, MOST, QUIET_S, Ready, Settling
+from orchestrator.delivery.settling import FIRST_TRY_S, LAST_TRY_S, LONGEST_QUIET_S, MOST, QUIET_S, Ready, Settling
 
 
 def taken(settling: Settling, now: float) -> list[bytes]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestrator.channels.telegram.letters import Attached, Body, Letter
 from orchestrator.channels.telegram.line_parcels import ALBUM_MOST, UPLOAD_BYTES
 from orchestrator.channels.telegram.mail import Mail
-from orchestrator.deliveries import Deliveries
+from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, Delivery, Turn
 from orchestrator.people import People

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.bots import Bots
+from orchestrator.bots.registry import Bots
 from orchestrator.channels.telegram.inbox import Inbox
 from orchestrator.channels.telegram.letters import Body
 from orchestrator.channels.telegram.line import Line

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from orchestrator import delivery_words as words
-from orchestrator.download_links import DownloadLinks
+from orchestrator.delivery import words
+from orchestrator.delivery.download_links import DownloadLinks
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.events import Broker
 from orchestrator.file_names import shown

@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
-from orchestrator.delivery_words import is_ignored
+from orchestrator.delivery.settling import QUIET_S, Ready, Settling
+from orchestrator.delivery.taking import Outcome, Taking
+from orchestrator.delivery.trays import Trays
+from orchestrator.delivery.words import is_ignored
 from orchestrator.files import Seen
 from orchestrator.nouns import CubicleKey
-from orchestrator.settling import QUIET_S, Ready, Settling
-from orchestrator.taking import Outcome, Taking
-from orchestrator.trays import Trays
 
 _SLICE_NAMES = 2_000
 _SLICE_S = 0.5

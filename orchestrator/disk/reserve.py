@@ -10,7 +10,7 @@ import logging
 import os
 from pathlib import Path
 
-from orchestrator.disk_rules import Room, of_the_host
+from orchestrator.disk.rules import Room, of_the_host
 from orchestrator.errors import Unavailable
 
 logger = logging.getLogger(__name__)

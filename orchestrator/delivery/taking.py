@@ -16,16 +16,16 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from orchestrator import delivery_words as words
-from orchestrator.deliveries import DASHBOARD, Deliveries
+from orchestrator.delivery import words
+from orchestrator.delivery.deliveries import DASHBOARD, Deliveries
+from orchestrator.delivery.file_kinds import HEAD_BYTES, judge
+from orchestrator.delivery.trays import Trays
 from orchestrator.errors import Changing, NotFound, TooLarge, Unavailable, UnsafePath
-from orchestrator.file_kinds import HEAD_BYTES, judge
 from orchestrator.file_names import safe_name, shown
 from orchestrator.nouns import CubicleKey, Delivery, DeliveryStatus
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import deliveries as rows
 from orchestrator.store.database import Store
-from orchestrator.trays import Trays
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from orchestrator import bot_codes
+from orchestrator.bots import codes
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.events import Broker
 from orchestrator.nouns import Event
@@ -70,7 +70,7 @@ class Handshakes:
             bot = rows.of_agent(db, agent)
             if bot is None or bot.code_way is not CodeWay.SENT:
                 return
-            rows.put(db, bot_codes.shown_instead(bot, now=self._now()))
+            rows.put(db, codes.shown_instead(bot, now=self._now()))
         self._tell(agent)
 
     def code_delivered(self, agent: str, way: str, *, code: str = "") -> None:
@@ -95,7 +95,7 @@ class Handshakes:
             if bot.code_way is CodeWay.SHOWN:
                 raise Conflict(f"This code goes the other way: send it to {_at(bot)} in Telegram.")
             person = self._people.operator().telegram_id
-            after, is_right = bot_codes.tried(bot, code.strip(), self._now())
+            after, is_right = codes.tried(bot, code.strip(), self._now())
             if person is None or not is_right or person != bot.code_person:
                 self._refused(db, bot, after)
                 is_right = False
@@ -113,7 +113,7 @@ class Handshakes:
             bot = rows.of_agent(db, agent)
             if bot is None or not self._may_answer(db, bot, person):
                 return False
-            after, is_right = bot_codes.tried(bot, six_digits.strip(), self._now())
+            after, is_right = codes.tried(bot, six_digits.strip(), self._now())
             if not is_right:
                 self._refused(db, bot, after)
             elif self._is_bound(person):
@@ -126,10 +126,10 @@ class Handshakes:
 
     def _as_is(self, bot: BotState) -> BotState:
         """The bot as it is now: a code that is no longer good is none."""
-        return bot if bot_codes.is_live(bot, self._now()) else bot_codes.without(bot)
+        return bot if codes.is_live(bot, self._now()) else codes.without(bot)
 
     def _coded(self, bot: BotState) -> BotState:
-        return bot_codes.fresh(bot, person=self._people.operator().telegram_id, now=self._now())
+        return codes.fresh(bot, person=self._people.operator().telegram_id, now=self._now())
 
     def _may_answer(self, db: sqlite3.Connection, bot: BotState, person: int) -> bool:
         """A code from this Telegram id could prove something."""
@@ -152,7 +152,7 @@ class Handshakes:
         return True
 
     def _paired(self, db: sqlite3.Connection, bot: BotState, person: int) -> BotState:
-        after = bot_codes.paired(bot, person, self._now())
+        after = codes.paired(bot, person, self._now())
         rows.put(db, after)
         self._note(db, "telegram.paired", bot.agent, f"The Telegram bot of {bot.agent} is paired with the operator.")
         return after
@@ -166,7 +166,7 @@ class Handshakes:
         now = self._now()
         with self._lock:
             made = self._codes.setdefault(agent, deque())
-            while made and made[0] <= now - bot_codes.GOOD_FOR_S:
+            while made and made[0] <= now - codes.GOOD_FOR_S:
                 made.popleft()
             if len(made) >= CODES_AT_ONCE:
                 raise TooMany("Too many codes were made. Wait ten minutes, then ask for a new one.")

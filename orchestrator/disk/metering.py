@@ -14,16 +14,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from orchestrator import disk_rules
 from orchestrator.agents import Agents
 from orchestrator.audit import Audit
 from orchestrator.cubicles import Cubicles
-from orchestrator.disk_rules import Allowance, Level, Room, Standing
+from orchestrator.disk import rules
+from orchestrator.disk.reserve import Reserve
+from orchestrator.disk.rules import Allowance, Level, Room, Standing
 from orchestrator.errors import Conflict, NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.files import Use
 from orchestrator.nouns import CubicleKey, Event, TurnStatus
-from orchestrator.reserve import Reserve
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
 
@@ -128,7 +128,7 @@ class Disk:
         gauge = self._known(key)
         if gauge is None or gauge.standing.level is Level.FULL:
             gauge = self._look(key)
-            standing = disk_rules.with_room_to_clean_up(gauge.standing, gauge.use, gauge.limit)
+            standing = rules.with_room_to_clean_up(gauge.standing, gauge.use, gauge.limit)
             gauge = replace(gauge, standing=standing)
             if gauge.standing.is_out_of_tries:
                 raise Conflict(self._sentence(key, gauge))
@@ -139,13 +139,13 @@ class Disk:
     def use_of(self, key: CubicleKey) -> DiskUse:
         """What the workspace takes, looked at just now or a moment ago. Raises NotFound, UnsafePath, Unavailable."""
         gauge = self._recent(key)
-        limit = disk_rules.allowance(self._agents.get(key.agent).limits)
+        limit = rules.allowance(self._agents.get(key.agent).limits)
         return DiskUse(
             used_bytes=gauge.use.bytes,
             limit_bytes=limit.bytes,
             inodes=gauge.use.inodes,
             inode_limit=limit.inodes,
-            level=disk_rules.judged(Standing(), gauge.use, limit)[0].level,
+            level=rules.judged(Standing(), gauge.use, limit)[0].level,
             measured_at=gauge.measured_at,
         )
 
@@ -153,10 +153,10 @@ class Disk:
         """What the agent should know of its disk before its turn; empty while there is room."""
         try:
             gauge = self._known(key) or self._look(key)
-            if gauge.limit.share(gauge.use) < disk_rules.WARN_SHARE:
+            if gauge.limit.share(gauge.use) < rules.WARN_SHARE:
                 return ""
             gauge = self._recent(key)
-            return disk_rules.for_the_agent(gauge.use, gauge.limit, self._workspaces.largest(key))
+            return rules.for_the_agent(gauge.use, gauge.limit, self._workspaces.largest(key))
         except OrchestratorError as error:
             logger.warning("the workspace of %s can't be measured: %s", key, error.message)
             return ""
@@ -215,7 +215,7 @@ class Disk:
         wrote = [now - then for now, then in zip(self._fallen, gauge.judged_fallen, strict=True)]
         if room.is_short and wrote[0] >= _WRITES_BYTES // 2:
             return float("inf")
-        step = disk_rules.step(gauge.use, gauge.limit, gauge.standing.ceiling)
+        step = rules.step(gauge.use, gauge.limit, gauge.standing.ceiling)
         return max(wrote[0] / step.bytes, wrote[1] / step.inodes)
 
     def _attend(self, key: CubicleKey, room: Room) -> None:
@@ -228,7 +228,7 @@ class Disk:
             with self._table_lock:
                 self._running.pop(key, None)
             return
-        standing, must_stop = disk_rules.judged(gauge.standing, gauge.use, gauge.limit)
+        standing, must_stop = rules.judged(gauge.standing, gauge.use, gauge.limit)
         gauge = replace(gauge, standing=standing, judged_fallen=fallen)
         self._put(key, gauge)
         if must_stop:
@@ -236,7 +236,7 @@ class Disk:
         elif room.is_short and before is not None and gauge.use.bytes - before.use.bytes >= _WRITES_BYTES:
             self._stop_for_the_host({key}, room)
         elif standing.level is Level.NEARLY_FULL and (before is None or before.standing.level is Level.OK):
-            used = disk_rules.in_words(gauge.use, gauge.limit)
+            used = rules.in_words(gauge.use, gauge.limit)
             self._tell("disk.warning", f"The workspace of {key} is nearly full: {used} are used.", key, standing.level)
 
     def _guard_reserve(self, room: Room) -> None:
@@ -246,7 +246,7 @@ class Disk:
             self._stop_for_the_host(running, room)
         self._reserve.keep(room)
         if room.is_short and not self._was_short:
-            self._audit.note("disk.host_full", disk_rules.of_the_host(room), None)
+            self._audit.note("disk.host_full", rules.of_the_host(room), None)
         self._was_short = room.is_short
 
     def _stop_full(self, key: CubicleKey, gauge: _Gauge) -> None:
@@ -254,13 +254,13 @@ class Disk:
         sentence = self._sentence(key, gauge)
         self._halt(key, sentence)
         after = self._look(key)  # it may have grown until it was stopped
-        standing = disk_rules.with_room_to_clean_up(gauge.standing, after.use, after.limit)
+        standing = rules.with_room_to_clean_up(gauge.standing, after.use, after.limit)
         self._put(key, replace(after, standing=standing, judged_fallen=self._fallen))
         self._tell("disk.full", sentence, key, Level.FULL)
 
     def _stop_for_the_host(self, keys: set[CubicleKey], room: Room) -> None:
         for key in keys:
-            self._halt(key, disk_rules.of_the_host(room))
+            self._halt(key, rules.of_the_host(room))
 
     def _halt(self, key: CubicleKey, why: str) -> None:
         """The turn first, so that nobody else ends it with a worse reason; but whatever happens, the container."""
@@ -301,7 +301,7 @@ class Disk:
         """Walk through the workspace. How it stands is another question. Raises UnsafePath, Unavailable."""
         with self._walking:
             started, before = self._clock(), self._known(key)
-            limit = disk_rules.allowance(self._agents.get(key.agent).limits)
+            limit = rules.allowance(self._agents.get(key.agent).limits)
             use = self._workspaces.measure(key, max_entries=_MOST_ENTRIES)
             now = self._clock()
         cost = now - started
@@ -323,7 +323,7 @@ class Disk:
     # --- telling -----------------------------------------------------------------------------------------------
 
     def _sentence(self, key: CubicleKey, gauge: _Gauge) -> str:
-        return disk_rules.for_the_person(
+        return rules.for_the_person(
             key.agent,
             gauge.use,
             gauge.limit,

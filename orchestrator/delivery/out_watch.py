@@ -15,12 +15,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from orchestrator.cubicles import Doors
-from orchestrator.delivery_words import is_ignored
+from orchestrator.delivery.out_events import OutEvents
+from orchestrator.delivery.taking import Taking
+from orchestrator.delivery.tray_watch import TrayWatch
+from orchestrator.delivery.words import is_ignored
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CubicleKey
-from orchestrator.out_events import OutEvents
-from orchestrator.taking import Taking
-from orchestrator.tray_watch import TrayWatch
 from orchestrator.workspace import Workspaces
 
 logger = logging.getLogger(__name__)

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from orchestrator import bot_codes, bot_proofs
 from orchestrator.agents import Agents
-from orchestrator.bot_handshakes import REVOKED, Handshakes
-from orchestrator.bot_proofs import Proof, Prove
+from orchestrator.bots import codes, proofs
+from orchestrator.bots.handshakes import REVOKED, Handshakes
+from orchestrator.bots.proofs import Proof, Prove
 from orchestrator.errors import BadInput, Conflict
 from orchestrator.events import Broker
 from orchestrator.people import People
@@ -84,11 +84,11 @@ class Bots(Handshakes):
     def look_at(self, token: object, *, agent: str = "") -> Proof:
         """Ask Telegram who this token is, before anything is changed for ``agent``. Raises BadInput when it is nobody,
         Conflict when another agent has that bot; when Telegram can't be reached the token passes for now."""
-        proof = bot_proofs.read(token)
+        proof = proofs.read(token)
         self._hide(proof.token.text)
         with self._store.reading() as db:
             _check_free(db, proof.bot, agent)
-        return bot_proofs.asked(proof, self._prove)
+        return proofs.asked(proof, self._prove)
 
     def set_up(self, agent: str, token: object) -> BotState:
         """The agent has the bot of this token; a handshake begins, unless that bot has had one."""
@@ -125,7 +125,7 @@ class Bots(Handshakes):
         """An agent was changed or deleted: where its token is another one now, its row follows."""
         with self._store.writing() as db:
             token, old = agent_rows.telegram_token(db, agent), rows.of_agent(db, agent)
-            if token and (old is None or old.bot != bot_proofs.bot_of(token)):
+            if token and (old is None or old.bot != proofs.bot_of(token)):
                 self._take_over(db, agent, token)
             elif old is not None and not token:
                 rows.remove(db, agent)
@@ -144,7 +144,7 @@ class Bots(Handshakes):
             self.follow(agent.name)
         with self._store.writing() as db:
             for bot in rows.every(db):
-                if bot.state is BotStatus.PAIRING and not bot_codes.is_live(bot, self._now()):
+                if bot.state is BotStatus.PAIRING and not codes.is_live(bot, self._now()):
                     rows.put(db, self._coded(bot))
 
     # --- what running them shows --------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class Bots(Handshakes):
             present = agent_rows.telegram_token(db, agent)
             if bot is None or bot.state is BotStatus.REVOKED or token not in ("", present):
                 return False
-            revoked = replace(bot_codes.without(bot), state=BotStatus.REVOKED, problem=REVOKED.format(agent))
+            revoked = replace(codes.without(bot), state=BotStatus.REVOKED, problem=REVOKED.format(agent))
             rows.put(db, revoked)
             self._note(db, "telegram.revoked", agent, f"Telegram refuses the token of {agent}'s bot.")
         logger.warning("Telegram refuses the token of %s's bot: './hermit telegram add' takes a new one", agent)
@@ -185,17 +185,17 @@ class Bots(Handshakes):
     def _take_over(self, db: sqlite3.Connection, agent: str, token: str) -> None:
         """A row for a token that was not set up here."""
         self._hide(token)
-        other = rows.of_bot(db, bot_proofs.bot_of(token))
+        other = rows.of_bot(db, proofs.bot_of(token))
         if other is not None and other.agent != agent:
             logger.warning("%s has the token of %s's bot, so only the latter uses it", agent, other.agent)
             return
-        rows.put(db, self._coded(self._row_for(db, agent, bot_proofs.bot_of(token))))
+        rows.put(db, self._coded(self._row_for(db, agent, proofs.bot_of(token))))
 
     def _take_from_settings(self, token: str) -> None:
         """The first agent has the settings' bot, unless a person gave it another. With the operator's id in the
         settings too there is nothing left to prove: whoever runs the host said both."""
         try:
-            proof = bot_proofs.read(token)
+            proof = proofs.read(token)
         except BadInput:
             logger.warning("TELEGRAM_BOT_TOKEN is not the token of a bot: copy it from BotFather whole")
             return

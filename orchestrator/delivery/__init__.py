@@ -1,0 +1,1 @@
+"""Delivery: what lands in a cubicle's ``out/`` reaches the person, once."""
