@@ -26,7 +26,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         (
-            "bots config conversation delivery delivery.download_links delivery.settling disk disk.rules file_types "
+            "bots config conversation delivery delivery.download_links delivery.settling disk disk.rules "
+            "fetch fetch.addresses fetch.cautions fetch.urls file_types "
             "http_framing http_streams migrations policy policy.code "
             "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
             "pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
@@ -39,7 +40,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("what is done with it", "arrivals snapshots tree"),
     (
         "the outside world, wrapped",
-        ("bells delivery.out_events disk.reserve engine_docker events home http_server logs ports workspace "
+        ("bells delivery.out_events disk.reserve engine_docker events fetch.body fetch.fetcher fetch.network home http_server logs ports workspace "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "store.ledger store.people "
@@ -122,6 +123,7 @@ FAMILIES = (
     "orchestrator.host",
     "orchestrator.commands",
     "orchestrator.examine",
+    "orchestrator.fetch",
     "orchestrator.telegram_",
     "orchestrator.channels.telegram",
     "orchestrator.bots",
