@@ -34,6 +34,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json"
         ),
     ),
+    ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
     ("names that strangers give", "attachments file_names"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     ("opening what strangers made", "beneath"),
@@ -117,6 +118,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 )
 
 FAMILIES = (
+    "orchestrator.panel",
     "orchestrator.policy",
     "orchestrator.shell",
     "orchestrator.llm.upstreams",
