@@ -35,13 +35,15 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
+    ("what is remembered", "recall recall.block recall.ranking recall.words"),
     ("names that strangers give", "attachments file_names"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     ("opening what strangers made", "beneath"),
     ("what is done with it", "arrivals snapshots tree"),
     (
         "the outside world, wrapped",
-        ("bells delivery.out_events disk.reserve engine_docker events fetch.body fetch.fetcher fetch.network home http_server logs ports workspace "
+        ("bells delivery.out_events disk.reserve engine_docker events fetch.body fetch.fetcher "
+        "fetch.network home http_server logs ports workspace store.fact_words "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "store.ledger store.people "
