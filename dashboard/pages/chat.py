@@ -8,6 +8,7 @@ from dashboard import bodies
 from dashboard.auth import asker, own_turn
 from dashboard.house import services
 from dashboard.pages.views import agent_views, disk_of, is_rehearsal, page_of_turns, pending, turn_view
+from orchestrator.attachments import MOST
 from orchestrator.nouns import CubicleKey
 
 pages = Blueprint("chat", __name__)
@@ -29,6 +30,7 @@ def chat(name: str) -> str:
         earlier=earlier,
         is_rehearsal=is_rehearsal(agent),
         disk=disk_of(agent),
+        most_files=MOST,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.shapes import activity, delivery_json
+from orchestrator.attachments import untold
 from orchestrator.delivery.words import size
 from orchestrator.disk.metering import DiskUse
 from orchestrator.errors import NotFound, OrchestratorError
@@ -92,10 +93,21 @@ class DeliveryView:
 
 
 @dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file that came with a message, as its text tells of it: good to look at, never to open anything by."""
+
+    name: str
+    size: str
+
+
+@dataclass(frozen=True, slots=True)
 class TurnView:
     """A message with all that came of it."""
 
     turn: Turn
+    words: str
+    """What the person wrote; empty when files came alone."""
+    files: tuple[SentFile, ...]
     steps: tuple[StepView, ...]
     deliveries: tuple[DeliveryView, ...] = ()
 
@@ -135,8 +147,14 @@ def turn_view(turn: Turn) -> TurnView:
     """One turn, with its money and its steps."""
     turns = services().turns
     now = turns.get(turn.id)
-    steps = (StepView(step, _question(step), now.status.is_final) for step in turns.steps(turn.id))
-    return TurnView(now, tuple(steps), tuple(_delivery_view(d) for d in services().deliveries.of_turns([turn.id])))
+    words, files = untold(now.prompt)
+    return TurnView(
+        now,
+        words,
+        tuple(SentFile(file.path.removeprefix("in/"), size(file.size_bytes)) for file in files),
+        tuple(StepView(step, _question(step), now.status.is_final) for step in turns.steps(turn.id)),
+        tuple(_delivery_view(d) for d in services().deliveries.of_turns([turn.id])),
+    )
 
 
 def page_of_turns(key: CubicleKey, before: int | None, limit: int) -> tuple[list[TurnView], int | None]:

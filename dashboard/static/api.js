@@ -1,7 +1,7 @@
 // Calls to our own server. Every change carries the page's token; a failure is an Error whose message is meant for
 // the reader.
 
-const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
+export const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
 let isLeaving = false;
 

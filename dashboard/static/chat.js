@@ -2,6 +2,7 @@
 // news.
 
 import { call, part, show } from "./api.js";
+import { Attachments } from "./attach.js";
 import { ask } from "./forms.js";
 import { carryOver, soon } from "./parts.js";
 
@@ -9,7 +10,8 @@ const NEAR_PX = 160;
 
 let agent = "";
 let viewer = 0;
-let log, form, field, button, trouble, working;
+let isSending = false;
+let log, form, field, button, trouble, working, files;
 
 export function startChat() {
   const talk = document.querySelector("[data-agent]");
@@ -19,9 +21,10 @@ export function startChat() {
   log = talk.querySelector(".log");
   form = talk.querySelector("[data-composer]");
   field = form.querySelector("textarea");
-  button = form.querySelector("button");
+  button = form.querySelector(".send");
   trouble = talk.querySelector(".dock .trouble");
   working = talk.querySelector(".working");
+  files = new Attachments(talk, grow);
   listen(talk);
   follow();
   settle();
@@ -67,22 +70,34 @@ function follow() {
 // --- what the person does ---
 
 async function send() {
-  const text = field.value;
-  if (!text.trim() || button.disabled) return;
+  if (button.disabled) return;
   show(trouble, null);
-  button.disabled = true;
-  field.readOnly = true;
+  isSending = field.readOnly = true;
+  grow();
   try {
-    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text });
-    field.value = "";
-    await refresh(turn);
-    toEnd();
+    const chips = await files.arrived();
+    if (!isEmpty()) await post(field.value, chips); // the files may have been removed while they were waited for
   } catch (error) {
     show(trouble, error);
   }
-  field.readOnly = false;
+  isSending = field.readOnly = false;
   grow();
   field.focus();
+}
+
+async function post(text, chips) {
+  const message = text.trim() || !chips.length ? { text } : {};
+  if (chips.length) message.files = chips.map((chip) => chip.path);
+  files.hold(true);
+  try {
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, message);
+    field.value = "";
+    files.sent(chips);
+    await refresh(turn);
+    toEnd();
+  } finally {
+    files.hold(false);
+  }
 }
 
 async function stop() {
@@ -208,8 +223,12 @@ function settle() {
   grow();
 }
 
+function isEmpty() {
+  return !field.value.trim() && files.count === 0;
+}
+
 function grow() {
-  button.disabled = !field.value.trim() || field.readOnly;
+  button.disabled = isEmpty() || isSending;
   field.style.height = "auto";
   field.style.height = `${field.scrollHeight}px`;
 }

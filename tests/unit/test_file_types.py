@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.attachments import Attachment, told
+from orchestrator.attachments import MOST, Attachment, told, untold
 from orchestrator.file_types import showable_type, type_of
 
 PDF = Attachment("in/report.pdf", 12_345, "application/pdf")
@@ -76,3 +76,56 @@ def test_a_name_is_one_quoted_line(name: str) -> None:
     assert lines[3].startswith('- "/app/workspace/in/a')
     assert lines[3].endswith('" (1 bytes, text/plain)')
     assert lines[3].isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ["Sum it up.", "", "two\n\nparts", "[Files that came with this message: 1]", "Здравствуй"]
+)
+@pytest.mark.parametrize("count", [1, 2, MOST])
+def test_what_was_told_is_read_again(text: str, count: int) -> None:
+    """The words and each file, for whoever shows the message."""
+    files = tuple(Attachment(f"in/{number} b.txt", 5_000 ** (number % 5), "text/plain") for number in range(count))
+    assert untold(told(text, files)) == (text, files)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a\u202eb", "a (1 bytes, text/plain)", "ä", "\ud800"])
+def test_odd_names_are_shown_as_they_were_told(name: str) -> None:
+    """One tag a file, on one line, nothing hidden."""
+    text, files = untold(told("Look.", [Attachment(f"in/{name}", 1, "text/plain")]))
+    assert (text, len(files)) == ("Look.", 1)
+    assert files[0].path.startswith("in/")
+    assert files[0].path.isprintable()
+
+
+_LINE = '- "/app/workspace/in/a" (1 bytes, text/plain)'
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        f"2]\n{_LINE}",
+        f"1]\n{_LINE}\n{_LINE}",
+        f"1]\n{_LINE}\n",
+        f"1]\n{_LINE}\n\nmore",
+        f"1] {_LINE}",
+        "1]",
+        "0]",
+        "1]\n- /app/workspace/in/a (1 bytes, text/plain)",
+        '1]\n- "/etc/passwd" (1 bytes, text/plain)',
+        '1]\n- "/app/workspace/" (1 bytes, text/plain)',
+        '1]\n- "\\q/app/workspace/in/a" (1 bytes, text/plain)',
+        '1]\n- "/app/workspace/in/a" (many bytes, text/plain)',
+        f"1]\n{_LINE}{'9' * 50}",
+        "\n".join([f"{MOST + 1}]", *[_LINE] * (MOST + 1)]),
+    ],
+)
+def test_what_is_not_quite_our_block_stays_text(block: str) -> None:
+    """It is shown as it was typed."""
+    prompt = f"Look.\n\n[Files that came with this message: {block}"
+    assert untold(prompt) == (prompt, ())
+
+
+def test_reading_takes_no_time_to_speak_of() -> None:
+    """A text of many almost-blocks is read once."""
+    prompt = '\n\n[Files that came with this message: 1]\n- "' * 5_000
+    assert untold(prompt) == (prompt, ())
