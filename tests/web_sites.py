@@ -11,9 +11,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 from orchestrator.fetch.addresses import Address
+from orchestrator.fetch.network import SystemNetwork
 
 Script = Callable[["Visit"], None]
 PUBLIC = "93.184.215.14"
@@ -81,6 +83,7 @@ class Site:
 
     def _serve(self, sock: socket.socket) -> None:
         sock.settimeout(5)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             with self.tls.wrap_socket(sock, server_side=True) if self.tls else sock as talking:
                 head = b""
@@ -118,7 +121,8 @@ class Town:
         self.connected.append((str(address), port))
         if str(address) not in self.sites:
             raise ConnectionRefusedError(str(address))
-        return socket.create_connection(("127.0.0.1", self.sites[str(address)].port), timeout_s)
+        loopback = ip_address("127.0.0.1")
+        return SystemNetwork().connect(loopback, self.sites[str(address)].port, timeout_s)
 
 
 @contextmanager

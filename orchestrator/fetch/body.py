@@ -74,7 +74,7 @@ class Wire(io.RawIOBase):
         self._limits = limits
         self._clock = clock
         self.received = 0
-        self._window_end = time.monotonic() + limits.pace_window_s
+        self._window_end: float | None = None  # a server may think before its first byte
         self._window_bytes = 0
 
     def makefile(self, mode: str) -> io.BufferedReader:
@@ -112,6 +112,8 @@ class Wire(io.RawIOBase):
     def _keep_pace(self, count: int) -> None:
         self._window_bytes += count
         now = time.monotonic()
+        if self._window_end is None:
+            self._window_end = now + self._limits.pace_window_s
         if now < self._window_end:
             return
         spans = 1 + (now - self._window_end) / self._limits.pace_window_s

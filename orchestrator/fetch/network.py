@@ -51,7 +51,11 @@ class SystemNetwork:
 
     def connect(self, address: Address, port: int, timeout_s: float) -> socket.socket:
         """As `Network.connect`."""
-        return socket.create_connection((str(address), port), timeout_s)
+        sock = socket.create_connection((str(address), port), timeout_s)
+        sock.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+        )  # else a handshake waits 40 ms for an acknowledgement
+        return sock
 
 
 def addresses_of(host: str, network: Network, timeout_s: float) -> tuple[Address | None, ...]:

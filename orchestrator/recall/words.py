@@ -11,7 +11,7 @@ import re
 import unicodedata
 
 MAX_TEXT_CHARS = 4_000
-MAX_WORDS = 24
+MAX_WORDS = 12
 """Beyond so many a query only gets slower; the longest stay, because they say most."""
 _WORD = re.compile(r"[^\W_]+")
 _SHORTEST_STEM = 4

@@ -472,6 +472,17 @@ def test_servers_that_misbehave(
     assert time.monotonic() - began < 5
 
 
+def test_a_server_may_think_first(street: Street) -> None:
+    """The pace counts from the first byte; before it there is only the longest silence."""
+
+    def script(visit: Visit) -> None:
+        visit.over.wait(0.1)
+        visit.send(answer(b"x"))
+
+    street.site(script)
+    street.get(limits=Limits(silence_s=5, pace_bytes=1 << 30, pace_window_s=0.05))
+
+
 def test_a_file_of_the_very_limit_passes(street: Street) -> None:
     """The limit itself is allowed, packed and unpacked."""
     body = b"x" * SMALL.file_bytes
