@@ -36,6 +36,13 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
     ("what is remembered", "recall recall.block recall.ranking recall.words"),
+    (
+        "when things come due",
+        (
+            "schedule schedule.cron schedule.drafts schedule.ics schedule.missed schedule.plans schedule.repeats "
+            "schedule.rules schedule.words schedule.zones"
+        ),
+    ),
     ("names that strangers give", "attachments file_names"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     ("opening what strangers made", "beneath"),
@@ -122,6 +129,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 FAMILIES = (
     "orchestrator.panel",
     "orchestrator.policy",
+    "orchestrator.schedule",
     "orchestrator.shell",
     "orchestrator.llm.upstreams",
     "orchestrator.host",
