@@ -122,11 +122,11 @@ class Chip {
     this.path = "";
     this.element = all.mold.content.firstElementChild.cloneNode(true);
     this.element.querySelector(".file-name").textContent = this.name;
-    this.element.title = this.name;
+    this.element.querySelector(".chip-what").title = this.name;
     this.bar = this.element.querySelector("progress");
     this.bar.ariaLabel = `Upload of ${this.name}`;
     this.retrier = this.element.querySelector(".chip-retry");
-    this.retrier.ariaLabel = `Try ${this.name} again`;
+    this.retrier.ariaLabel = `Try again: ${this.name}`;
     this.retrier.addEventListener("click", () => this.retry());
     this.remover = this.element.querySelector(".chip-remove");
     this.remover.ariaLabel = `Remove ${this.name}`;

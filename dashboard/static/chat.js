@@ -25,6 +25,7 @@ export function startChat() {
   trouble = talk.querySelector(".dock .trouble");
   working = talk.querySelector(".working");
   files = new Attachments(talk, grow);
+  keepInView(talk.querySelector(".dock"));
   listen(talk);
   follow();
   settle();
@@ -231,6 +232,16 @@ function grow() {
   button.disabled = isEmpty() || isSending;
   field.style.height = "auto";
   field.style.height = `${field.scrollHeight}px`;
+}
+
+// What could be read above the dock can still be read when it grows.
+function keepInView(dock) {
+  let height = dock.offsetHeight;
+  new ResizeObserver(() => {
+    const grown = dock.offsetHeight - height;
+    height = dock.offsetHeight;
+    if (grown > 0) scrollBy({ top: grown, behavior: "instant" });
+  }).observe(dock);
 }
 
 function openTurns() {

@@ -74,20 +74,26 @@ def visit(request: pytest.FixtureRequest, browser: Browser, house: PaperHouse) -
 
 def open_window(context: BrowserContext, house: PaperHouse) -> Visit:
     """A window whose complaints are kept."""
-    visit = Visit(house, context.new_page())
-    visit.page.set_default_timeout(30_000)
+    page = context.new_page()
+    return Visit(house, page, watched(page, house.url))
+
+
+def watched(page: Page, url: str) -> list[str]:
+    """The complaints about a page of the house at ``url``, as they come."""
+    complaints: list[str] = []
+    page.set_default_timeout(30_000)
     expect.set_options(timeout=30_000)  # a bound for a page that is broken, not a time to be kept
-    visit.page.on("console", lambda said: _note(visit, said.type, said.text))
-    visit.page.on("pageerror", lambda error: visit.complaints.append(f"script: {error}"))
-    visit.page.on("request", lambda sent: _check(visit, sent))
-    return visit
+    page.on("console", lambda said: _note(complaints, said.type, said.text))
+    page.on("pageerror", lambda error: complaints.append(f"script: {error}"))
+    page.on("request", lambda sent: _check(complaints, sent, url))
+    return complaints
 
 
-def _note(visit: Visit, kind: str, text: str) -> None:
+def _note(complaints: list[str], kind: str, text: str) -> None:
     if kind in ("error", "warning"):
-        visit.complaints.append(f"{kind}: {text}")
+        complaints.append(f"{kind}: {text}")
 
 
-def _check(visit: Visit, sent: Request) -> None:
-    if not sent.url.startswith((visit.house.url, "data:")):
-        visit.complaints.append(f"request to {sent.url}")
+def _check(complaints: list[str], sent: Request, url: str) -> None:
+    if not sent.url.startswith((url, "data:")):
+        complaints.append(f"request to {sent.url}")
