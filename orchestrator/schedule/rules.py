@@ -228,7 +228,19 @@ def _checked(rule: Rule) -> Rule:
         raise _bad("BYDAY with a number does not go with BYWEEKNO")
     if rule.positions and not any((rule.days, rule.month_days, rule.year_days, rule.weeks, rule.months, rule.hours)):
         raise _bad("BYSETPOS needs something to choose from, such as BYDAY=MO,TU,WE,TH,FR")
+    if rule.positions and min(abs(place) for place in rule.positions) > _most_at_once(rule):
+        raise _bad("BYSETPOS is larger than the number of times to choose from, so it would never come due")
     return rule
+
+
+def _most_at_once(rule: Rule) -> int:
+    """How many times one period of the rule can hold."""
+    longest = {Freq.YEARLY: 366, Freq.MONTHLY: 31}.get(rule.freq, len(rule.days) or 1)
+    if rule.days and rule.freq is Freq.MONTHLY:
+        longest = min(longest, sum(1 if nth else 5 for nth, _ in rule.days))
+    listed = rule.month_days if rule.freq is Freq.MONTHLY else rule.year_days
+    longest = min(longest, len(listed) or longest)
+    return longest * (len(rule.hours) or 1) * (len(rule.minutes) or 1)
 
 
 def _bad(what: str) -> BadInput:

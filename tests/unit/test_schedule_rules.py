@@ -50,6 +50,8 @@ REFUSED = [
     ("FREQ=HOURLY;BYMONTHDAY=1", "not for FREQ=HOURLY"), ("FREQ=MONTHLY;BYWEEKNO=1", "is for FREQ=YEARLY"),
     ("FREQ=DAILY;BYYEARDAY=1", "is for FREQ=YEARLY"), ("FREQ=MINUTELY;BYSETPOS=1;BYHOUR=1", "not for FREQ=MINUTELY"),
     ("FREQ=MONTHLY;BYSETPOS=1", "needs something to choose from"), ("FREQ=MONTHLY;BYSETPOS=367", "BYSETPOS must be"),
+    ("FREQ=MONTHLY;BYDAY=MO,-1FR;BYSETPOS=-7", "larger than the number"),
+    ("FREQ=WEEKLY;BYDAY=MO;BYHOUR=9,10;BYSETPOS=3", "larger than the number"),
     ("FREQ=WEEKLY;BYDAY=1MO", "BYDAY must be"), ("FREQ=MONTHLY;BYDAY=6MO", "BYDAY must be"),
     ("FREQ=MONTHLY;BYDAY=0MO", "BYDAY must be"), ("FREQ=DAILY;BYDAY=MON", "BYDAY must be"),
     ("FREQ=DAILY;WKST=1", "WKST must be"), ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "no such month has that day"),

@@ -189,7 +189,7 @@ CUT = [
     ("2026-01-01T09:00", "FREQ=HOURLY;INTERVAL=24;BYHOUR=3", "never comes due"),
     ("2026-01-01T09:00", "FREQ=MINUTELY;INTERVAL=1440;BYHOUR=3", "never comes due"),
     ("2026-01-01T09:00", "FREQ=MINUTELY;INTERVAL=60;BYMINUTE=3", "never comes due"),
-    ("2026-01-01T09:00", "FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=366", "never comes due"),
+    ("2026-01-01T09:00", "FREQ=MONTHLY;BYDAY=MO;BYMONTHDAY=1,9;BYSETPOS=2", "never comes due"),
     ("2026-01-01T09:00", "FREQ=YEARLY;BYDAY=53MO;BYMONTHDAY=1;BYYEARDAY=2", "never comes due"),
     ("2026-01-01T09:00", "FREQ=YEARLY;BYYEARDAY=366;BYMONTH=1", "never comes due"),
     ("2026-01-01T09:00", "* * * * *", "every 5 minutes at most, not every minute"),
