@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,8 +55,8 @@ class House:
 
 
 @contextmanager
-def running_house() -> Iterator[House]:
-    """Start everything; stop and remove everything."""
+def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
+    """Start everything, with more settings where given; stop and remove everything."""
     with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, _model_server() as model_url:
         home, token = Path(folder) / "home", secrets.token_urlsafe(24)
         port = _free_port()
@@ -69,6 +69,7 @@ def running_house() -> Iterator[House]:
             "HERMIT_LLM_BASE_URL": model_url,
             "HERMIT_LLM_MODEL": "scripted-large",
             "PYTHONPATH": str(ROOT),
+            **(settings or {}),
         }
         command = [sys.executable, *LAUNCH]
         process = subprocess.Popen([*command, "serve"], env=environment, stdout=subprocess.DEVNULL)

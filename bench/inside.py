@@ -68,6 +68,14 @@ time.sleep(0.1)
 for n in range(COUNT): os.unlink(folder + ".bench-%d" % n)
 print(json.dumps(ended))
 """,
+    "arrival": """
+folder = "/app/workspace/out/"
+with open(folder + ".bench", "w") as file: file.write("number %d" % NUMBER)
+time.sleep(0.05)
+at = time.monotonic_ns()
+os.rename(folder + ".bench", folder + "bench-%d.txt" % NUMBER)
+print(json.dumps(at))
+""",
     "memory": """
 for name in filter(str.isdigit, os.listdir("/proc")):
     facts = dict(line.split(":", 1) for line in open("/proc/%s/status" % name))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import inside, outbox
+from bench import inside, outbox, phone
 from bench.house import House, running_house
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -180,6 +180,7 @@ def main() -> None:
         watching = outbox.idle_cpu_percent()
         rows.append(cold_start(house, 8))
         version = house.engine.version()["Version"]
+    rows.append(Row("file renamed into `out/` → uploaded to Telegram (on loopback)", phone.uploads(), "", "≤ 25"))
     text = table(rows, floor)
     text += f"\n\nThe idle crab keeps {idle:.1f} MiB resident (goal ≤ 12)."
     text += f" Watching the `out/` of 100 idle cubicles takes {watching:.3f} % of a core."

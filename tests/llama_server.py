@@ -14,7 +14,7 @@ def main(model: str) -> None:
     """Serve ``model`` on a free port of loopback."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = model
-    parameters.n_ctx = 8192
+    parameters.n_ctx = 1600  # so small a model may talk without end; it comes when the context is full
     parameters.n_parallel = 1
     parameters.port = 0
     parameters.cpuparams.n_threads = 2

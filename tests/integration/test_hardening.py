@@ -173,7 +173,9 @@ def test_the_limits_of_files(house: RealHouse, agent: Talker, seen: dict[str, An
     """A file can't grow beyond the workspace's size, nor /tmp beyond its own; a core limit of 1 can't be lowered."""
     assert seen["limits"]["FSIZE"] == [64 * 2**20] * 2
     assert seen["limits"]["CORE"] == [1, 1]
-    grow = "for f in ./big /tmp/big; do head -c 1G /dev/zero > $f; stat -c %s $f; rm $f; done"
+    grow = (
+        "truncate -s 64M big && truncate -s 65M big; head -c 1G /dev/zero > /tmp/big; stat -c %s big /tmp/big; rm big"
+    )
     turn = agent.ask(house.plays.commands(grow))
     sizes = [int(line) for line in turn["steps"][0]["output"].splitlines() if line.isdecimal()]
     assert sizes[0] == 64 * 2**20

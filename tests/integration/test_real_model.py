@@ -58,7 +58,7 @@ def inhabited(
 def test_every_message_ends(inhabited: ProcessHouse, text: str) -> None:
     """Whatever so small a model answers, the turn ends with words for the person and was paid by real token counts."""
     agent = inhabited.agent(step_limit=3, command_timeout_s=20)
-    turn = agent.ended(agent.send(text), patience_s=240)
+    turn = agent.ended(agent.send(text), patience_s=400)
     assert turn["status"] in ("done", "failed")
     assert turn["reply"] or turn["error"]
     assert turn["tokens"] > 100  # the prompt alone is longer: the model's own count arrived
@@ -67,8 +67,8 @@ def test_every_message_ends(inhabited: ProcessHouse, text: str) -> None:
 def test_the_agent_lives_on(inhabited: ProcessHouse) -> None:
     """After all that, the same agent answers again, and its cubicle still runs."""
     agent = inhabited.agent(step_limit=2)
-    first = agent.ended(agent.send("Say yes."), patience_s=240)
-    second = agent.ended(agent.send("Say it again."), patience_s=240)
+    first = agent.ended(agent.send("Say yes."), patience_s=400)
+    second = agent.ended(agent.send("Say it again."), patience_s=400)
     assert {first["status"], second["status"]} <= {"done", "failed"}
     container = inhabited.client.containers.get(agent.container)
     assert container.status == "running"

@@ -150,6 +150,29 @@ def test_a_photo_comes_in(phone: Phone) -> None:
     assert len(step["output"].strip()) == 12
 
 
+def test_files_go_out(phone: Phone) -> None:
+    """What the agent puts into out/ arrives in the chat that asked for it, by kind, with its bytes, once."""
+    picture = "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\001\\0\\0\\0\\001\\010\\0\\0\\0\\0'"
+    command = f"cd ../out && echo 'all is well' > .r && mv .r report.txt && {picture} > .p && mv .p dot.png"
+    phone.says(phone.house.plays.commands(command, reply="Two files for you."))
+    phone.hears("Two files for you.")
+
+    def arrived() -> list[dict[str, Any]]:
+        files = [m for m in phone.api.messages(phone.ada, bot=phone.bot) if m["from"]["is_bot"]]
+        return [m for m in files if "photo" in m or m.get("document", {}).get("file_name") == "report.txt"]
+
+    phone.api.wait_for(lambda: len(arrived()) == 2, PATIENCE_S)
+    document = next(m["document"] for m in arrived() if "document" in m)
+    assert phone.api.bytes_of(document["file_id"]) == b"all is well\n"
+    sent = phone.house.api.get("/agents/crab/deliveries")["deliveries"]
+    eventually(
+        lambda: {one["status"] for one in phone.house.api.get("/agents/crab/deliveries")["deliveries"]} == {"sent"}
+    )
+    assert {one["file"] for one in sent} == {"report.txt", "dot.png"}
+    time.sleep(1.5)  # nothing comes a second time
+    assert len(arrived()) == 2
+
+
 def test_stop_in_the_middle_of_a_command(phone: Phone) -> None:
     """/stop ends a running command soon, and the person is told."""
     phone.says(phone.house.plays.commands("echo started > begun; sleep 300", reply="never said"))
@@ -238,7 +261,7 @@ class Crowd:
 
     def answered(self, person: Person, bot: str) -> list[str]:
         """What of it came back, in order."""
-        return [text.rpartition("\n")[2] for text in self.api.said(person, bot=bot) if "number" in text]
+        return [text.rpartition("\n")[2] for text in self.api.said(person, bot=bot) if "\nnumber " in text]
 
     def is_done(self) -> bool:
         """Every message has an answer, or more than one."""

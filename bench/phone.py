@@ -1,0 +1,34 @@
+"""How soon a file that appears in ``out/`` begins to leave for Telegram: a house with a bot, and a Bot API server on
+loopback that notes when each upload arrives."""
+
+from __future__ import annotations
+
+import time
+
+from bench import inside
+from bench.house import running_house
+from tests.bot_api import BotApi
+
+_OPERATOR = 4_200_001
+
+
+def uploads(count: int = 12) -> list[float]:
+    """Milliseconds from a rename into ``out/`` until Telegram has the small upload, one after the other."""
+    with BotApi() as api:
+        bot = api.bot("Bench")
+        ada = api.person(_OPERATOR, "Ada")
+        settings = {
+            "TELEGRAM_BOT_TOKEN": bot,
+            "HERMIT_TELEGRAM_OPERATOR_ID": str(_OPERATOR),
+            "HERMIT_TELEGRAM_API_URL": api.url,
+        }
+        with running_house(settings) as house:
+            ada.says(bot, "steps=0")
+            api.wait_for(lambda: bool(api.said(ada, bot=bot)), 60)
+            times = []
+            for n in range(count):
+                renamed: int = inside.ask(house.container(), "arrival", NUMBER=n)
+                api.wait_for(lambda n=n: len(api.calls("sendDocument")) > n, 30)  # type: ignore[misc]  # a bound default
+                times.append((time.monotonic_ns() - renamed) / 1e6)
+                time.sleep(0.2)
+            return times
