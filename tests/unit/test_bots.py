@@ -255,11 +255,11 @@ def test_the_bot_of_a_deleted_agent_is_gone(desk: Desk) -> None:
 def test_codes_are_six_random_digits() -> None:
     """Each digit is as frequent as any other at each place, zero at the front too."""
     bot = BotState("crab", 1, "", BotStatus.PAIRING)
-    codes = [str(codes.fresh(bot, person=None, now=0).code) for _ in range(3_000)]
-    assert all(len(code) == 6 and code.isdecimal() for code in codes)
-    assert len(set(codes)) > 2_950
+    made = [str(codes.fresh(bot, person=None, now=0).code) for _ in range(3_000)]
+    assert all(len(code) == 6 and code.isdecimal() for code in made)
+    assert len(set(made)) > 2_950
     for place in range(6):
-        counts = Counter(code[place] for code in codes)
+        counts = Counter(code[place] for code in made)
         assert len(counts) == 10
         assert all(200 < count < 400 for count in counts.values()), counts  # 300 each; 6 standard deviations
 
