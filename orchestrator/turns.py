@@ -269,7 +269,8 @@ class Turns:
             self._wake(key)  # this crab holds no turn, so its container may be replaced under it
             return None
         with self._store.writing() as db:
-            claimed = rows.claim(db, waiting, boot, time.time())
+            # Again, for good: between the two looks above another crab may have taken the turn before this one.
+            claimed = not rows.under_way(db, key) and rows.claim(db, waiting, boot, time.time())
         return self.get(waiting) if claimed else None
 
     def _lose(self, key: CubicleKey, claim: rows.Claim, why: str) -> None:
