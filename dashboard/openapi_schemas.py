@@ -102,13 +102,14 @@ _APPROVAL: dict[str, Schema] = {
     "id": STRING,
     "agent": STRING,
     "user": INTEGER,
-    "turn": INTEGER,
-    "step": INTEGER,
-    "kind": STRING,
-    "text": {**STRING, "description": "exactly what runs"},
+    "turn": nullable(INTEGER),
+    "step": {**nullable(INTEGER), "description": "null where the host is to do something"},
+    "kind": choice("command", "asset", "packages"),
+    "text": {**STRING, "description": "exactly what runs, or what the host is to do"},
     "shown": {**STRING, "description": "the text with everything invisible written out"},
     "sha256": {**STRING, "description": "of the text's UTF-8 bytes"},
     "reason": STRING,
+    "detail": {"type": "object", "description": "what else to know, by kind; with `host`, `always` may be said"},
     "status": choice("pending", "approved", "denied", "expired", "cancelled"),
     "asked_at": TIME,
     "expires_at": TIME,
@@ -242,7 +243,13 @@ SCHEMAS: dict[str, Schema] = {
     "History": closed({"turns": listing(ref("Turn")), "next": nullable(INTEGER)}),
     "Approval": closed(_APPROVAL),
     "Approvals": closed({"approvals": listing(ref("Approval"))}),
-    "Decision": closed({"decision": choice("approve", "deny")}),
+    "Decision": closed(
+        {
+            "decision": choice("approve", "deny"),
+            "always": {**BOOLEAN, "description": "agree to this host for this agent from now on"},
+        },
+        required=("decision",),
+    ),
     "Delivery": closed(_DELIVERY),
     "Deliveries": closed(
         {

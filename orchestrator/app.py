@@ -4,26 +4,26 @@ reverse."""
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from dashboard.app import create_app
 from orchestrator.agents import Agents
+from orchestrator.app_builders import (
+    Ground,
+    Parts,
+    build_bots,
+    build_cubicles,
+    build_disk,
+    build_outgoing,
+    build_proxy,
+    build_watch,
+)
+from orchestrator.app_capabilities import Capabilities
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
-from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
-from orchestrator.channels.telegram import line
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.config import Settings
-from orchestrator.cubicles import Cubicles, Install
-from orchestrator.delivery.deliveries import Deliveries
-from orchestrator.delivery.download_links import DownloadLinks
-from orchestrator.delivery.out_watch import OutWatch, WatchedDoors
-from orchestrator.delivery.taking import Taking
-from orchestrator.delivery.trays import Trays
-from orchestrator.disk.metering import Disk
+from orchestrator.delivery.out_watch import WatchedDoors
 from orchestrator.disk.reserve import Reserve
 from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
@@ -33,18 +33,15 @@ from orchestrator.files import MOST_FILE_BYTES
 from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.leaving import Leaving
-from orchestrator.llm.proxy import Proxy
 from orchestrator.locks import Locks
-from orchestrator.nouns import CubicleKey, Engine, Event, Upstream
+from orchestrator.nouns import CubicleKey, Event, Turn
 from orchestrator.people import People
 from orchestrator.ports import listen
-from orchestrator.pricing import load_prices
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
-from orchestrator.watch import Watch
 from orchestrator.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
@@ -61,20 +58,6 @@ DASHBOARD_LIMITS = ServerLimits(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What an app is made from, where tests may put others in."""
-
-    engine: Engine
-    image_tag: Callable[[str], str]
-    """The image for ``base`` or ``studio``, built first where it is missing."""
-    upstreams: Mapping[str, Upstream]
-    default_provider: str
-    backoff_s: float = 0.5
-    blot: Callable[[str], None] = lambda _: None
-    """Keeps a text out of the log from now on."""
-
-
 class App:
     """A running house."""
 
@@ -87,32 +70,20 @@ class App:
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         agents = Agents(self._store, providers=tuple(parts.upstreams), on_change=self._agent_changed)
         self._budget = Budget(self._store)
-        self._proxy = _proxy(home, parts, agents=agents, budget=self._budget, broker=broker)
+        self._proxy = build_proxy(home, parts, agents=agents, budget=self._budget, broker=broker)
         self._approvals = Approvals(self._store, locks, broker)
         reserve = Reserve(home.path, ballast=home.ballast)
+        ground = Ground(settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve)
         self._turns = turns = self._made_turns(locks, reserve)
-        steps = Steps(store=self._store, broker=broker, agents=agents, approvals=self._approvals)
         self._server = HttpServer()
-        self._deliveries, taking, self._out_watch = _outgoing(
-            home, settings, self._store, broker, workspaces=workspaces, reserve=reserve
-        )
-        told = (self._heard, self._disk_note, taking.missing, self._out_watch.turn_ended)
-        doors = Doors(self._server, workspaces, door_app(House(turns, steps, self._proxy, agents, people, *told)))
-        self._cubicles = Cubicles(
-            install=_install(home, settings),
-            store=self._store,
-            engine=parts.engine,
-            workspaces=workspaces,
-            doors=WatchedDoors(doors, self._out_watch),
-            agents=agents,
-            broker=broker,
-            image_tag=parts.image_tag,
-            check_start=self._check_start,
-        )
-        self._disk = _disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
+        self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
+        self._capabilities = Capabilities(ground, self._approvals, turns)
+        doors = Doors(self._server, workspaces, door_app(self._behind_the_door(ground)))
+        self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
+        self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
         self._leaving = Leaving(self._store, turns, self._cubicles, agents, people, forget=self._disk.forget)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
-        self._watch = _watch(
+        self._watch = build_watch(
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._store.tidy
         )
         self.services = Services(
@@ -127,7 +98,8 @@ class App:
             audit=Audit(self._store),
             workspaces=workspaces,
             broker=broker,
-            bots=_bots(settings, self._store, agents, people, broker, blot=parts.blot),
+            bots=build_bots(settings, self._store, agents, people, broker, blot=parts.blot),
+            notices=self._capabilities.notices,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
             telegram_update=self._take_update,
@@ -138,6 +110,22 @@ class App:
             models=self._models,
         )
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
+
+    def _behind_the_door(self, ground: Ground) -> House:
+        agents, people = ground.agents, ground.people
+        return House(
+            self._turns,
+            Steps(store=self._store, broker=self._broker, agents=agents, approvals=self._approvals),
+            self._proxy,
+            agents,
+            people,
+            calls=self._capabilities.calls,
+            notes=(self._disk_note, *self._capabilities.notes),
+            memories=self._capabilities.memories,
+            heard=self._heard,
+            missing=self._taking.missing,
+            ended=self._out_watch.turn_ended,
+        )
 
     def _made_turns(self, locks: Locks, reserve: Reserve) -> Turns:
         return Turns(
@@ -172,6 +160,7 @@ class App:
         self._leaving.reconcile()
         self._watch.start()
         self._disk.start()
+        self._capabilities.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
@@ -179,6 +168,7 @@ class App:
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self._telegram.stop()
+        self._capabilities.close()
         self._disk.close()
         self._out_watch.close()
         self._watch.close()
@@ -205,8 +195,8 @@ class App:
     def _check_start(self, key: CubicleKey) -> None:
         self._disk.check_start(key)  # made after the cubicles that need it
 
-    def _disk_note(self, key: CubicleKey) -> str:
-        return self._disk.note(key)  # made after the doors that need it
+    def _disk_note(self, turn: Turn) -> str:
+        return self._disk.note(turn.cubicle)  # made after the doors that need it
 
     def _agent_changed(self, name: str) -> None:
         self._cubicles.suspect(name)
@@ -240,93 +230,3 @@ class App:
     def _models(self) -> dict[str, object]:
         providers = [{"name": name, "default_model": u.default_model} for name, u in self._parts.upstreams.items()]
         return {"default": self._parts.default_provider, "providers": providers}
-
-
-def _proxy(home: Home, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker) -> Proxy:
-    return Proxy(
-        agents=agents,
-        budget=budget,
-        broker=broker,
-        upstreams=parts.upstreams,
-        default_provider=parts.default_provider,
-        prices=load_prices(home.prices),
-        backoff_s=parts.backoff_s,
-    )
-
-
-def _watch(
-    turns: Turns,
-    cubicles: Cubicles,
-    approvals: Approvals,
-    agents: Agents,
-    waker: Waker,
-    *,
-    proxy: Proxy,
-    tidy: Callable[[], None],
-) -> Watch:
-    return Watch(
-        turns=turns,
-        cubicles=cubicles,
-        approvals=approvals,
-        agents=agents,
-        wake=waker.wake,
-        is_waking=waker.is_waking,
-        is_busy=proxy.is_busy,
-        tidy=tidy,
-    )
-
-
-def _disk(
-    workspaces: Workspaces,
-    reserve: Reserve,
-    agents: Agents,
-    cubicles: Cubicles,
-    turns: Turns,
-    *,
-    store: Store,
-    broker: Broker,
-) -> Disk:
-    return Disk(
-        workspaces=workspaces,
-        reserve=reserve,
-        agents=agents,
-        cubicles=cubicles,
-        turns=turns,
-        audit=Audit(store),
-        broker=broker,
-    )
-
-
-def _outgoing(
-    home: Home, settings: Settings, store: Store, broker: Broker, *, workspaces: Workspaces, reserve: Reserve
-) -> tuple[Deliveries, Taking, OutWatch]:
-    links = DownloadLinks(home.link_key)
-    deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.url)
-    trays = Trays(workspaces, home.outbox)
-    taking = Taking(store=store, trays=trays, deliveries=deliveries, outbox=home.outbox, check_room=reserve.check)
-    return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
-
-
-def _bots(
-    settings: Settings, store: Store, agents: Agents, people: People, broker: Broker, *, blot: Callable[[str], None]
-) -> Bots:
-    return Bots(
-        store,
-        agents,
-        people,
-        broker,
-        prove=lambda token: line.prove(token, settings.telegram_api_url),
-        blot=blot,
-        trusted_operator=settings.telegram_operator_id,
-    )
-
-
-def _install(home: Home, settings: Settings) -> Install:
-    return Install(
-        id=home.install,
-        home=str(home.path),
-        runtime=settings.runtime,
-        is_root=os.geteuid() == 0,
-        uid=os.geteuid(),
-        gid=os.getegid(),
-    )

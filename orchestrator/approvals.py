@@ -6,13 +6,16 @@ ends is cancelled, and both say so. Nothing that an agent writes, anywhere, is a
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import secrets
 import sqlite3
 import threading
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from orchestrator.errors import Conflict, NotFound, OrchestratorError, TooMany
+from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
@@ -27,6 +30,12 @@ logger = logging.getLogger(__name__)
 MAX_PENDING = 5
 """Open questions of one cubicle at a time; a person who is asked too much stops reading."""
 
+COMMAND = "command"
+"""The kind of a question about a command in a cubicle; every other kind is about what the host shall do."""
+
+Decided = Callable[[sqlite3.Connection, Approval], tuple[Callable[[], None], ...]]
+"""Hears, within the transaction, how a question ended; what it gives back is done once that is committed."""
+
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 """Ids are typed by people: nothing in here looks like anything else."""
 
@@ -38,6 +47,7 @@ class Approvals:
         self._store = store
         self._locks = locks
         self._broker = broker
+        self._followers: dict[str, Decided] = {}
         self._untold: list[Approval] = []
         self._untold_lock = threading.Lock()  # protects _untold
 
@@ -72,21 +82,15 @@ class Approvals:
                 return pending
             if rows.pending_count(db, key) >= MAX_PENDING:
                 raise TooMany(f"{MAX_PENDING} questions of this agent are waiting for an answer already.")
-            approval = Approval(
-                id="".join(secrets.choice(_ALPHABET) for _ in range(8)),
-                cubicle=key,
+            approval = _asked(
+                key,
+                COMMAND,
+                step.command,
+                now,
                 turn=step.turn,
                 step=step.n,
-                kind="command",
-                text=step.command,
-                sha256=step.sha256,
                 reason=step.reason,
-                status=ApprovalStatus.PENDING,
-                asked_at=now,
-                expires_at=now + timeout_s,
-                decided_at=None,
-                decided_by=None,
-                used_at=None,
+                timeout_s=timeout_s,
             )
             rows.add(db, approval)
             turn_rows.set_step(db, step.turn, step.n, "asked", approval=approval.id)
@@ -95,13 +99,48 @@ class Approvals:
         self.announce(approval)
         return approval
 
-    def decide(self, approval: str, *, approve: bool, by: User, surface: str) -> Approval:
-        """Approve or deny; raises NotFound when it is not theirs, Conflict when it is decided or too late."""
+    def follow(self, kind: str, decided: Decided) -> None:
+        """Questions of this kind are about what the host shall do; from now on ``decided`` hears how each ended."""
+        self._followers[kind] = decided
+
+    def ask_host(
+        self,
+        db: sqlite3.Connection,
+        key: CubicleKey,
+        turn: int | None,
+        *,
+        kind: str,
+        text: str,
+        reason: str,
+        detail: Mapping[str, Any],
+        timeout_s: int,
+    ) -> Approval:
+        """Ask a person whether the host may do exactly ``text``, within the transaction that is given; the same
+        question that is open already comes back. The caller announces it once that is committed.
+
+        With a ``host`` in ``detail`` the person may also say "always". Raises TooMany.
+        """
+        now = time.time()
+        approval = _asked(key, kind, text, now, turn=turn, reason=reason, timeout_s=timeout_s, detail=detail)
+        pending = rows.pending_of_text(db, key, kind, approval.sha256, now)
+        if pending is not None:
+            return pending
+        if rows.pending_count(db, key) >= MAX_PENDING:
+            raise TooMany(f"{MAX_PENDING} questions of this agent are waiting for an answer already.")
+        rows.add(db, approval)
+        self._audit(db, approval, "approval.asked", f"Asked: {visible(text)}")
+        return approval
+
+    def decide(self, approval: str, *, approve: bool, by: User, surface: str, always: bool = False) -> Approval:
+        """Approve or deny; ``always`` agrees to the same host from now on. Raises NotFound when it is not theirs,
+        Conflict when it is decided or too late, BadInput when there is nothing that "always" could be about."""
         found = self.get(approval)
         if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
-        decided = self._end(found, status, f"{by.name} ({surface})")
+        if always and not (approve and "host" in found.detail):
+            raise BadInput("always: only a download from a host can be allowed for ever.")
+        decided = self._end(found, status, f"{by.name} ({surface})", always=always)
         if decided is None:
             self.expire_due()
             raise Conflict(_too_late(self.get(approval)))
@@ -154,7 +193,7 @@ class Approvals:
         self.expire_due()
         with self._store.reading() as db:
             orphans, waiting = rows.pending_of_ended_turns(db), rows.unused_of_open_turns(db)
-        for turn in sorted({approval.turn for approval in orphans}):
+        for turn in sorted({approval.turn for approval in orphans if approval.turn is not None}):
             self.cancel_turn(turn)
         for approval in waiting:
             if approval.status is not ApprovalStatus.PENDING:
@@ -164,24 +203,33 @@ class Approvals:
     def announce(self, approval: Approval) -> None:
         """Show the question, or how it ended, on every surface."""
         self._broker.publish(Event("approval", approval.cubicle, as_json(approval)))
+        if approval.turn is None:
+            return
         with self._store.reading() as db:
             turn = turn_rows.one(db, approval.turn)
         if turn is not None and not turn.status.is_final:
             self._broker.publish(Event("turn", approval.cubicle, {"turn": turn.id, "status": str(turn.status)}))
 
-    def _end(self, approval: Approval, status: ApprovalStatus, by: str) -> Approval | None:
+    def _end(self, approval: Approval, status: ApprovalStatus, by: str, *, always: bool = False) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
-        now = time.time()
+        then: tuple[Callable[[], None], ...] = ()
         with self._store.writing() as db:
-            if not rows.decide(db, approval.id, status, by, now):
+            if not rows.decide(db, approval.id, status, by, time.time(), always=always):
                 return None
-            turn_rows.set_waiting(db, approval.turn, is_waiting=False)
-            if status is not ApprovalStatus.APPROVED:
-                turn_rows.set_step(db, approval.turn, approval.step, str(status))
-            self._audit(db, approval, f"approval.{status}", f"{str(status).capitalize()} by {by}.")
-        decided = self.get(approval.id)
-        self._tell_crab(decided)
+            decided = rows.one(db, approval.id)
+            assert decided is not None  # noqa: S101 - it was updated just now, in this transaction
+            if approval.turn is not None and approval.step is not None:
+                turn_rows.set_waiting(db, approval.turn, is_waiting=False)
+                if status is not ApprovalStatus.APPROVED:
+                    turn_rows.set_step(db, approval.turn, approval.step, str(status))
+            else:
+                then = self._followers[approval.kind](db, decided)
+            self._audit(db, decided, f"approval.{status}", f"{str(status).capitalize()} by {by}.")
+        if approval.kind == COMMAND:
+            self._tell_crab(decided)
         self.announce(decided)
+        for follow in then:
+            follow()
         return decided
 
     def _tell_crab(self, approval: Approval) -> None:
@@ -219,6 +267,7 @@ def as_json(approval: Approval) -> dict[str, object]:
         "shown": visible(approval.text),
         "sha256": approval.sha256,
         "reason": approval.reason,
+        "detail": approval.detail,
         "status": str(approval.status),
         "asked_at": approval.asked_at,
         "expires_at": approval.expires_at,
@@ -233,3 +282,35 @@ def _too_late(approval: Approval) -> str:
     if approval.status is ApprovalStatus.CANCELLED:
         return "Too late: the turn has ended, so there is nothing left to decide."
     return f"It was {approval.status} already, by {approval.decided_by}."
+
+
+def _asked(
+    key: CubicleKey,
+    kind: str,
+    text: str,
+    now: float,
+    *,
+    turn: int | None,
+    reason: str,
+    timeout_s: int,
+    step: int | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> Approval:
+    """A new question."""
+    return Approval(
+        id="".join(secrets.choice(_ALPHABET) for _ in range(8)),
+        cubicle=key,
+        turn=turn,
+        step=step,
+        kind=kind,
+        text=text,
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        reason=reason,
+        detail=dict(detail or {}),
+        status=ApprovalStatus.PENDING,
+        asked_at=now,
+        expires_at=now + timeout_s,
+        decided_at=None,
+        decided_by=None,
+        used_at=None,
+    )

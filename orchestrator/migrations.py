@@ -433,6 +433,88 @@ def m012_telegram_carried(db: Database) -> None:
     )
 
 
+@migrations()
+def m013_approvals_of_the_host(db: Database) -> None:
+    """Questions may be about what the host shall do, which no step of a turn stands for; ``detail`` says more of it."""
+    _run(
+        db,
+        """
+        CREATE TABLE approvals_new (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL,
+            user INTEGER NOT NULL,
+            turn INTEGER REFERENCES turns (id) ON DELETE CASCADE,
+            step INTEGER,
+            kind TEXT NOT NULL,
+            text TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            detail TEXT NOT NULL DEFAULT '{}',
+            status TEXT NOT NULL,
+            asked_at REAL NOT NULL,
+            expires_at REAL NOT NULL,
+            decided_at REAL,
+            decided_by TEXT,
+            used_at REAL
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO approvals_new (id, agent, user, turn, step, kind, text, sha256, reason, status, asked_at,
+            expires_at, decided_at, decided_by, used_at)
+            SELECT id, agent, user, turn, step, kind, text, sha256, reason, status, asked_at, expires_at, decided_at,
+            decided_by, used_at FROM approvals;
+        DROP TABLE approvals;
+        ALTER TABLE approvals_new RENAME TO approvals;
+        CREATE INDEX approvals_pending ON approvals (asked_at) WHERE status = 'pending';
+        CREATE INDEX approvals_by_time ON approvals (asked_at);
+        CREATE INDEX approvals_of_turn ON approvals (turn);
+        """,
+    )
+
+
+@migrations()
+def m014_calls(db: Database) -> None:
+    """What agents asked the host to do, and what the house has to say to people."""
+    _run(
+        db,
+        """
+        CREATE TABLE calls (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            id TEXT NOT NULL,
+            turn INTEGER,
+            name TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            status TEXT NOT NULL CHECK (status IN ('waiting', 'done', 'failed')),
+            text TEXT NOT NULL,
+            result TEXT NOT NULL,
+            waits_for TEXT NOT NULL,
+            cost INTEGER NOT NULL,
+            at REAL NOT NULL,
+            ended_at REAL,
+            PRIMARY KEY (agent, user, id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX calls_by_time ON calls (agent, user, at);
+        CREATE INDEX calls_waiting ON calls (waits_for) WHERE status = 'waiting';
+        CREATE INDEX calls_of_turn ON calls (turn) WHERE waits_for != '';
+        CREATE TABLE notices (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER,
+            at REAL NOT NULL,
+            kind TEXT NOT NULL,
+            text TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            offers TEXT NOT NULL,
+            settled_at REAL,
+            outcome TEXT NOT NULL DEFAULT ''
+        ) STRICT;
+        CREATE INDEX notices_of_cubicle ON notices (agent, user, id);
+        CREATE INDEX notices_standing ON notices (kind, subject) WHERE settled_at IS NULL;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+CALENDAR = "calendar"
+"""The source of turns that an entry of the calendar made."""
 MICRO = 1_000_000
 """Micro-dollars in a dollar."""
 
@@ -186,6 +188,11 @@ class Turn:
     tokens: int
     cost_micro: int
 
+    @property
+    def may_be_silent(self) -> bool:
+        """Nobody waits for a reply, so the agent may end it without words."""
+        return self.source == CALENDAR
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:
@@ -193,12 +200,16 @@ class Approval:
 
     id: str
     cubicle: CubicleKey
-    turn: int
-    step: int
+    turn: int | None
+    step: int | None
+    """The step whose command this is about; None where the host is to do something."""
     kind: str
+    """``command``, ``asset`` or ``packages``."""
     text: str
     sha256: str
     reason: str
+    detail: dict[str, Any]
+    """What else a person should see, by kind; and what they said beside yes or no."""
     status: ApprovalStatus
     asked_at: float
     expires_at: float
@@ -240,7 +251,8 @@ class Event:
     """Something that happened and that a surface may show at once. ``body`` is JSON-able."""
 
     kind: str
-    """``turn``, ``step``, ``delta``, ``approval``, ``delivery``, ``cubicle``, ``agent``, ``bot``."""
+    """``turn``, ``step``, ``delta``, ``approval``, ``question``, ``notice``, ``delivery``, ``calendar``, ``memory``,
+    ``cubicle``, ``agent``, ``bot``."""
     cubicle: CubicleKey | None
     body: dict[str, Any] = field(default_factory=dict)
 

@@ -16,6 +16,7 @@ from orchestrator.cubicles import Cubicles
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.disk.metering import Disk
 from orchestrator.events import Broker
+from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
 from orchestrator.people import People
 from orchestrator.turns import Turns
@@ -53,6 +54,7 @@ class Services:
     workspaces: Workspaces
     broker: Broker
     bots: Bots
+    notices: Notices
     deliveries: Deliveries
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""

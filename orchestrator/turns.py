@@ -215,6 +215,12 @@ class Turns:
             if found.status.is_final or rows.is_stop_asked(db, turn):
                 raise Stopped("The turn was stopped.")
 
+    def held(self, key: CubicleKey) -> int | None:
+        """The turn that a crab of this cubicle works on."""
+        with self._store.reading() as db:
+            claims = rows.under_way(db, key)
+        return claims[0][1].turn if claims else None
+
     def lost(self, key: CubicleKey, why: str) -> None:
         """The crab that held this cubicle's turn is no more."""
         with self._store.reading() as db:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from orchestrator.app import App, Parts
+from orchestrator.app import App
+from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.home import prepare

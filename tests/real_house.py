@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 import docker
 import requests
 
-from orchestrator.app import App, Parts
+from orchestrator.app import App
+from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.home import prepare

@@ -53,7 +53,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.network home http_server logs ports workspace store.fact_words "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "store.ledger store.people "
+        "store.calls store.notices store.ledger store.people "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
@@ -61,11 +61,19 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "llm.upstreams.secret llm.upstreams.sse "
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
-    ("hands", "delivery.trays agents archives audit budget doors locks people"),
-    ("rules", "approvals bots.codes bots.handshakes bots.proofs bots.registry cubicles delivery.deliveries"),
+    ("what may be set in motion", "capabilities capabilities.table"),
+    ("hands", "delivery.trays agents archives audit budget doors locks notices people"),
+    (
+        "rules",
+        (
+            "approvals bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls cubicles "
+            "delivery.deliveries door_requests"
+        ),
+    ),
     ("the loop's host half", "delivery.taking llm.proxy turns wake"),
     ("judging and watching", "delivery.tray_watch disk.metering leaving steps watch"),
     ("noticing what was made", "delivery.out_watch"),
+    ("the inside's requests", "door_calls"),
     ("what the inside and the surfaces may call", "door services"),
     (
         "chat apps",
@@ -86,6 +94,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
         ),
     ),
+    ("builders of the composition", "app_builders"),
+    ("what may be set in motion, put together", "app_capabilities"),
     ("composition", "app"),
     (
         "examinations",
@@ -106,15 +116,19 @@ FLOORS: tuple[tuple[str, str], ...] = (
 """The orchestrator from the bottom up. Modules of one floor don't know each other, except within a family."""
 
 DASHBOARD: tuple[tuple[str, str], ...] = (
-    ("leaves", "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers"),
-    ("requests and shapes", "bodies cookies hosts shapes"),
+    (
+        "leaves",
+        "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
+    ),
+    ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
+    ("nouns described", "openapi_notices"),
     ("who asks", "auth"),
     (
         "routes",
         (
             "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health "
-            "api.messages api.openapi api.telegram api.tokens api.users pages pages.chat pages.filters pages.home "
-            "pages.login pages.views webhook"
+            "api.messages api.notices api.openapi api.telegram api.tokens api.users pages pages.chat pages.filters "
+            "pages.home pages.login pages.views webhook"
         ),
     ),
     ("the application", "app"),
@@ -127,6 +141,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 )
 
 FAMILIES = (
+    "orchestrator.capabilities",
     "orchestrator.panel",
     "orchestrator.policy",
     "orchestrator.schedule",
@@ -157,6 +172,7 @@ _SHOWS = (
     "delivery.deliveries",
     "disk.metering",
     "events",
+    "notices",
     "people",
     "store.audit",
     "store.telegram_bots",

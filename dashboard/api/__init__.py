@@ -11,6 +11,7 @@ from dashboard.api.events import api as events_api
 from dashboard.api.files import api as files_api
 from dashboard.api.health import api as health_api
 from dashboard.api.messages import api as messages_api
+from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.telegram import api as telegram_api
 from dashboard.api.tokens import api as tokens_api
@@ -26,6 +27,7 @@ BLUEPRINTS = (
     files_api,
     health_api,
     messages_api,
+    notices_api,
     openapi_api,
     telegram_api,
     tokens_api,

@@ -38,13 +38,18 @@ def every() -> Any:
 def decide(approval: str) -> Any:
     """Approve or deny, once."""
     who, house = asker(), services()
-    decision = bodies.json_body("decision").get("decision")
+    body = bodies.json_body("decision", "always")
+    decision, always = body.get("decision"), body.get("always", False)
     if decision not in ("approve", "deny"):
         raise BadInput("decision: send 'approve' or 'deny'.")
+    if not isinstance(always, bool):
+        raise BadInput("always: send true or false.")
     found = _visible(approval, who)
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then decide.")
-    decided = house.approvals.decide(found.id, approve=decision == "approve", by=who.user, surface=who.surface)
+    decided = house.approvals.decide(
+        found.id, approve=decision == "approve", by=who.user, surface=who.surface, always=always
+    )
     return approval_json(decided)
 
 

@@ -4,52 +4,27 @@ answers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from flask import Blueprint
 
+from dashboard import openapi_notices
 from dashboard.auth import public
+from dashboard.openapi_route import AGENT, PAGE, USER, Route
 from dashboard.openapi_schemas import INTEGER, SCHEMAS, STRING, Schema, choice, ref
 
 api = Blueprint("openapi", __name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One method of one path."""
-
-    method: str
-    path: str
-    summary: str
-    answer: str = ""
-    """The schema of the answer, or empty for an answer without body (or in another format)."""
-    body: str = ""
-    status: int = 200
-    query: dict[str, Schema] = field(default_factory=dict)
-    other: tuple[int, ...] = ()
-    """Further statuses with the same answer."""
-    fails: tuple[int, ...] = ()
-    """Error statuses of its own."""
-    is_public: bool = False
-    sends_file: bool = False
-    """The answer may also be bytes."""
-    takes_file: bool = False
-    """The body is bytes."""
-
-
-_USER = {"user": {**INTEGER, "description": "for the operator: another person's"}}
-_PAGE = {"before": {**INTEGER, "description": "`next` of the page before"}, "limit": INTEGER}
-_AGENT = "/api/agents/{name}"
 _FOLDER = {
     "after": {**STRING, "description": "`next` of the page before"},
     "limit": INTEGER,
     "zip": {**choice("1"), "description": "the folder as a zip archive"},
-    **_USER,
+    **USER,
 }
 _INLINE = {"inline": {**choice("1"), "description": "to be shown by a browser, where the type is harmless"}}
 
-ROUTES: tuple[Route, ...] = (
+_OWN: tuple[Route, ...] = (
     Route("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
     Route("get", "/api/openapi.json", "This document", is_public=True),
     Route("get", "/api/status", "How each part is (operator)", "Status"),
@@ -60,44 +35,44 @@ ROUTES: tuple[Route, ...] = (
     Route("delete", "/api/users/{user}", "Delete a person (operator)", status=204, fails=(404, 409, 503)),
     Route("get", "/api/agents", "All agents", "Agents"),
     Route("post", "/api/agents", "A new agent (operator)", "Agent", "NewAgent", 201, fails=(400, 409)),
-    Route("get", _AGENT, "One agent", "Agent", fails=(404,)),
-    Route("patch", _AGENT, "Change an agent (operator)", "Agent", "AgentChange", fails=(400, 404, 409)),
-    Route("delete", _AGENT, "Delete an agent with its workspaces (operator)", status=204, fails=(404, 409, 503)),
-    Route("get", f"{_AGENT}/telegram", "The agent's Telegram bot (operator)", "Telegram", fails=(404,)),
+    Route("get", AGENT, "One agent", "Agent", fails=(404,)),
+    Route("patch", AGENT, "Change an agent (operator)", "Agent", "AgentChange", fails=(400, 404, 409)),
+    Route("delete", AGENT, "Delete an agent with its workspaces (operator)", status=204, fails=(404, 409, 503)),
+    Route("get", f"{AGENT}/telegram", "The agent's Telegram bot (operator)", "Telegram", fails=(404,)),
     Route(
         "post",
-        f"{_AGENT}/telegram",
+        f"{AGENT}/telegram",
         "Give the agent the bot of this token; a handshake begins (operator)",
         "Telegram",
         "TelegramToken",
         201,
         fails=(400, 404, 409),
     ),
-    Route("delete", f"{_AGENT}/telegram", "Take the agent's bot away (operator)", status=204, fails=(404,)),
+    Route("delete", f"{AGENT}/telegram", "Take the agent's bot away (operator)", status=204, fails=(404,)),
     Route(
         "post",
-        f"{_AGENT}/telegram/confirm",
+        f"{AGENT}/telegram/confirm",
         "The code that the bot sent to the operator (operator)",
         "Telegram",
         "TelegramCode",
         fails=(400, 404, 409),
     ),
-    Route("post", f"{_AGENT}/telegram/code", "Another code (operator)", "Telegram", fails=(404, 409, 429)),
-    Route("get", f"{_AGENT}/log", "The end of the agent's .hermit.log", "Log", query=_USER, fails=(404,)),
+    Route("post", f"{AGENT}/telegram/code", "Another code (operator)", "Telegram", fails=(404, 409, 429)),
+    Route("get", f"{AGENT}/log", "The end of the agent's .hermit.log", "Log", query=USER, fails=(404,)),
     Route(
         "post",
-        f"{_AGENT}/messages",
+        f"{AGENT}/messages",
         "Send a message. With `wait` the answer comes when the turn has ended or `timeout` seconds have passed; "
         "without, at once with 202. An Idempotency-Key header makes a repeated request the same message.",
         "Outcome",
         "Message",
         other=(202,),
-        query=_USER,
+        query=USER,
         fails=(400, 404, 413, 429, 503),
     ),
     Route(
         "get",
-        f"{_AGENT}/files/",
+        f"{AGENT}/files/",
         "The folders of the workspace, or all of it as a zip archive",
         "Files",
         query=_FOLDER,
@@ -106,7 +81,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "get",
-        f"{_AGENT}/files/{{path}}",
+        f"{AGENT}/files/{{path}}",
         "A folder as a list (a page of it), or as a zip archive; a file as a download. Links, pipes and files with "
         "several names are not found. `path` is percent-encoded bytes, so that every name can be addressed; its "
         "slashes stay as they are.",
@@ -117,26 +92,24 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "put",
-        f"{_AGENT}/files/{{path}}",
+        f"{AGENT}/files/{{path}}",
         "Upload a file: `path` is in/NAME, the body its bytes. It replaces nothing: the answer says what it is called.",
         "Upload",
         status=201,
-        query=_USER,
+        query=USER,
         fails=(400, 404, 411, 413, 429, 503),
         takes_file=True,
     ),
     Route(
         "delete",
-        f"{_AGENT}/files/{{path}}",
+        f"{AGENT}/files/{{path}}",
         "Delete a file, or a folder with all that is in it",
         status=204,
-        query=_USER,
+        query=USER,
         fails=(404, 409, 503),
     ),
-    Route(
-        "get", f"{_AGENT}/history", "The conversation, oldest first", "History", query={**_PAGE, **_USER}, fails=(404,)
-    ),
-    Route("delete", f"{_AGENT}/history", "Clear the conversation", status=204, query=_USER, fails=(404,)),
+    Route("get", f"{AGENT}/history", "The conversation, oldest first", "History", query={**PAGE, **USER}, fails=(404,)),
+    Route("delete", f"{AGENT}/history", "Clear the conversation", status=204, query=USER, fails=(404,)),
     Route("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
     Route("post", "/api/turns/{turn}/stop", "Stop a turn, and a command that runs in it", "Turn", fails=(404,)),
     Route(
@@ -148,9 +121,9 @@ ROUTES: tuple[Route, ...] = (
         fails=(400,),
     ),
     Route("post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 404, 409)),
-    Route("get", f"{_AGENT}/cubicle", "The container's state and use", "Cubicle", query=_USER, fails=(404, 409, 503)),
+    Route("get", f"{AGENT}/cubicle", "The container's state and use", "Cubicle", query=USER, fails=(404, 409, 503)),
     *(
-        Route("post", f"{_AGENT}/cubicle/{verb}", summary, "Cubicle", query=_USER, fails=(404, 409, 503))
+        Route("post", f"{AGENT}/cubicle/{verb}", summary, "Cubicle", query=USER, fails=(404, 409, 503))
         for verb, summary in (
             ("start", "The container runs"),
             ("stop", "The container does not run"),
@@ -159,17 +132,17 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "get",
-        f"{_AGENT}/deliveries",
+        f"{AGENT}/deliveries",
         "What left `out/`, newest first; with `turn` what one turn delivered, in order",
         "Deliveries",
-        query={**_PAGE, "turn": INTEGER, **_USER},
+        query={**PAGE, "turn": INTEGER, **USER},
         fails=(400, 404),
     ),
     Route(
         "get",
-        f"{_AGENT}/deliveries/{{delivery}}/file",
+        f"{AGENT}/deliveries/{{delivery}}/file",
         "A delivered file, as an attachment without a type",
-        query=_USER,
+        query=USER,
         fails=(404, 429),
     ),
     Route(
@@ -177,22 +150,26 @@ ROUTES: tuple[Route, ...] = (
         "/api/audit",
         "What happened, newest first (operator)",
         "AuditRows",
-        query={"q": STRING, "agent": STRING, "kind": STRING, **_PAGE},
+        query={"q": STRING, "agent": STRING, "kind": STRING, **PAGE},
         fails=(400,),
     ),
     Route(
         "get",
         "/api/events",
-        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `delivery`, `cubicle`, "
-        "`agent`, `bot`. The data is one JSON object with `agent` and `user`; a delta's `text` is the reply so far. "
-        "News are hints to look again.",
+        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
+        "`delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` and "
+        "`user`; a delta's `text` is the reply so far. News are hints to look again.",
     ),
     Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
     Route("post", "/api/login-links", "A new one-time login link (operator)", "LoginLink", "NewLoginLink", 201),
 )
 
+ROUTES: tuple[Route, ...] = (*_OWN, *openapi_notices.ROUTES)
+ALL_SCHEMAS: dict[str, Schema] = {**SCHEMAS, **openapi_notices.SCHEMAS}
+"""Nouns with several routes describe them in a module of their own."""
+
 _BYTES = "*/*"
-_NUMBERS = ("user", "turn", "delivery")
+_NUMBERS = ("user", "turn", "delivery", "notice", "event", "memory")
 _DESCRIPTION = (
     "Every call needs `Authorization: Bearer TOKEN` (`./hermit token create NAME`) or the dashboard's session with its "
     'CSRF token. Errors are `{"error": {"code", "message"}}`. Times are ISO 8601 in UTC, money is in US dollars.'
@@ -216,7 +193,7 @@ def document() -> dict[str, Any]:
         "info": {"title": "HermitShell", "version": "1", "description": _DESCRIPTION},
         "security": [{"token": []}],
         "paths": paths,
-        "components": {"schemas": SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {"schemas": ALL_SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 
@@ -249,7 +226,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
             "name": name,
             "in": "path",
             "required": True,
-            "schema": INTEGER if name in ("user", "turn", "delivery") else STRING,
+            "schema": INTEGER if name in _NUMBERS else STRING,
         }
         for name in names
     ]

@@ -13,7 +13,8 @@ import time
 import docker
 
 from orchestrator import logs
-from orchestrator.app import App, Parts
+from orchestrator.app import App
+from orchestrator.app_builders import Parts
 from orchestrator.commands import telegram
 from orchestrator.commands.context import Context
 from orchestrator.commands.providers import providers

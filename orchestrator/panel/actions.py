@@ -98,6 +98,49 @@ class Clawmotion:
     """A name within ``out/``; empty lets the host choose."""
 
 
+@dataclass(frozen=True, slots=True)
+class MemorySearch:
+    """A question to what is remembered; an empty one lists the newest."""
+
+    query: str = ""
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question to the person, who answers by one of the choices or, where that is allowed, by a text."""
+
+    question: str
+    choices: tuple[str, ...] = ()
+    free_text: bool = False
+    timeout: int | None = None
+    """Seconds until nobody is waited for any more; None for the agent's own time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A file to hand to the person."""
+
+    file: str
+    """Its name within ``out/``."""
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """A wish for packages, for a person to decide."""
+
+    system: str
+    """``pip`` or ``npm``."""
+    packages: tuple[str, ...]
+    """``NAME`` or ``NAME==VERSION`` (of npm also ``NAME@VERSION``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the agent stands: budget, disk, what it may do, what is waiting for a person."""
+
+
 Action = (
     CalendarCreate
     | CalendarUpdate
@@ -107,4 +150,9 @@ Action = (
     | MemoryAdd
     | MemoryDelete
     | Clawmotion
+    | MemorySearch
+    | Ask
+    | Send
+    | Install
+    | Status
 )

@@ -20,6 +20,9 @@ from orchestrator.panel.actions import CLEARED
 MAX_ID = 2**53 - 1
 """The largest whole number that every reader of JSON keeps exact."""
 MAX_SECONDS = 600.0
+MAX_COUNT = 7 * 24 * 3600
+"""Counts are few, or seconds of at most a week."""
+MAX_LINES = 20
 
 _COLOR = re.compile(r"#[0-9a-f]{3}|#[0-9a-f]{6}|[a-z]{3,20}")
 _FILE_TYPE = re.compile(r"\.?([a-z0-9][a-z0-9+-]{0,19}|[a-z]{1,20}/[a-z0-9][a-z0-9.+-]{0,79})")
@@ -27,6 +30,7 @@ _ID = re.compile(r"#?([0-9]{1,16})")
 _SECONDS = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:s|sec|secs|second|seconds)?", re.IGNORECASE)
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?:\.0+)?")
 _ISO_DURATION = re.compile(r"PT(?:([0-9]{1,4})M)?(?:([0-9]{1,6}(?:\.[0-9]{1,6})?)S)?", re.IGNORECASE)
+_FLAGS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _BREAKS = {"Zl", "Zp"}
 _RESERVED = frozenset('<>:"/\\|?*')
 _WHEN_FORM = "a date such as 2026-02-28, or a time such as 2026-02-28T09:00 or 2026-02-28T09:00:00Z"
@@ -49,6 +53,10 @@ class Kind(StrEnum):
     COLOR = "color"
     FILE_TYPE = "type of file"
     FILE_NAME = "name of a file"
+    LINES = "list of texts"
+    FLAG = "yes or no"
+    COUNT = "whole number"
+    SYSTEM = "pip or npm"
 
 
 def read_value(kind: Kind, value: object, max_chars: int) -> object:
@@ -62,6 +70,10 @@ def write_value(value: object) -> str:
         return CLEARED.value
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(value)
     if isinstance(value, float):
         return f"{value:.6f}".rstrip("0").rstrip(".")
     return str(value)
@@ -180,6 +192,41 @@ def _seconds_of(text: str) -> float:
     raise Unfit("must be a number of seconds, such as 12")
 
 
+def _count(value: object, max_chars: int) -> int:
+    number = value
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdecimal() and len(value) <= max_chars:
+        number = int(value)
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= MAX_COUNT:
+        raise Unfit(f"must be a whole number from 1 to {MAX_COUNT:,}")
+    return number
+
+
+def _flag(value: object, _max_chars: int) -> bool:
+    found = _FLAGS.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise Unfit("must be yes or no")
+    return found
+
+
+def _lines(value: object, max_chars: int) -> tuple[str, ...]:
+    """Of a list its entries, of a text what stands between its commas."""
+    entries = value.split(",") if isinstance(value, str) else value
+    if not isinstance(entries, list | tuple) or len(entries) > MAX_LINES:
+        raise Unfit(f"must be a list of at most {MAX_LINES} texts, or one text with commas between them")
+    lines = [_line(entry, max_chars) for entry in entries]
+    kept = tuple(dict.fromkeys(line for line in lines if line))
+    if not kept:
+        raise Unfit("must not be empty")
+    return kept
+
+
+def _system(value: object, max_chars: int) -> str:
+    text = _line(value, max_chars).lower()
+    if text not in ("pip", "npm"):
+        raise Unfit("must be pip or npm")
+    return text
+
+
 def _named(value: object) -> str:
     names = {bool: "true or false", list: "a list", dict: "an object", int: "a number", float: "a number"}
     return names.get(type(value), "something else")
@@ -196,5 +243,9 @@ _READERS: Mapping[Kind, Callable[[object, int], object]] = MappingProxyType(
         Kind.COLOR: _color,
         Kind.FILE_TYPE: _file_type,
         Kind.FILE_NAME: _file_name,
+        Kind.LINES: _lines,
+        Kind.FLAG: _flag,
+        Kind.COUNT: _count,
+        Kind.SYSTEM: _system,
     }
 )

@@ -63,9 +63,17 @@ def read_object(entry: Mapping[str, object]) -> Action:
     return read_fields(name, rest)
 
 
+def read_command(name: str, fields: Mapping[str, object]) -> Action:
+    """As `read_fields`, of commands too that are no panel actions; raises BadInput."""
+    return _read_named(_schema(name, is_command=True), fields)
+
+
 def read_fields(name: str, fields: Mapping[str, object]) -> Action:
-    """The action of that name with these named values, such as a command's JSON; raises BadInput."""
-    schema = _schema(name)
+    """The panel action of that name with these named values; raises BadInput."""
+    return _read_named(_schema(name), fields)
+
+
+def _read_named(schema: Schema, fields: Mapping[str, object]) -> Action:
     if len(fields) > MAX_KEYS:
         raise BadInput(f"{schema.name} has too many fields. Its form is {schema.form}")
     known = {field.name for field in schema.fields}
@@ -94,12 +102,13 @@ def _over(limit: int) -> BadInput:
     return BadInput(f"One answer may hold {limit} panel actions; this one was left out. Give it in the next answer.")
 
 
-def _schema(name: str) -> Schema:
+def _schema(name: str, *, is_command: bool = False) -> Schema:
     plain = name.strip().upper().replace("-", "_").replace(" ", "_")[:100]
-    if schema := SCHEMAS.get(plain):
+    offered = {schema.name: schema for schema in SCHEMAS.values() if schema.is_panel or is_command}
+    if schema := offered.get(plain):
         return schema
-    close = difflib.get_close_matches(plain, SCHEMAS, n=1)
-    mend = f"Did you mean {close[0]}?" if close else f"There are {', '.join(SCHEMAS)}."
+    close = difflib.get_close_matches(plain, offered, n=1)
+    mend = f"Did you mean {close[0]}?" if close else f"There are {', '.join(offered)}."
     raise BadInput(f'There is no panel action "{one_line(name.strip(), 40)}". {mend}')
 
 

@@ -13,14 +13,19 @@ from types import MappingProxyType
 
 from orchestrator.panel.actions import (
     Action,
+    Ask,
     AssetRequest,
     CalendarCreate,
     CalendarDelete,
     CalendarList,
     CalendarUpdate,
     Clawmotion,
+    Install,
     MemoryAdd,
     MemoryDelete,
+    MemorySearch,
+    Send,
+    Status,
 )
 from orchestrator.panel.kinds import Kind
 
@@ -52,6 +57,8 @@ class Schema:
     build: Callable[..., Action]
     """Its class, by the fields' attributes."""
     fields: tuple[Field, ...]
+    is_panel: bool = True
+    """It may stand in an answer's ``panelActions``; otherwise it is a command alone."""
 
     @property
     def form(self) -> str:
@@ -121,6 +128,47 @@ _TABLE = (
             Field("output_file", Kind.FILE_NAME, "a name such as intro.mp4", max_chars=100),
         ),
     ),
+    Schema(
+        "MEMORY_SEARCH",
+        MemorySearch,
+        (
+            Field("query", Kind.LINE, "what it is about; nothing lists the newest", max_chars=500),
+            Field("limit", Kind.COUNT, "the most to find", max_chars=5),
+        ),
+        is_panel=False,
+    ),
+    Schema(
+        "ASK",
+        Ask,
+        (
+            Field("question", Kind.TEXT, "what the person is asked", max_chars=1000, is_required=True),
+            Field("choices", Kind.LINES, "the answers to choose from, commas between them", max_chars=60),
+            Field("free_text", Kind.FLAG, "whether the person may write something else", max_chars=5),
+            Field("timeout", Kind.COUNT, "seconds to wait", max_chars=7),
+        ),
+        is_panel=False,
+    ),
+    Schema(
+        "SEND",
+        Send,
+        (
+            Field("file", Kind.LINE, "its path", max_chars=1000, is_required=True),
+            Field("caption", Kind.TEXT, "a line to go with it", max_chars=900),
+        ),
+        is_panel=False,
+    ),
+    Schema(
+        "INSTALL",
+        Install,
+        (
+            Field("system", Kind.SYSTEM, "pip or npm", max_chars=10, is_required=True),
+            Field(
+                "packages", Kind.LINES, "NAME or NAME==VERSION, commas between them", max_chars=200, is_required=True
+            ),
+        ),
+        is_panel=False,
+    ),
+    Schema("STATUS", Status, (), is_panel=False),
 )
 
 SCHEMAS: Mapping[str, Schema] = MappingProxyType({schema.name: schema for schema in _TABLE})

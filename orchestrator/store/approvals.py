@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
@@ -10,8 +11,8 @@ from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 def add(db: sqlite3.Connection, approval: Approval) -> None:
     """Write a question down before anybody is asked."""
     db.execute(
-        "INSERT INTO approvals (id, agent, user, turn, step, kind, text, sha256, reason, status, asked_at, expires_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO approvals (id, agent, user, turn, step, kind, text, sha256, reason, detail, status, asked_at, "
+        "expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             approval.id,
             approval.cubicle.agent,
@@ -22,6 +23,7 @@ def add(db: sqlite3.Connection, approval: Approval) -> None:
             approval.text,
             approval.sha256,
             approval.reason,
+            json.dumps(approval.detail, ensure_ascii=False),
             approval.status,
             approval.asked_at,
             approval.expires_at,
@@ -69,9 +71,22 @@ def pending_of_step(db: sqlite3.Connection, turn: int, step: int, now: float) ->
     return None if row is None else _approval(row)
 
 
+def pending_of_text(db: sqlite3.Connection, key: CubicleKey, kind: str, sha256: str, now: float) -> Approval | None:
+    """The open question of this cubicle about the same."""
+    row = db.execute(
+        "SELECT * FROM approvals WHERE agent = ? AND user = ? AND kind = ? AND sha256 = ? AND status = 'pending' "
+        "AND expires_at > ?",
+        (key.agent, key.user, kind, sha256, now),
+    ).fetchone()
+    return None if row is None else _approval(row)
+
+
 def unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
-    """The turn's questions whose answer, if there is one, was not used."""
-    rows = db.execute("SELECT * FROM approvals WHERE turn = ? AND used_at IS NULL ORDER BY asked_at", (turn,))
+    """The turn's questions about commands whose answer, if there is one, was not used. What the host was asked to do
+    may be decided after the turn."""
+    rows = db.execute(
+        "SELECT * FROM approvals WHERE turn = ? AND kind = 'command' AND used_at IS NULL ORDER BY asked_at", (turn,)
+    )
     return [_approval(row) for row in rows]
 
 
@@ -79,7 +94,8 @@ def unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
     """The questions of turns under way that are open, or whose answer was not used."""
     rows = db.execute(
         "SELECT approvals.* FROM turns JOIN approvals ON approvals.turn = turns.id "
-        "WHERE turns.status IN ('running', 'waiting_approval') AND approvals.used_at IS NULL ORDER BY asked_at"
+        "WHERE turns.status IN ('running', 'waiting_approval') AND approvals.used_at IS NULL "
+        "AND approvals.kind = 'command' ORDER BY asked_at"
     )
     return [_approval(row) for row in rows]
 
@@ -88,7 +104,8 @@ def pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
     """Open questions that nobody waits for any more; a death right after a turn's end leaves them."""
     rows = db.execute(
         "SELECT approvals.* FROM approvals JOIN turns ON approvals.turn = turns.id "
-        "WHERE approvals.status = 'pending' AND turns.status IN ('done', 'failed', 'stopped')"
+        "WHERE approvals.status = 'pending' AND approvals.kind = 'command' "
+        "AND turns.status IN ('done', 'failed', 'stopped')"
     )
     return [_approval(row) for row in rows]
 
@@ -107,12 +124,15 @@ def overdue(db: sqlite3.Connection, now: float) -> list[str]:
     return [str(row["id"]) for row in rows]
 
 
-def decide(db: sqlite3.Connection, approval: str, status: ApprovalStatus, by: str, now: float) -> bool:
+def decide(
+    db: sqlite3.Connection, approval: str, status: ApprovalStatus, by: str, now: float, *, always: bool = False
+) -> bool:
     """Decide a pending approval; False when it is not pending. An expired one can't be approved or denied any more."""
     cursor = db.execute(
-        "UPDATE approvals SET status = :status, decided_at = :now, decided_by = :by WHERE id = :id "
+        "UPDATE approvals SET status = :status, decided_at = :now, decided_by = :by, "
+        "detail = CASE WHEN :always THEN json_set(detail, '$.always', json('true')) ELSE detail END WHERE id = :id "
         "AND status = 'pending' AND (:status NOT IN ('approved', 'denied') OR expires_at > :now)",
-        {"status": status, "now": now, "by": by, "id": approval},
+        {"status": status, "now": now, "by": by, "id": approval, "always": always},
     )
     return cursor.rowcount == 1
 
@@ -130,4 +150,6 @@ def use(db: sqlite3.Connection, approval: str, turn: int, step: int, *, sha256: 
 def _approval(row: sqlite3.Row) -> Approval:
     fields = dict(row)
     key = CubicleKey(fields.pop("agent"), fields.pop("user"))
-    return Approval(**{**fields, "cubicle": key, "status": ApprovalStatus(fields["status"])})
+    return Approval(
+        **{**fields, "cubicle": key, "status": ApprovalStatus(fields["status"]), "detail": json.loads(fields["detail"])}
+    )

@@ -74,9 +74,10 @@ def is_open(db: sqlite3.Connection, turn: int) -> bool:
 
 
 def first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
-    """The turn that is next in this cubicle's queue."""
+    """The turn that is next in this cubicle's queue: what a person asked comes before what the calendar asks."""
     row = db.execute(
-        "SELECT id FROM turns WHERE agent = ? AND user = ? AND status = 'queued' ORDER BY id LIMIT 1",
+        "SELECT id FROM turns WHERE agent = ? AND user = ? AND status = 'queued' "
+        "ORDER BY source = 'calendar', id LIMIT 1",
         (key.agent, key.user),
     ).fetchone()
     return None if row is None else int(row["id"])
@@ -85,7 +86,8 @@ def first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
 def queued_ids(db: sqlite3.Connection, key: CubicleKey) -> list[int]:
     """The turns in this cubicle's queue, in order."""
     rows = db.execute(
-        "SELECT id FROM turns WHERE agent = ? AND user = ? AND status = 'queued' ORDER BY id", (key.agent, key.user)
+        "SELECT id FROM turns WHERE agent = ? AND user = ? AND status = 'queued' ORDER BY source = 'calendar', id",
+        (key.agent, key.user),
     )
     return [int(row["id"]) for row in rows]
 

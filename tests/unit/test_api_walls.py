@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -46,13 +47,9 @@ FOREIGN = "https://evil.example"
 def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
     """Every rule with each method that it has, and a path that leads there."""
     for rule in app.url_map.iter_rules():
-        path = rule.rule
+        path = re.sub(r"<id:\w+>", "1", rule.rule)
         for part, example in (
             ("<path:filename>", "logo.svg"),
-            ("<id:user>", "1"),
-            ("<id:turn>", "1"),
-            ("<id:bot>", "1"),
-            ("<id:delivery>", "1"),
             ("<token>", "x"),
             ("<name>", "crab"),
             ("<approval>", "abcdefgh"),

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from orchestrator.app import FIRST_AGENT, App, Parts
+from orchestrator.app import FIRST_AGENT, App
+from orchestrator.app_builders import Parts
 from orchestrator.config import Settings, load
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.home import prepare

@@ -33,6 +33,12 @@ def _asked(
     return house.steps.ask(key, found.id, n)
 
 
+def turn_of(approval: Approval) -> int:
+    """The turn that a question about a command always has."""
+    assert approval.turn is not None
+    return approval.turn
+
+
 def _decide(house: Rooms, approval: Approval, *, approve: bool = True) -> Approval:
     return house.approvals.decide(approval.id, approve=approve, by=house.operator, surface="test")
 
@@ -67,7 +73,7 @@ def test_asking_writes_the_question_before_anybody_sees_it(house: Rooms) -> None
 def test_asking_again_is_the_same_question(house: Rooms) -> None:
     """A repeated call, also twenty at once, asks the person once."""
     approval = _asked(house)
-    results = at_once(*[partial(house.steps.ask, KEY, approval.turn, 1)] * 20)
+    results = at_once(*[partial(house.steps.ask, KEY, turn_of(approval), 1)] * 20)
     assert {found.id for found in results} == {approval.id}
 
 
@@ -81,9 +87,9 @@ def test_a_decision_reaches_the_crab_as_a_lock(house: Rooms, approve: bool, stat
     assert (str(decided.status), decided.decided_by) == (status, "ada (test)")
     assert house.lock_names() == {f"hermit_{kind}.{approval.id}.lock"}
     lock = _lock(house, f"hermit_{kind}.{approval.id}.lock")
-    assert (lock["status"], lock["sha256"], lock["turn"], lock["n"]) == (status, approval.sha256, approval.turn, 1)
+    assert (lock["status"], lock["sha256"], lock["turn"], lock["n"]) == (status, approval.sha256, turn_of(approval), 1)
     assert [body["status"] for body in of_kind(events, "approval")] == [status]
-    assert house.turns.get(approval.turn).status is TurnStatus.RUNNING
+    assert house.turns.get(turn_of(approval)).status is TurnStatus.RUNNING
 
 
 def test_fifty_decisions_at_once_are_one(house: Rooms) -> None:
@@ -124,7 +130,7 @@ def test_nobody_answers_in_time(house: Rooms) -> None:
     house.approvals.expire_due()
     assert house.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
     assert _lock(house, f"hermit_deny.{approval.id}.lock")["status"] == "expired"
-    assert house.turns.steps(approval.turn)[0].status == "expired"
+    assert house.turns.steps(turn_of(approval))[0].status == "expired"
     with pytest.raises(Conflict, match="nobody answered in time"):
         _decide(house, approval)
 
@@ -142,18 +148,18 @@ def test_an_approval_grows_old(house: Rooms) -> None:
     """Approved but not used until its time is up: it serves no more."""
     approval = _decide(house, _asked(house))
     _make_overdue(house, approval)
-    assert not house.approvals.use(approval.id, house.turns.steps(approval.turn)[0])
+    assert not house.approvals.use(approval.id, house.turns.steps(turn_of(approval))[0])
 
 
 def test_asking_anew_about_an_overdue_step_is_a_new_question(house: Rooms) -> None:
     """The old one is expired first, so the turn waits for the new one."""
     old = _asked(house)
     _make_overdue(house, old)
-    new = house.steps.ask(KEY, old.turn, 1)
+    new = house.steps.ask(KEY, turn_of(old), 1)
     assert new.id != old.id
     assert house.approvals.get(old.id).status is ApprovalStatus.EXPIRED
-    assert house.turns.get(old.turn).status is TurnStatus.WAITING
-    assert house.turns.steps(old.turn)[0].approval == new.id
+    assert house.turns.get(turn_of(old)).status is TurnStatus.WAITING
+    assert house.turns.steps(turn_of(old))[0].approval == new.id
 
 
 def test_a_cubicle_asks_only_so_much_at_a_time(house: Rooms) -> None:
@@ -171,7 +177,7 @@ def test_the_end_of_a_turn_cancels_its_questions(house: Rooms) -> None:
     """Nobody can decide them any more, no lock is left, and the turn's last news is its outcome."""
     approval = _asked(house)
     with watching(house.broker) as news:
-        house.turns.end(KEY, approval.turn, TurnStatus.FAILED, error="x")
+        house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
         statuses = [body["status"] for body in of_kind(heard(news), "turn")]
     assert statuses == ["failed"]
     assert house.approvals.get(approval.id).status is ApprovalStatus.CANCELLED
@@ -192,8 +198,8 @@ def test_a_change_of_the_agent_withdraws_its_questions(house: Rooms) -> None:
 def test_an_unused_approval_goes_with_its_turn(house: Rooms) -> None:
     """Approved but not used: the lock goes, and it serves no more."""
     approval = _decide(house, _asked(house))
-    step = house.turns.steps(approval.turn)[0]
-    house.turns.end(KEY, approval.turn, TurnStatus.FAILED, error="x")
+    step = house.turns.steps(turn_of(approval))[0]
+    house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
     assert house.lock_names() == set()
     assert house.steps.start(KEY, step.turn, 1, thought="", command=COMMAND, approval=approval.id).do == "stop"
 
@@ -231,10 +237,10 @@ def test_what_is_over_gets_no_lock_at_a_start(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with rooms(home) as house:
         used = _decide(house, _asked(house))
-        house.steps.start(KEY, used.turn, 1, thought="", command=COMMAND, approval=used.id)
-        house.turns.end(KEY, used.turn, TurnStatus.DONE, reply="ok")
+        house.steps.start(KEY, turn_of(used), 1, thought="", command=COMMAND, approval=used.id)
+        house.turns.end(KEY, turn_of(used), TurnStatus.DONE, reply="ok")
         denied = _decide(house, _asked(house), approve=False)
-        house.turns.end(KEY, denied.turn, TurnStatus.DONE, reply="ok")
+        house.turns.end(KEY, turn_of(denied), TurnStatus.DONE, reply="ok")
     with rooms(home) as house:
         house.approvals.reconcile()
         assert house.lock_names() == set()
@@ -246,7 +252,9 @@ def test_a_death_right_after_a_turns_end_leaves_no_open_question(tmp_path: Path)
     with rooms(home) as house:
         approval = _asked(house)
         with house.store.writing() as db:
-            db.execute("UPDATE turns SET status = 'failed', error = 'x', ended_at = 1 WHERE id = ?", (approval.turn,))
+            db.execute(
+                "UPDATE turns SET status = 'failed', error = 'x', ended_at = 1 WHERE id = ?", (turn_of(approval),)
+            )
     with rooms(home) as house:
         house.approvals.reconcile()
         assert house.approvals.get(approval.id).status is ApprovalStatus.CANCELLED
@@ -289,7 +297,7 @@ def test_a_forged_lock_decides_nothing(house: Rooms) -> None:
     name = f"hermit_approval.{approval.id}.lock"
     (house.home / "run" / "crab" / "1").mkdir(parents=True, exist_ok=True)
     (house.home / "run" / "crab" / "1" / name).write_text('{"status": "approved"}')
-    answer = house.steps.start(KEY, approval.turn, 1, thought="", command=COMMAND, approval=approval.id)
+    answer = house.steps.start(KEY, turn_of(approval), 1, thought="", command=COMMAND, approval=approval.id)
     assert answer.do == "refuse"
     assert house.approvals.get(approval.id).status is ApprovalStatus.PENDING
 

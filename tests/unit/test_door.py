@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.table import table_of
 from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
 from orchestrator.errors import Unavailable
@@ -94,8 +96,10 @@ def street(tmp_path: Path) -> Iterator[Street]:
             proxy,
             made.agents,
             made.people,
+            calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
+            notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
+            memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
             heard=heard.append,
-            disk_note=lambda key: disk_notes.get(key, ""),
         )
         server = HttpServer()
         doors = Doors(server, made.workspaces, door_app(house))
@@ -179,7 +183,7 @@ def test_panel_actions_and_memories_are_answered(street: Street) -> None:
     status, body = street.post(f"turns/{turn.id}/steps", actions)
     assert status == 200
     assert [result["ok"] for result in body["results"]] == [False] * 4
-    assert street.call("GET", "memories?q=x") == (200, {"memories": []})
+    assert street.call("GET", "memories?q=x") == (200, {"memories": [{"text": "something about x"}]})
     assert street.post("status", {"status": "idle"}) == (200, {})
 
 

@@ -136,6 +136,7 @@ def end(desk: Counter, approval: str, how: str) -> None:
     if how in ("approved", "denied"):
         desk.approvals.decide(approval, approve=how == "approved", by=desk.people.operator(), surface="dashboard")
     elif how == "cancelled":
+        assert found.turn is not None
         desk.turns.end(found.cubicle, found.turn, TurnStatus.DONE)
     else:
         with desk.store.writing() as db:

@@ -186,7 +186,7 @@ def test_an_unusable_home_is_said(tmp_path: Path) -> None:
 
 
 def _approval(status: ApprovalStatus) -> Approval:
-    return Approval("abcd2345", KEY, 7, 3, "command", "rm x", "00ff", "why", status, 1.0, 61.0, 2.0, "ada", None)
+    return Approval("abcd2345", KEY, 7, 3, "command", "rm x", "00ff", "why", {}, status, 1.0, 61.0, 2.0, "ada", None)
 
 
 @pytest.mark.parametrize(

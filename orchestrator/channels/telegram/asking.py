@@ -172,7 +172,7 @@ class Asking:
         """The chat of the turn; of a turn from elsewhere, the private chat of the cubicle's person where it is open."""
         agent, user = approval.cubicle.agent, self._user(approval)
         with self._store.reading() as db:
-            place = places.place_of(db, approval.turn)
+            place = None if approval.turn is None else places.place_of(db, approval.turn)
             if place is not None:
                 return _Spot(place.chat, place.thread, None if place.is_private else place.message)
             if user is None or user.telegram_id is None:

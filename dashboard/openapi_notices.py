@@ -1,0 +1,42 @@
+"""Notices, as the API describes them."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import AGENT, PAGE, USER, Route
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "get",
+        f"{AGENT}/notices",
+        "What the house itself has said, newest last",
+        "Notices",
+        query={**PAGE, **USER},
+        fails=(400, 404),
+    ),
+    Route(
+        "post",
+        "/api/notices/{notice}",
+        "Do what one of a notice's offers says, once",
+        "Notice",
+        "NoticePress",
+        fails=(400, 404, 409),
+    ),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Notice": closed(
+        {
+            "id": INTEGER,
+            "agent": STRING,
+            "user": INTEGER,
+            "turn": nullable(INTEGER),
+            "at": TIME,
+            "kind": choice("calendar", "asset", "packages", "budget", "memory"),
+            "text": STRING,
+            "offers": listing(closed({"label": STRING, "do": STRING})),
+            "outcome": {**STRING, "description": "how it was dealt with; empty while the offers stand"},
+        }
+    ),
+    "Notices": closed({"notices": listing(ref("Notice")), "next": nullable(INTEGER)}),
+    "NoticePress": closed({"do": STRING}),
+}

@@ -1,0 +1,175 @@
+"""The builders of the composition root: parts that take more than a line to put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.agents import Agents
+from orchestrator.approvals import Approvals
+from orchestrator.audit import Audit
+from orchestrator.bots.registry import Bots
+from orchestrator.budget import Budget
+from orchestrator.channels.telegram import line
+from orchestrator.config import Settings
+from orchestrator.cubicles import Cubicles, Install
+from orchestrator.delivery.deliveries import Deliveries
+from orchestrator.delivery.download_links import DownloadLinks
+from orchestrator.delivery.out_watch import OutWatch, WatchedDoors
+from orchestrator.delivery.taking import Taking
+from orchestrator.delivery.trays import Trays
+from orchestrator.disk.metering import Disk
+from orchestrator.disk.reserve import Reserve
+from orchestrator.events import Broker
+from orchestrator.home import Home
+from orchestrator.llm.proxy import Proxy
+from orchestrator.nouns import CubicleKey, Engine, Upstream
+from orchestrator.people import People
+from orchestrator.pricing import load_prices
+from orchestrator.store.database import Store
+from orchestrator.turns import Turns
+from orchestrator.wake import Waker
+from orchestrator.watch import Watch
+from orchestrator.workspace import Workspaces
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an app is made from, where tests may put others in."""
+
+    engine: Engine
+    image_tag: Callable[[str], str]
+    """The image for ``base`` or ``studio``, built first where it is missing."""
+    upstreams: Mapping[str, Upstream]
+    default_provider: str
+    backoff_s: float = 0.5
+    blot: Callable[[str], None] = lambda _: None
+    """Keeps a text out of the log from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What nearly every noun stands on, for the builders."""
+
+    settings: Settings
+    home: Home
+    parts: Parts
+    store: Store
+    broker: Broker
+    people: People
+    agents: Agents
+    workspaces: Workspaces
+    budget: Budget
+    reserve: Reserve
+
+
+def build_proxy(home: Home, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker) -> Proxy:
+    """The way to the models."""
+    return Proxy(
+        agents=agents,
+        budget=budget,
+        broker=broker,
+        upstreams=parts.upstreams,
+        default_provider=parts.default_provider,
+        prices=load_prices(home.prices),
+        backoff_s=parts.backoff_s,
+    )
+
+
+def build_watch(
+    turns: Turns,
+    cubicles: Cubicles,
+    approvals: Approvals,
+    agents: Agents,
+    waker: Waker,
+    *,
+    proxy: Proxy,
+    tidy: Callable[[], None],
+) -> Watch:
+    """Who looks after turns, questions and cubicles."""
+    return Watch(
+        turns=turns,
+        cubicles=cubicles,
+        approvals=approvals,
+        agents=agents,
+        wake=waker.wake,
+        is_waking=waker.is_waking,
+        is_busy=proxy.is_busy,
+        tidy=tidy,
+    )
+
+
+def build_disk(
+    workspaces: Workspaces,
+    reserve: Reserve,
+    agents: Agents,
+    cubicles: Cubicles,
+    turns: Turns,
+    *,
+    store: Store,
+    broker: Broker,
+) -> Disk:
+    """Who looks after the room on the disk."""
+    return Disk(
+        workspaces=workspaces,
+        reserve=reserve,
+        agents=agents,
+        cubicles=cubicles,
+        turns=turns,
+        audit=Audit(store),
+        broker=broker,
+    )
+
+
+def build_cubicles(ground: Ground, doors: WatchedDoors, *, check_start: Callable[[CubicleKey], None]) -> Cubicles:
+    """The containers, with their doors."""
+    return Cubicles(
+        install=build_install(ground.home, ground.settings),
+        store=ground.store,
+        engine=ground.parts.engine,
+        workspaces=ground.workspaces,
+        doors=doors,
+        agents=ground.agents,
+        broker=ground.broker,
+        image_tag=ground.parts.image_tag,
+        check_start=check_start,
+    )
+
+
+def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
+    """What leaves ``out/``: the deliveries, who takes files over, and who notices them."""
+    home, settings, store, broker = ground.home, ground.settings, ground.store, ground.broker
+    workspaces, reserve = ground.workspaces, ground.reserve
+    links = DownloadLinks(home.link_key)
+    deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.url)
+    trays = Trays(workspaces, home.outbox)
+    taking = Taking(store=store, trays=trays, deliveries=deliveries, outbox=home.outbox, check_room=reserve.check)
+    return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
+
+
+def build_bots(
+    settings: Settings, store: Store, agents: Agents, people: People, broker: Broker, *, blot: Callable[[str], None]
+) -> Bots:
+    """The registry of bots."""
+    return Bots(
+        store,
+        agents,
+        people,
+        broker,
+        prove=lambda token: line.prove(token, settings.telegram_api_url),
+        blot=blot,
+        trusted_operator=settings.telegram_operator_id,
+    )
+
+
+def build_install(home: Home, settings: Settings) -> Install:
+    """Whose containers these are."""
+    return Install(
+        id=home.install,
+        home=str(home.path),
+        runtime=settings.runtime,
+        is_root=os.geteuid() == 0,
+        uid=os.geteuid(),
+        gid=os.getegid(),
+    )

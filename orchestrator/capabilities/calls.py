@@ -1,0 +1,211 @@
+"""Calls: an agent asks the host for something by a command or a panel action, and it is done once.
+
+The call's row and its effect are one transaction, under an id that the caller chose, so asking again after a lost
+answer does nothing twice. What waits for a person or a worker is a row that says so; whoever asked looks again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.agents import Agents
+from orchestrator.capabilities.table import Caller, Capability, Outcome, Table
+from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
+from orchestrator.nouns import CubicleKey
+from orchestrator.panel.actions import Action
+from orchestrator.panel.reading import read_action, read_command
+from orchestrator.panel.schemas import BY_CLASS
+from orchestrator.panel.writing import as_object
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import calls as rows
+from orchestrator.store import turns as turn_rows
+from orchestrator.store.calls import DONE, FAILED, WAITING, Call
+from orchestrator.store.database import Store
+from orchestrator.text import one_line
+
+HOURLY_UNITS = 1_000
+"""What one cubicle may have done in an hour; a calendar entry costs 5, a question to a person 20."""
+MAX_BATCH = 100
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_HOUR_S = 3600.0
+_KEPT_S = 7 * 24 * 3600.0
+_LOOK_S = 1.0
+"""A waiting caller looks at least this often, so that a finish is never missed for long."""
+
+
+class _Exhausted(TooMany):
+    """The hour's allowance is used up; that alone is not written down each time."""
+
+
+class Calls:
+    """What every agent asks of the host."""
+
+    def __init__(self, *, store: Store, agents: Agents, table: Table, now: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._agents = agents
+        self._table = table
+        self._now = now
+        self._changed = threading.Condition()  # notified when a call that waited has ended
+
+    def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> Call:
+        """Do what a command inside the cubicle asks for; ``call`` is its id, and the same id gives the same answer.
+
+        Raises BadInput, NotFound, Conflict, TooMany, TooLarge or Unavailable; nothing has changed then. A call that was
+        refused before comes back as failed.
+        """
+        if not _ID.fullmatch(call):
+            raise BadInput("call: send an id of 1 to 64 letters, figures, dots and hyphens.")
+        return self._once(caller, call, read_command(name, fields))
+
+    def batch(self, caller: Caller, n: int, entries: Sequence[object]) -> list[dict[str, Any]]:
+        """Do the panel actions of a turn's step, one by one in their order; each result is
+        ``{"ok": True, "result"}`` or ``{"ok": False, "error"}``. Sent again, the same ones are not done again."""
+        return [self._tried(caller, f"{caller.turn}.{n}.{at}", entry) for at, entry in enumerate(entries)]
+
+    def get(self, key: CubicleKey, call: str) -> Call:
+        """The call as it stands; raises NotFound when it is none of this cubicle's."""
+        with self._store.reading() as db:
+            found = rows.one(db, key, call)
+        if found is None:
+            raise NotFound("There is no such call of this cubicle.")
+        return found
+
+    def wait(self, key: CubicleKey, call: str, timeout_s: float) -> Call:
+        """The call when it has ended, or as it stands when the time is up; raises NotFound."""
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            while (found := self.get(key, call)).status == WAITING:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(min(left, _LOOK_S))
+        return found
+
+    def finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
+        """End the calls that wait for this reference; ended already is fine. May be part of a larger transaction."""
+        with self._store.writing() as db:
+            rows.finish(db, waits_for, DONE if ok else FAILED, text=text, result=result or {}, now=self._now())
+        with self._changed:
+            self._changed.notify_all()
+
+    def waited_s(self, key: CubicleKey, turn: int) -> tuple[float, bool]:
+        """How long commands of this turn have waited for people, and whether one still does: seconds that don't count
+        as theirs."""
+        now, total, reached = self._now(), 0.0, 0.0
+        with self._store.reading() as db:
+            spans = [] if turn_rows.may_go_on(db, turn, key) is None else rows.waiting(db, turn)
+        for begin, end in spans:
+            until = now if end is None else end
+            total += max(0.0, until - max(begin, reached))
+            reached = max(reached, until)
+        return total, any(end is None for _, end in spans)
+
+    def offered(self, key: CubicleKey) -> list[str]:
+        """The names of what this cubicle's agent may call, sorted."""
+        toolsets = self._agents.get(key.agent).toolsets
+        return sorted(BY_CLASS[c.action].name for c in self._table.values() if not c.toolset or c.toolset in toolsets)
+
+    def tidy(self) -> None:
+        """Forget what ended long ago."""
+        with self._store.writing() as db:
+            rows.forget(db, self._now() - _KEPT_S)
+
+    # --- one call ----------------------------------------------------------------------------------------------
+
+    def _tried(self, caller: Caller, call: str, entry: object) -> dict[str, Any]:
+        try:
+            done = self._once(caller, call, read_action(entry))
+        except OrchestratorError as error:
+            return {"ok": False, "error": error.message}
+        return {"ok": done.status != FAILED, ("error" if done.status == FAILED else "result"): done.text}
+
+    def _once(self, caller: Caller, call: str, action: Action) -> Call:
+        capability = self._allowed(caller, action)
+        asked = as_object(action)
+        sha256 = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        try:
+            done, outcome = self._carried_out(caller, call, capability, action, sha256)
+        except OrchestratorError as error:
+            if not isinstance(error, _Exhausted):
+                self._refused(caller, call, asked, sha256, error)
+            raise
+        for follow in () if outcome is None else outcome.then:
+            follow()
+        return done
+
+    def _carried_out(
+        self, caller: Caller, call: str, capability: Capability, action: Action, sha256: str
+    ) -> tuple[Call, Outcome | None]:
+        now, key = self._now(), caller.key
+        with self._store.writing() as db:
+            before = rows.one(db, key, call)
+            if before is not None:
+                if before.sha256 != sha256:
+                    raise Conflict("call: this id was used for something else.")
+                return before, None
+            self._check_allowance(db, key, capability, now)
+            outcome = capability.run(db, caller, action)
+            done = Call(
+                id=call,
+                cubicle=key,
+                turn=caller.turn,
+                name=BY_CLASS[type(action)].name,
+                sha256=sha256,
+                status=WAITING if outcome.waits_for else DONE,
+                text=outcome.text,
+                result=dict(outcome.result),
+                waits_for=outcome.waits_for,
+                at=now,
+                ended_at=None if outcome.waits_for else now,
+            )
+            rows.add(db, done, capability.cost)
+            self._audit(db, caller, "capability", one_line(outcome.text, 300), as_object(action))
+        return done, outcome
+
+    def _allowed(self, caller: Caller, action: Action) -> Capability:
+        name = BY_CLASS[type(action)].name
+        capability = self._table.get(type(action))
+        if capability is None:
+            raise NotFound(f"{name} is not available in this install.")
+        if capability.toolset and capability.toolset not in self._agents.get(caller.key.agent).toolsets:
+            raise NotFound(f"{name} is switched off for this agent (its toolset {capability.toolset}).")
+        return capability
+
+    def _check_allowance(self, db: sqlite3.Connection, key: CubicleKey, capability: Capability, now: float) -> None:
+        if rows.spent(db, key, now - _HOUR_S) + capability.cost > HOURLY_UNITS:
+            raise _Exhausted("This agent has asked the host for too much within an hour. Try again later.")
+
+    def _refused(
+        self, caller: Caller, call: str, asked: dict[str, object], sha256: str, error: OrchestratorError
+    ) -> None:
+        """A refusal is written down and costs something, so that no agent can fill the records with them."""
+        now, key = self._now(), caller.key
+        refused = Call(
+            id=call,
+            cubicle=key,
+            turn=caller.turn,
+            name=str(asked["name"]),
+            sha256=sha256,
+            status=FAILED,
+            text=error.message,
+            result={"code": error.code},
+            waits_for="",
+            at=now,
+            ended_at=now,
+        )
+        with self._store.writing() as db:
+            if rows.one(db, key, call) is None and rows.spent(db, key, now - _HOUR_S) < HOURLY_UNITS:
+                rows.add(db, refused, 1)
+                self._audit(db, caller, "capability.refused", error.message, asked)
+
+    def _audit(self, db: sqlite3.Connection, caller: Caller, kind: str, text: str, asked: dict[str, object]) -> None:
+        key, now = caller.key, self._now()
+        said = f"{asked['name']}: {text}"
+        audit_rows.add(db, kind, said, now=now, agent=key.agent, user=key.user, turn=caller.turn, detail=asked)

@@ -1,0 +1,142 @@
+"""Notices: what the house itself says to a person, such as that an agent put something into the calendar, with buttons
+for what they may do about it. The row is the truth; surfaces show it and bring back a press.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.errors import BadInput, Conflict, NotFound
+from orchestrator.events import Broker
+from orchestrator.nouns import CubicleKey, Event, Role, User
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import notices as rows
+from orchestrator.store.database import Store
+from orchestrator.store.notices import Notice, Offer
+
+Deed = Callable[[sqlite3.Connection, Notice, User], tuple[str, tuple[Callable[[], None], ...]]]
+"""Does what a button says, within the transaction that is given: the outcome as a sentence, and what follows once it is
+committed. Raises NotFound or Conflict, and then nothing has changed."""
+
+_TAKEN = "That was dealt with already: {}"
+
+
+class Notices:
+    """Everything that the house has said."""
+
+    def __init__(self, store: Store, broker: Broker, *, now: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._broker = broker
+        self._now = now
+        self._deeds: dict[str, Deed] = {}
+
+    def on(self, do: str, deed: Deed) -> None:
+        """From now on buttons named ``do`` do this."""
+        self._deeds[do] = deed
+
+    def post(
+        self,
+        key: CubicleKey,
+        kind: str,
+        text: str,
+        *,
+        turn: int | None = None,
+        subject: str = "",
+        detail: Mapping[str, Any] | None = None,
+        offers: Sequence[Offer] = (),
+    ) -> Notice:
+        """Write a notice down; may be part of a larger transaction. Nobody hears of it before ``announce``."""
+        now = self._now()
+        with self._store.writing() as db:
+            number = rows.add(
+                db,
+                key,
+                turn=turn,
+                at=now,
+                kind=kind,
+                text=text,
+                subject=subject,
+                detail=dict(detail or {}),
+                offers=offers,
+            )
+            found = rows.one(db, number)
+        assert found is not None  # noqa: S101 - it was written just now
+        return found
+
+    def announce(self, notice: Notice) -> None:
+        """Surfaces show it now, or how it ended."""
+        self._broker.publish(Event("notice", notice.cubicle, as_json(notice)))
+
+    def get(self, notice: int) -> Notice:
+        """The notice with this id; raises NotFound."""
+        with self._store.reading() as db:
+            found = rows.one(db, notice)
+        if found is None:
+            raise NotFound("There is no such notice.")
+        return found
+
+    def recent(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Notice]:
+        """The newest notices of a cubicle, oldest first."""
+        with self._store.reading() as db:
+            return rows.of_cubicle(db, key, before=before, limit=limit)
+
+    def press(self, notice: int, do: str, *, by: User, surface: str) -> Notice:
+        """A person presses a button: it is done once. Raises NotFound, BadInput, or Conflict when it was dealt with."""
+        found = self.get(notice)
+        if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
+            raise NotFound("There is no such notice.")
+        if do not in {offer.do for offer in found.offers}:
+            raise BadInput("do: this notice has no such button.")
+        now = self._now()
+        with self._store.writing() as db:
+            latest = rows.one(db, notice)
+            if latest is None or latest.settled_at is not None:
+                raise Conflict(_TAKEN.format("" if latest is None else latest.outcome))
+            outcome, then = self._deeds[do](db, found, by)
+            rows.settle(db, notice, outcome, now)
+            key = found.cubicle
+            audit_rows.add(
+                db,
+                f"notice.{do}",
+                f"{outcome} By {by.name} ({surface}).",
+                now=now,
+                agent=key.agent,
+                user=key.user,
+                turn=found.turn,
+                detail={"notice": notice, "subject": found.subject},
+            )
+        return self._told(notice, then)
+
+    def settle(self, kind: str, subject: str, outcome: str) -> None:
+        """What these notices offered is no longer to be had, such as when an entry was deleted elsewhere."""
+        with self._store.writing() as db:
+            standing = rows.standing(db, kind, subject)
+            for notice in standing:
+                rows.settle(db, notice.id, outcome, self._now())
+        for notice in standing:
+            self.announce(self.get(notice.id))
+
+    def _told(self, notice: int, then: Sequence[Callable[[], None]]) -> Notice:
+        settled = self.get(notice)
+        self.announce(settled)
+        for follow in then:
+            follow()
+        return settled
+
+
+def as_json(notice: Notice) -> dict[str, Any]:
+    """The notice as surfaces show it."""
+    return {
+        "id": notice.id,
+        "agent": notice.cubicle.agent,
+        "user": notice.cubicle.user,
+        "turn": notice.turn,
+        "at": notice.at,
+        "kind": notice.kind,
+        "text": notice.text,
+        "offers": [] if notice.settled_at else [{"label": o.label, "do": o.do} for o in notice.offers],
+        "outcome": notice.outcome,
+    }
