@@ -84,7 +84,7 @@ class App:
         self._leaving = Leaving(self._store, turns, self._cubicles, agents, people, forget=self._disk.forget)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = build_watch(
-            turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._store.tidy
+            turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._tidy
         )
         self.services = Services(
             settings=settings,
@@ -100,6 +100,7 @@ class App:
             broker=broker,
             bots=build_bots(settings, self._store, agents, people, broker, blot=parts.blot),
             notices=self._capabilities.notices,
+            questions=self._capabilities.questions,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
             telegram_update=self._take_update,
@@ -203,6 +204,10 @@ class App:
         self._approvals.withdraw(name)
         self.services.bots.follow(name)
         self._broker.publish(Event("agent", None, {"agent": name}))
+
+    def _tidy(self) -> None:
+        self._capabilities.look()
+        self._store.tidy()
 
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
         self._telegram.receive(agent, update)  # made after the services that it needs

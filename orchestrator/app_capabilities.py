@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.app_builders import Ground
@@ -11,6 +11,7 @@ from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Capability, table_of
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn
+from orchestrator.questions import Questions
 from orchestrator.turns import Turns
 
 
@@ -21,7 +22,9 @@ class Capabilities:
         store = ground.store
         self._approvals, self._turns = approvals, turns
         self.notices = Notices(store, ground.broker)
-        offered: list[Capability] = []
+        self.questions = self._made_questions(ground)
+        turns.when_ended(self.questions.cancel_turn)
+        offered: list[Capability] = [self.questions.capability]
         self.calls = Calls(store=store, agents=ground.agents, table=table_of(offered))
         self.notes: tuple[Callable[[Turn], str], ...] = ()
         """What an agent should know at the start of a turn."""
@@ -31,6 +34,22 @@ class Capabilities:
     def start(self) -> None:
         """Workers run, and what a death left half done is taken up."""
         self.calls.tidy()
+        self.questions.reconcile()
+
+    def look(self) -> None:
+        """What time has ended is ended; called every second or so."""
+        self.questions.look()
 
     def close(self) -> None:
         """Nothing of it runs any more."""
+
+    def _made_questions(self, ground: Ground) -> Questions:
+        return Questions(
+            store=ground.store, agents=ground.agents, broker=ground.broker, finish=self._finish, stir=self._stir
+        )
+
+    def _finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
+        self.calls.finish(waits_for, ok=ok, text=text, result=result)  # made after the nouns that need it
+
+    def _stir(self) -> None:
+        self.calls.stir()  # made after the nouns that need it

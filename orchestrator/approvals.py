@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import secrets
 import sqlite3
 import threading
 import time
@@ -24,6 +23,7 @@ from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
 from orchestrator.text import visible
+from orchestrator.typed_ids import typed_id
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +35,6 @@ COMMAND = "command"
 
 Decided = Callable[[sqlite3.Connection, Approval], tuple[Callable[[], None], ...]]
 """Hears, within the transaction, how a question ended; what it gives back is done once that is committed."""
-
-_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Ids are typed by people: nothing in here looks like anything else."""
 
 
 class Approvals:
@@ -298,7 +295,7 @@ def _asked(
 ) -> Approval:
     """A new question."""
     return Approval(
-        id="".join(secrets.choice(_ALPHABET) for _ in range(8)),
+        id=typed_id(),
         cubicle=key,
         turn=turn,
         step=step,

@@ -515,6 +515,33 @@ def m014_calls(db: Database) -> None:
     )
 
 
+@migrations()
+def m020_questions(db: Database) -> None:
+    """What agents asked a person."""
+    _run(
+        db,
+        """
+        CREATE TABLE questions (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER,
+            text TEXT NOT NULL,
+            choices TEXT NOT NULL,
+            free_text INTEGER NOT NULL,
+            status TEXT NOT NULL CHECK (status IN ('pending', 'answered', 'expired', 'cancelled')),
+            answer TEXT,
+            asked_at REAL NOT NULL,
+            expires_at REAL NOT NULL,
+            answered_at REAL,
+            answered_by TEXT
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX questions_pending ON questions (turn) WHERE status = 'pending';
+        CREATE INDEX questions_by_time ON questions (asked_at);
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -19,6 +19,7 @@ from orchestrator.events import Broker
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
 from orchestrator.people import People
+from orchestrator.questions import Questions
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
 
@@ -55,6 +56,7 @@ class Services:
     broker: Broker
     bots: Bots
     notices: Notices
+    questions: Questions
     deliveries: Deliveries
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""

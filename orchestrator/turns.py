@@ -64,6 +64,11 @@ class Turns:
         self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
         self._is_closed = False
+        self._when_ended: list[Callable[[int], None]] = []
+
+    def when_ended(self, deed: Callable[[int], None]) -> None:
+        """From now on ``deed`` is done with every turn that got its outcome; a death may come before it."""
+        self._when_ended.append(deed)
 
     def submit(self, key: CubicleKey, text: str, *, source: str, origin: str | None = None) -> Turn:
         """Queue a message; with an ``origin`` seen before, the older turn comes back and nothing happens.
@@ -315,6 +320,8 @@ class Turns:
         try:
             self._abort_model(turn)
             self._approvals.cancel_turn(turn)
+            for deed in self._when_ended:
+                deed(turn)
             with self._store.reading() as db:
                 was_stop_asked = rows.is_stop_asked(db, turn)
             if was_stop_asked:

@@ -31,7 +31,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "http_framing http_streams migrations policy policy.code "
             "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
             "pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
-            "telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json"
+            "telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json typed_ids"
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
@@ -53,7 +53,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.network home http_server logs ports workspace store.fact_words "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "store.calls store.notices store.ledger store.people "
+        "store.calls store.notices store.ledger store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
@@ -67,7 +67,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "rules",
         (
             "approvals bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls cubicles "
-            "delivery.deliveries door_requests"
+            "delivery.deliveries door_requests questions"
         ),
     ),
     ("the loop's host half", "delivery.taking llm.proxy turns wake"),
@@ -90,8 +90,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.pacing channels.telegram.station "
             "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
             "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
-            "channels.telegram.questions channels.telegram.refusals channels.telegram.replies "
-            "channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
+            "channels.telegram.questions channels.telegram.reception channels.telegram.refusals "
+            "channels.telegram.replies channels.telegram.seams channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
         ),
     ),
     ("builders of the composition", "app_builders"),
@@ -174,6 +174,7 @@ _SHOWS = (
     "events",
     "notices",
     "people",
+    "questions",
     "store.audit",
     "store.telegram_bots",
     "turn_json",
