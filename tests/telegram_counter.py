@@ -19,6 +19,7 @@ from orchestrator.channels.telegram.letters import Body, Button
 from orchestrator.channels.telegram.mail import Mail
 from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.presses import Handler, Presses
+from orchestrator.channels.telegram.reception import Reception
 from orchestrator.nouns import Approval, CubicleKey, Turn
 from orchestrator.people import People
 from orchestrator.steps import Steps
@@ -62,8 +63,8 @@ class Counter:
             store=self.store, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
             buttons=self.buttons, papers=self.papers, now=self.now,
         )  # fmt: skip
-        self.cards = Cards(store=self.store, mail=self.mail, buttons=self.buttons, people=self.people, now=self.now)
-        self.groups = Groups(store=self.store, mail=self.mail, buttons=self.buttons, people=self.people, now=self.now)
+        reception = Reception(self.store, self.mail, self.buttons, self.people, self.now)
+        self.cards, self.groups = Cards(reception), Groups(reception)
         self.handlers: dict[str, Handler] = {
             **self.asking.handlers, **self.cards.handlers, **self.groups.handlers,
         }  # fmt: skip

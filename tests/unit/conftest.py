@@ -1,4 +1,5 @@
-"""Fixtures for tests of the API and the pages: a paper house, and people who talk to it."""
+"""Fixtures for tests of the API and the pages, a paper house and people who talk to it; and for tests of Telegram, a
+server, a bot and a person."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from werkzeug.test import TestResponse
 from dashboard import csrf
 from dashboard.app import create_app
 from orchestrator.nouns import User
+from tests.bot_api import BotApi
+from tests.bot_api_people import Person
 from tests.house import PaperHouse, paper_house
 from tests.openapi_check import check
 
@@ -112,6 +115,27 @@ def member(paper: PaperHouse, app: Flask) -> Api:
 def browser(paper: PaperHouse, app: Flask) -> Browser:
     """The operator in a browser."""
     return logged_in(paper, app, paper.services.people.operator())
+
+
+@pytest.fixture
+def api() -> Iterator[BotApi]:
+    """Telegram: the test's Bot API server."""
+    with BotApi() as served:
+        yield served
+
+
+@pytest.fixture
+def bot(api: BotApi) -> str:
+    """The token of an agent's bot."""
+    return api.bot("Crab")
+
+
+@pytest.fixture
+def ada(api: BotApi, bot: str) -> Person:
+    """Somebody who has opened the bot's chat."""
+    person = api.person(42, "Ada")
+    person.opens(bot)
+    return person
 
 
 def someone(paper: PaperHouse, app: Flask, user: User) -> Api:

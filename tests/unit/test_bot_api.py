@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -15,27 +14,6 @@ from tests.bot_api_raw import ask, post, send, upload
 
 MB = 1024 * 1024
 INLINE = {"inline_keyboard": [[{"text": "Yes", "callback_data": "y"}, {"text": "No", "callback_data": "n"}]]}
-
-
-@pytest.fixture
-def api() -> Iterator[BotApi]:
-    """A server."""
-    with BotApi() as served:
-        yield served
-
-
-@pytest.fixture
-def bot(api: BotApi) -> str:
-    """A bot's token."""
-    return api.bot("Crab")
-
-
-@pytest.fixture
-def ada(api: BotApi, bot: str) -> Person:
-    """Somebody who has opened the bot's chat."""
-    person = api.person(42, "Ada")
-    person.opens(bot)
-    return person
 
 
 def test_get_me_has_what_clients_insist_on(api: BotApi, bot: str) -> None:

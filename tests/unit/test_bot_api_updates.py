@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -15,27 +15,6 @@ import pytest
 
 from tests.bot_api import BotApi, Person
 from tests.bot_api_raw import ask, post, send
-
-
-@pytest.fixture
-def api() -> Iterator[BotApi]:
-    """A server."""
-    with BotApi() as served:
-        yield served
-
-
-@pytest.fixture
-def bot(api: BotApi) -> str:
-    """A bot's token."""
-    return api.bot("Crab")
-
-
-@pytest.fixture
-def ada(api: BotApi, bot: str) -> Person:
-    """Somebody who has opened the bot's chat."""
-    person = api.person(42, "Ada")
-    person.opens(bot)
-    return person
 
 
 def test_updates_stay_until_they_are_acknowledged(api: BotApi, bot: str, ada: Person) -> None:

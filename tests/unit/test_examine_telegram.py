@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,13 +18,6 @@ from tests.bot_api import BotApi
 from tests.house import paper_house
 
 OURS = "https://crab.example"
-
-
-@pytest.fixture
-def api() -> Iterator[BotApi]:
-    """Telegram."""
-    with BotApi() as api:
-        yield api
 
 
 def expected(token: str = "", *, webhook: str = "", is_running: bool = True) -> Expected:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.audit import Audit
-from orchestrator.channels.telegram.cards import MOST_ANSWERED, MOST_CARDS, member_name
+from orchestrator.channels.telegram.cards import MOST_ANSWERED, member_name
 from orchestrator.channels.telegram.incoming import Sender
 from orchestrator.channels.telegram.presses import NO_LONGER
+from orchestrator.channels.telegram.reception import MOST_CARDS
 from orchestrator.nouns import Role, User
 from orchestrator.store import telegram_people as rows
 from tests.rooms import Rooms

@@ -63,27 +63,6 @@ def turn_from_telegram(out: Outgoing, chat: int = 42, *, thread: int | None = No
 
 
 @pytest.fixture
-def api() -> Iterator[BotApi]:
-    """Telegram."""
-    with BotApi() as served:
-        yield served
-
-
-@pytest.fixture
-def bot(api: BotApi) -> str:
-    """The agent's bot."""
-    return api.bot("Crab")
-
-
-@pytest.fixture
-def ada(api: BotApi, bot: str) -> Person:
-    """The cubicle's person, who has opened its chat."""
-    person = api.person(42, "Ada")
-    person.opens(bot)
-    return person
-
-
-@pytest.fixture
 def house(tmp_path: Path, api: BotApi, bot: str, ada: Person) -> Iterator[House]:
     """All of it, with the private chat open."""
     with outgoing(tmp_path) as out, Office(api, out.store, crab=bot) as office:

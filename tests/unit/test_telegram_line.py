@@ -40,27 +40,6 @@ PNG = b"\x89PNG some picture"
 
 
 @pytest.fixture
-def api() -> Iterator[BotApi]:
-    """Telegram."""
-    with BotApi() as served:
-        yield served
-
-
-@pytest.fixture
-def bot(api: BotApi) -> str:
-    """A bot's token."""
-    return api.bot("Crab", username="crab_bot")
-
-
-@pytest.fixture
-def ada(api: BotApi, bot: str) -> Person:
-    """Somebody who has opened its chat."""
-    person = api.person(42, "Ada")
-    person.opens(bot)
-    return person
-
-
-@pytest.fixture
 def loop() -> Iterator[Loop]:
     """Where lines live."""
     made = Loop()

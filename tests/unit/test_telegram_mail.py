@@ -26,27 +26,6 @@ BUTTONS = ((Button("Yes", "b1"), Button("No", "b2")), (Button("Open", url="https
 
 
 @pytest.fixture
-def api() -> Iterator[BotApi]:
-    """Telegram."""
-    with BotApi() as served:
-        yield served
-
-
-@pytest.fixture
-def bot(api: BotApi) -> str:
-    """The agent's bot."""
-    return api.bot("Crab")
-
-
-@pytest.fixture
-def ada(api: BotApi, bot: str) -> Person:
-    """Somebody who has opened its chat."""
-    person = api.person(42, "Ada")
-    person.opens(bot)
-    return person
-
-
-@pytest.fixture
 def ben(api: BotApi, bot: str) -> Person:
     """Somebody else."""
     person = api.person(43, "Ben")

@@ -126,13 +126,6 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield Desk(house, PaperMail(house.store))
 
 
-@pytest.fixture
-def api() -> Iterator[BotApi]:
-    """The server."""
-    with BotApi() as made:
-        yield made
-
-
 def play(desk: Desk, api: BotApi, scene: Callable[[Channel], Awaitable[None]]) -> None:
     """A scene from beginning to end; everything that was sent keeps the rules."""
     token = next(iter(api.world.bots), None) or api.bot()

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from orchestrator.channels.telegram.letters import Attached, Body, Letter
+from orchestrator.channels.telegram.seams import Asked, Post
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import Turn, TurnStatus
 from orchestrator.store import telegram_answers as rows
@@ -40,20 +40,6 @@ _BATCH = 20
 _BEGINNING_UNITS = 2_000
 """Of a text that goes as a file, this much is in the chat."""
 _NOT_LAID_OUT = f"{MARK} The answer is there, but it could not be laid out for Telegram. It is in the dashboard."
-
-
-class Post(Protocol):
-    """Where letters are posted."""
-
-    def post(self, letter: Letter) -> bool:
-        """The letter goes out; False when its ref was posted before. Joins the transaction that is open."""
-
-
-class Asked(Protocol):
-    """Where turns are."""
-
-    def get(self, turn: int) -> Turn:
-        """The turn with this id."""
 
 
 class Answers:

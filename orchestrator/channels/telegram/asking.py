@@ -16,8 +16,9 @@ from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.incoming import Press
 from orchestrator.channels.telegram.letters import Attached, Body, Button, Letter
 from orchestrator.channels.telegram.papers import Papers
-from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Mail, Outcome
+from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Outcome
 from orchestrator.channels.telegram.questions import Question, asked, ended
+from orchestrator.channels.telegram.seams import Corrects
 from orchestrator.errors import Conflict, Forbidden, NotFound
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, User
 from orchestrator.people import People
@@ -58,7 +59,7 @@ class Asking:
         approvals: Approvals,
         turns: Turns,
         people: People,
-        mail: Mail,
+        mail: Corrects,
         buttons: Buttons,
         papers: Papers,
         now: Callable[[], float] = time.time,

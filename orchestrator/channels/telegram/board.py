@@ -7,9 +7,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from orchestrator.channels.telegram.letters import Body, Letter
+from orchestrator.channels.telegram.seams import Asked, Withdraws
 from orchestrator.errors import NotFound
 from orchestrator.nouns import Turn
 from orchestrator.store import telegram_answers as rows
@@ -18,23 +18,6 @@ from orchestrator.store.telegram_answers import Place, Shown
 
 _DELETABLE_S = 47 * 3600.0
 """Telegram lets bots delete messages for two days."""
-
-
-class Mailbox(Protocol):
-    """Where letters are posted, and taken back."""
-
-    def post(self, letter: Letter) -> bool:
-        """The letter goes out; False when its ref was posted before. Joins the transaction that is open."""
-
-    def withdraw(self, ref: str) -> object:
-        """A letter that was not sent yet is not sent any more."""
-
-
-class Asked(Protocol):
-    """Where turns are."""
-
-    def get(self, turn: int) -> Turn:
-        """The turn with this id; raises NotFound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +40,7 @@ def ref_of(turn: int) -> str:
 class Board:
     """What progress knows and writes."""
 
-    def __init__(self, store: Store, mail: Mailbox, turns: Asked, *, wall: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store, mail: Withdraws, turns: Asked, *, wall: Callable[[], float] = time.time) -> None:
         """``wall`` is the time that rows carry."""
         self._store = store
         self._mail = mail

@@ -7,22 +7,17 @@ nothing is downloaded; however many write, and however often, the operator gets 
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Callable
-from typing import Protocol
 
-from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.incoming import Press, Sender, Stranger
 from orchestrator.channels.telegram.letters import Body, Button, Letter
 from orchestrator.channels.telegram.notes import Theirs, note
 from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Outcome
-from orchestrator.errors import Conflict, Forbidden, NotFound
+from orchestrator.channels.telegram.reception import MOST_CARDS, Reception, check_operator, parts_of
+from orchestrator.errors import Conflict, NotFound
 from orchestrator.nouns import Role, User
-from orchestrator.people import People
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import telegram_buttons as button_rows
 from orchestrator.store import telegram_people as rows
-from orchestrator.store.database import Store
 from orchestrator.store.telegram_buttons import Taken
 from orchestrator.store.telegram_people import Chat, Known
 from orchestrator.telegram_text import MARK
@@ -31,8 +26,6 @@ from orchestrator.text import one_line
 ALLOW, IGNORE, BLOCK, SHUT_OUT = "allow", "ignore", "block", "shut out"
 MOST_ANSWERED = 20
 """Strangers that a bot answers in a day; those after them hear nothing."""
-MOST_CARDS = 10
-"""Cards about strangers that the operator gets of a bot in a day."""
 _DAY_S = 24 * 3600.0
 _IGNORED_S = 7 * _DAY_S
 _REMEMBERED_S = 90 * _DAY_S
@@ -40,24 +33,13 @@ _NAME_CHARS = 56
 _NAME_TRIES = 50
 
 
-class Post(Protocol):
-    """Where letters are posted."""
-
-    def post(self, letter: Letter) -> bool:
-        """The letter goes out; False when its ref was posted before."""
-
-
 class Cards:
     """Strangers, and what became of them. For threads that may wait."""
 
-    def __init__(
-        self, *, store: Store, mail: Post, buttons: Buttons, people: People, now: Callable[[], float] = time.time
-    ) -> None:
-        self._store = store
-        self._mail = mail
-        self._buttons = buttons
-        self._people = people
-        self._now = now
+    def __init__(self, reception: Reception) -> None:
+        self._reception = reception
+        self._store, self._mail, self._buttons = reception.store, reception.mail, reception.buttons
+        self._people, self._now = reception.people, reception.now
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -91,7 +73,7 @@ class Cards:
 
     def _ask_about(self, agent: str, sender: Sender) -> bool:
         """The operator's private chat has a card about them; False when there is no such chat, or enough cards."""
-        now, subject, operator = self._now(), f"{agent}:{sender.id}", operator_chat(self._store, self._people, agent)
+        now, subject, operator = self._now(), f"{agent}:{sender.id}", self._reception.operator_chat(agent)
         with self._store.reading() as db:
             if button_rows.asked(db, subject, (ALLOW,)):
                 return True
@@ -192,15 +174,6 @@ class Cards:
         return self._people.add({"name": f"guest {person}", "telegram_id": person})
 
 
-def operator_chat(store: Store, people: People, agent: str) -> int | None:
-    """The operator's private chat with this agent's bot, where it can write."""
-    operator = people.operator().telegram_id
-    if operator is None:
-        return None
-    with store.reading() as db:
-        return operator if rows.is_open(db, agent, operator) else None
-
-
 def member_name(sender: Sender) -> str:
     """What somebody calls themselves, as the name of a member: one line, nothing hidden, never empty."""
     plain = "".join(char for char in sender.name if char == " " or one_line(char) == char)
@@ -217,18 +190,6 @@ def _may_answer(known: Known | None, now: float) -> bool:
         return True
     silence = {"blocked": None, "ignored": _IGNORED_S}.get(known.state, _DAY_S)
     return silence is not None and known.told_at <= now - silence
-
-
-def check_operator(user: User) -> None:
-    """Raises Forbidden for everybody else."""
-    if user.role is not Role.OPERATOR:
-        raise Forbidden("Only the operator may decide this.")
-
-
-def parts_of(subject: str) -> tuple[str, int]:
-    """The agent and the number of a button's subject, ``crab:12345``."""
-    agent, _, number = subject.partition(":")
-    return agent, int(number)
 
 
 def _audit(db: sqlite3.Connection, kind: str, text: str, now: float, *, agent: str, user: int | None = None) -> None:

@@ -3,22 +3,16 @@ others it hears nothing. Being able to write somewhere is no permission to."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
-from orchestrator.channels.telegram.buttons import Buttons
-from orchestrator.channels.telegram.cards import MOST_CARDS, Post, check_operator, operator_chat, parts_of
 from orchestrator.channels.telegram.incoming import Membership, Press, Sender
 from orchestrator.channels.telegram.letters import Body, Button, Letter
 from orchestrator.channels.telegram.notes import Theirs, note
 from orchestrator.channels.telegram.presses import Handler, Outcome
+from orchestrator.channels.telegram.reception import MOST_CARDS, Reception, check_operator, parts_of
 from orchestrator.errors import Conflict
 from orchestrator.nouns import User
-from orchestrator.people import People
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import telegram_buttons as button_rows
 from orchestrator.store import telegram_people as rows
-from orchestrator.store.database import Store
 from orchestrator.store.telegram_buttons import Taken
 from orchestrator.store.telegram_people import Chat
 from orchestrator.text import one_line
@@ -50,14 +44,10 @@ _CHOICES = {
 class Groups:
     """The groups of every bot. For threads that may wait."""
 
-    def __init__(
-        self, *, store: Store, mail: Post, buttons: Buttons, people: People, now: Callable[[], float] = time.time
-    ) -> None:
-        self._store = store
-        self._mail = mail
-        self._buttons = buttons
-        self._people = people
-        self._now = now
+    def __init__(self, reception: Reception) -> None:
+        self._reception = reception
+        self._store, self._mail, self._buttons = reception.store, reception.mail, reception.buttons
+        self._people, self._now = reception.people, reception.now
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -79,7 +69,7 @@ class Groups:
                 self._ask_about_group(chat, membership)
 
     def _ask_about_group(self, chat: Chat, membership: Membership) -> None:
-        now, operator = self._now(), operator_chat(self._store, self._people, chat.agent)
+        now, operator = self._now(), self._reception.operator_chat(chat.agent)
         ref = f"group:{chat.agent}:{chat.chat}:{membership.update}"
         with self._store.reading() as db:
             cards = button_rows.posted_since(db, f"group:{chat.agent}:", now - _DAY_S)

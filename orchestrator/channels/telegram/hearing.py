@@ -20,6 +20,7 @@ from orchestrator.channels.telegram.letters import Body, Letter
 from orchestrator.channels.telegram.notes import note
 from orchestrator.channels.telegram.refusals import LineError, Revoked
 from orchestrator.channels.telegram.replies import replies
+from orchestrator.channels.telegram.seams import Post
 from orchestrator.channels.telegram.sorting import Sorted
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.nouns import User
@@ -31,13 +32,6 @@ logger = logging.getLogger(__name__)
 BROKEN = "Something went wrong here, and this was not done. Send it again; if it fails again, './hermit doctor' helps."
 _MOST_WAITS = 40
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
-
-
-class Posts(Protocol):
-    """What is needed of the mail."""
-
-    def post(self, letter: Letter) -> bool:
-        """The letter goes out, in the caller's transaction; False when its ref was posted before."""
 
 
 class Answers(Protocol):
@@ -86,7 +80,7 @@ class Hearing:
         *,
         store: Store,
         inbox: Inbox,
-        mail: Posts,
+        mail: Post,
         asks: Asks,
         deeds: Deeds,
         line_of: Callable[[str], Answers | None],

@@ -22,6 +22,7 @@ from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.presses import Presses
 from orchestrator.channels.telegram.progress import Progress
 from orchestrator.channels.telegram.prompting import Prompting
+from orchestrator.channels.telegram.reception import Reception
 from orchestrator.nouns import CubicleKey
 from orchestrator.services import Services
 from orchestrator.store import telegram_people as people_rows
@@ -50,8 +51,8 @@ class Office:
             buttons=buttons,
             papers=papers,
         )
-        cards = Cards(store=store, mail=mail, buttons=buttons, people=services.people)
-        groups = Groups(store=store, mail=mail, buttons=buttons, people=services.people)
+        reception = Reception(store, mail, buttons, services.people)
+        cards, groups = Cards(reception), Groups(reception)
         self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers))
         handlers = {**self.asking.handlers, **cards.handlers, **groups.handlers, **self.commands.handlers}
         presses = Presses(buttons=buttons, mail=mail, people=services.people.of_telegram, handlers=handlers)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.incoming import Press
-from orchestrator.channels.telegram.letters import Body, Letter
+from orchestrator.channels.telegram.letters import Body
 from orchestrator.channels.telegram.replies import replies
+from orchestrator.channels.telegram.seams import Corrects
 from orchestrator.errors import Conflict, NotFound, OrchestratorError
 from orchestrator.nouns import Role, User
 from orchestrator.store.telegram_buttons import Taken
@@ -43,16 +43,6 @@ Handler = Callable[[Taken, Press, User], Outcome]
 NotFound the button stays used up, after anything else it may be pressed again."""
 
 
-class Mail(Protocol):
-    """Where letters are posted and changed."""
-
-    def post(self, letter: Letter) -> bool:
-        """The letter goes out; False when its ref was posted before."""
-
-    def amend(self, ref: str, body: Body) -> object:
-        """The letter of this ref says something else from now on."""
-
-
 class Presses:
     """Everything that can be pressed."""
 
@@ -60,7 +50,7 @@ class Presses:
         self,
         *,
         buttons: Buttons,
-        mail: Mail,
+        mail: Corrects,
         people: Callable[[int], User | None],
         handlers: Mapping[str, Handler],
         pause: Callable[[float], None] = time.sleep,

@@ -11,8 +11,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.channels.telegram.board import Asked, Board, Mailbox
+from orchestrator.channels.telegram.board import Board
 from orchestrator.channels.telegram.pacing import Clock, Manners
+from orchestrator.channels.telegram.seams import Asked, Withdraws
 from orchestrator.channels.telegram.showing import Means, Showing, Wire, take_down
 from orchestrator.channels.telegram.status_text import Phase, Standing
 from orchestrator.nouns import CubicleKey, Event, Turn, TurnStatus
@@ -40,7 +41,7 @@ class Progress:
         self,
         *,
         store: Store,
-        mail: Mailbox,
+        mail: Withdraws,
         turns: Asked,
         line_of: Callable[[str], Wire | None],
         clock: Clock | None = None,
