@@ -542,6 +542,60 @@ def m020_questions(db: Database) -> None:
     )
 
 
+@migrations()
+def m023_said_of_turns(db: Database) -> None:
+    """What was said and asked about one turn is found without looking at all of it."""
+    _run(
+        db,
+        """
+        CREATE INDEX notices_of_turn ON notices (turn) WHERE turn IS NOT NULL;
+        CREATE INDEX questions_of_turn ON questions (turn) WHERE turn IS NOT NULL;
+        """,
+    )
+
+
+@migrations()
+def m017_assets(db: Database) -> None:
+    """What agents asked to be fetched from the internet, and from where without a question."""
+    _run(
+        db,
+        """
+        CREATE TABLE assets (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER,
+            description TEXT NOT NULL,
+            url TEXT NOT NULL,
+            host TEXT NOT NULL,
+            file_type TEXT NOT NULL,
+            status TEXT NOT NULL
+                CHECK (status IN ('asked', 'denied', 'expired', 'cancelled', 'fetching', 'done', 'failed')),
+            error TEXT NOT NULL DEFAULT '',
+            onward TEXT NOT NULL DEFAULT '',
+            wanted TEXT NOT NULL,
+            name TEXT NOT NULL DEFAULT '',
+            size_bytes INTEGER NOT NULL DEFAULT 0,
+            sha256 TEXT NOT NULL DEFAULT '',
+            content_type TEXT NOT NULL DEFAULT '',
+            asked_at REAL NOT NULL,
+            ended_at REAL,
+            told_turn INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX assets_by_time ON assets (asked_at);
+        CREATE INDEX assets_to_fetch ON assets (asked_at) WHERE status = 'fetching';
+        CREATE INDEX assets_to_tell ON assets (agent, user, told_turn);
+        CREATE TABLE allowed_hosts (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            host TEXT NOT NULL,
+            by TEXT NOT NULL,
+            at REAL NOT NULL,
+            PRIMARY KEY (agent, host)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
