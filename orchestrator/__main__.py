@@ -23,6 +23,7 @@ COMMANDS = {
     "agent": "agent",
     "telegram": "telegram",
     "inbox": "approvals approve deny",
+    "questions": "questions answer",
     "tests": "test",
 }
 """Which module of ``commands`` has which commands. Only the one that is asked for is loaded: most need little of what

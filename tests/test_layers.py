@@ -50,7 +50,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         ("bells delivery.out_events disk.reserve engine_docker events fetch.body fetch.fetcher "
-        "fetch.network home http_server logs ports workspace store.fact_words "
+        "fetch.network home http_server logs ports workspace store.fact_words store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "store.calls store.notices store.ledger store.people store.questions "
@@ -62,7 +62,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
     ("what may be set in motion", "capabilities capabilities.table"),
-    ("hands", "delivery.trays agents archives audit budget doors locks notices people"),
+    ("hands", "delivery.trays agents archives audit budget doors locks notices people publishing"),
     (
         "rules",
         (
@@ -109,7 +109,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ("commands commands.agent commands.chat commands.client commands.context commands.delivered "
         "commands.doctor commands.files "
         "commands.inbox commands.sending "
-        "commands.look commands.providers commands.telegram commands.tests commands.up"),
+        "commands.look commands.providers commands.questions commands.telegram commands.tests commands.up"),
     ),
     ("the program", "__main__"),
 )  # fmt: skip
@@ -121,13 +121,13 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
-    ("nouns described", "openapi_notices"),
+    ("nouns described", "openapi_notices openapi_questions"),
     ("who asks", "auth"),
     (
         "routes",
         (
             "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health "
-            "api.messages api.notices api.openapi api.telegram api.tokens api.users pages pages.chat pages.filters "
+            "api.messages api.notices api.openapi api.questions api.telegram api.tokens api.users pages pages.chat pages.filters "
             "pages.home pages.login pages.views webhook"
         ),
     ),

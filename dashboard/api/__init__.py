@@ -13,6 +13,7 @@ from dashboard.api.health import api as health_api
 from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
+from dashboard.api.questions import api as questions_api
 from dashboard.api.telegram import api as telegram_api
 from dashboard.api.tokens import api as tokens_api
 from dashboard.api.users import api as users_api
@@ -29,6 +30,7 @@ BLUEPRINTS = (
     messages_api,
     notices_api,
     openapi_api,
+    questions_api,
     telegram_api,
     tokens_api,
     users_api,

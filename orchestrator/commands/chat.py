@@ -1,4 +1,4 @@
-"""``chat``: one turn, or a conversation line by line, in the terminal; approvals are asked in place."""
+"""``chat``: one turn, or a conversation line by line, in the terminal; approvals and questions are asked in place."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context
 from orchestrator.commands.delivered import show_delivered
+from orchestrator.commands.questions import chosen, question_lines
 from orchestrator.commands.sending import send
-from orchestrator.errors import Unavailable
+from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.text import one_line, terminal_safe
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
@@ -87,6 +88,8 @@ class _Follower:
             now = self._look()
             for step in now["steps"]:
                 self._show(step)
+            if now["steps"] and now["steps"][-1]["status"] == "running":
+                self._ask_questions()
             if now["status"] in _ENDED:
                 return now
             time.sleep(pause_s)
@@ -129,3 +132,33 @@ class _Follower:
         print("\nRun it? [y/N] ", end="", file=sys.stderr, flush=True)
         decision = "approve" if sys.stdin.readline().strip().lower() in ("y", "yes") else "deny"
         self._client.post(f"/approvals/{approval}", {"decision": decision})
+
+    def _ask_questions(self) -> None:
+        """A command that runs may have asked the person something."""
+        for question in self._client.get("/questions", status="pending")["questions"]:
+            if question["turn"] == self._turn and question["id"] not in self._asked:
+                self._asked.add(question["id"])
+                self._ask_question(question)
+
+    def _ask_question(self, question: dict[str, Any]) -> None:
+        print("\n".join(["", f"{question['agent']} asks:", *question_lines(question)]), file=sys.stderr)
+        if not sys.stdin.isatty():
+            print(f"\nWaiting: ./hermit answer {question['id']} TEXT", file=sys.stderr)
+            return
+        while True:
+            print("\nYour answer: ", end="", file=sys.stderr, flush=True)
+            said = sys.stdin.readline()
+            if not said.strip():
+                print(f"Later, then: ./hermit answer {question['id']} TEXT", file=sys.stderr)
+                return
+            try:
+                self._client.post(f"/questions/{question['id']}", {"answer": chosen(question, said.strip())})
+            except OrchestratorError as error:
+                print(terminal_safe(error.message), file=sys.stderr)
+                if self._is_open(question):
+                    continue
+            return
+
+    def _is_open(self, question: dict[str, Any]) -> bool:
+        pending = self._client.get("/questions", status="pending")["questions"]
+        return any(other["id"] == question["id"] for other in pending)

@@ -53,6 +53,7 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
             ("<token>", "x"),
             ("<name>", "crab"),
             ("<approval>", "abcdefgh"),
+            ("<question>", "abcdefgh"),
             ("<code>", "x"),
             ("<any_path:path>", "in/x"),
         ):

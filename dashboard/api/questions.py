@@ -1,0 +1,46 @@
+"""What agents asked people, and the answers: a person's, by API token or by hand on a page of ours."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from flask import Blueprint, request
+
+from dashboard import bodies
+from dashboard.api.approvals import MIN_AGE_S
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.times import with_iso_times
+from orchestrator.errors import BadInput, Conflict, NotFound
+from orchestrator.questions import STATUSES, as_json
+
+api = Blueprint("questions", __name__)
+
+
+@api.get("/api/questions")
+def every() -> Any:
+    """The newest questions, of one status where given."""
+    who, wanted = asker(), request.args.get("status", "")
+    if wanted and wanted not in STATUSES:
+        raise BadInput(f"status: choose one of {', '.join(STATUSES)}.")
+    found = services().questions.every(
+        status=wanted or None,
+        user=None if who.is_operator else who.user.id,
+        limit=bodies.limit_arg(default=200, most=500),
+    )
+    return {"questions": [with_iso_times(as_json(question)) for question in found]}
+
+
+@api.post("/api/questions/<question>")
+def answer(question: str) -> Any:
+    """Answer, once."""
+    who, house = asker(), services()
+    text = bodies.text(bodies.json_body("answer"), "answer")
+    found = house.questions.get(question)
+    if not who.is_operator and found.cubicle.user != who.user.id:
+        raise NotFound("There is no question with this id. './hermit questions' shows what is waiting.")
+    if who.session and time.time() - found.asked_at < MIN_AGE_S:
+        raise Conflict("This question appeared only just now. Read it, then answer.")
+    answered = house.questions.answer(found.id, text, by=who.user, surface=who.surface)
+    return with_iso_times(as_json(answered))

@@ -1,0 +1,49 @@
+"""Questions of agents, as the API describes them."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import Route
+from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+
+_STATUS = choice("pending", "answered", "expired", "cancelled")
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "get",
+        "/api/questions",
+        "What agents asked, newest first",
+        "Questions",
+        query={"status": _STATUS, "limit": INTEGER},
+        fails=(400,),
+    ),
+    Route(
+        "post",
+        "/api/questions/{question}",
+        "Answer, once: one of the choices, or any text where `free_text` is true",
+        "Question",
+        "QuestionAnswer",
+        fails=(400, 404, 409),
+    ),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Question": closed(
+        {
+            "id": STRING,
+            "agent": STRING,
+            "user": INTEGER,
+            "turn": {**nullable(INTEGER), "description": "the turn that waits for it; its end cancels the question"},
+            "text": STRING,
+            "shown": {**STRING, "description": "the text with everything invisible written out"},
+            "choices": listing(STRING),
+            "free_text": {**BOOLEAN, "description": "something else than the choices may be answered"},
+            "status": _STATUS,
+            "answer": nullable(STRING),
+            "asked_at": TIME,
+            "expires_at": TIME,
+            "answered_at": {**nullable(TIME), "description": "when it ended, however it did"},
+            "answered_by": {**nullable(STRING), "description": "who answered, or why nobody will"},
+        }
+    ),
+    "Questions": closed({"questions": listing(ref("Question"))}),
+    "QuestionAnswer": closed({"answer": STRING}),
+}
