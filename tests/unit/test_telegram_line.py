@@ -40,6 +40,12 @@ PNG = b"\x89PNG some picture"
 
 
 @pytest.fixture
+def bot(api: BotApi) -> str:
+    """A bot's token; its username is looked at."""
+    return api.bot("Crab", username="crab_bot")
+
+
+@pytest.fixture
 def loop() -> Iterator[Loop]:
     """Where lines live."""
     made = Loop()
