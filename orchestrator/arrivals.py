@@ -1,4 +1,5 @@
-"""Putting a file that came from outside into a folder: whole or not at all, under a safe name, replacing nothing.
+"""Putting a file into a folder, whole or not at all: one from outside under a safe name, where it replaces nothing, or
+one that the host keeps there, which replaces the one before.
 
 The folder is given by descriptor. It is written under a random name first, so nothing that lies there already, link or
 file, is ever written to.
@@ -37,7 +38,23 @@ def store(folder: int, name: str | bytes, stream: Readable, *, max_bytes: int) -
     Its name is made safe, and numbered if it is taken. Raises TooLarge over ``max_bytes`` and Unavailable when the
     disk refuses; what reading the stream raises goes through. Then nothing is left behind.
     """
-    wanted, temporary = safe_name(name), f"{_PREFIX}{secrets.token_hex(16)}"
+    wanted = safe_name(name)
+    return _arrived(folder, wanted, stream, max_bytes, lambda temporary: _settled(folder, temporary, wanted))
+
+
+def replace(folder: int, name: str, stream: Readable, *, max_bytes: int) -> Stored:
+    """The bytes of ``stream`` are ``name`` in ``folder``, in the place of what was there; raises as ``store``."""
+
+    def settle(temporary: str) -> str:
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return name
+
+    return _arrived(folder, name, stream, max_bytes, settle)
+
+
+def _arrived(folder: int, wanted: str, stream: Readable, max_bytes: int, settle: Callable[[str], str]) -> Stored:
+    """``settle`` gives the whole file, which lies under the name that it is handed, its own name."""
+    temporary = f"{_PREFIX}{secrets.token_hex(16)}"
     _clear_forgotten(folder)
     with _explained(wanted):
         descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
@@ -47,7 +64,7 @@ def store(folder: int, name: str | bytes, stream: Readable, *, max_bytes: int) -
         finally:
             os.close(descriptor)
         with _explained(wanted):
-            final = _settled(folder, temporary, wanted)
+            final = settle(temporary)
             os.fsync(folder)
     except BaseException:
         with suppress(FileNotFoundError):

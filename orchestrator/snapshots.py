@@ -64,6 +64,16 @@ def _state(facts: os.stat_result) -> tuple[int, ...]:
     return facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_nlink
 
 
+def tail(source: Opened, max_bytes: int) -> bytes:
+    """The end of ``source``; raises OSError."""
+    os.lseek(source.descriptor, max(0, source.facts.st_size - max_bytes), os.SEEK_SET)
+    chunks, left = [], max_bytes
+    while left and (chunk := os.read(source.descriptor, min(left, 1 << 16))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
 @contextmanager
 def _target(keep_in: Path | None, home: Path) -> Iterator[tuple[BinaryIO, Path | None]]:
     """A new private file. It stays open when all went well; else it is closed and gone."""

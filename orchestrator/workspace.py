@@ -88,8 +88,11 @@ class Workspaces:
     def log_text(self, key: CubicleKey, *, max_bytes: int = 1 << 20) -> str:
         """The end of the agent's own log, ``work/.hermit.log``; empty when there is none or it is no plain file."""
         try:
-            with self._cubicle(key) as folder:
-                return _tail(self._opening, folder, (b"work", b".hermit.log"), max_bytes).decode("utf-8", "replace")
+            with (
+                self._cubicle(key) as folder,
+                beneath.open_file(self._opening, folder, (b"work", b".hermit.log")) as opened,
+            ):
+                return snapshots.tail(opened, max_bytes).decode("utf-8", "replace")
         except (OSError, NotFound, UnsafePath, Conflict, Unavailable):  # whatever the agent made of it
             return ""
 
@@ -179,6 +182,17 @@ class Workspaces:
         """
         with self._inbox(key) as inbox:
             return arrivals.store(inbox, name, stream, max_bytes=max_bytes)
+
+    def publish(self, key: CubicleKey, name: str, stream: Readable, *, max_bytes: int) -> None:
+        """The bytes of ``stream`` are ``data/NAME``, which only the host writes, in the place of what it was before.
+
+        Raises NotFound when the cubicle has no folders (yet), TooLarge, UnsafePath, Unavailable.
+        """
+        try:
+            with self._cubicle(key) as base, _child(base, "data") as data:
+                arrivals.replace(data, name, stream, max_bytes=max_bytes)
+        except OSError as error:
+            raise beneath.refusal(error, (b"data",)) from error
 
     def delete(self, key: CubicleKey, path: FilePath, *, note: Callable[[], None] | None = None) -> None:
         """Nothing is at ``path`` any more, file or folder with all that is in it; a link goes, its target stays.
@@ -307,16 +321,6 @@ def _own(folder: int, uid: int, gid: int) -> None:
     now = os.fstat(folder)
     if (now.st_uid, now.st_gid) != (uid, gid):
         os.fchown(folder, uid, gid)
-
-
-def _tail(opening: beneath.Opening, folder: int, parts: tuple[bytes, ...], max_bytes: int) -> bytes:
-    with beneath.open_file(opening, folder, parts) as opened:
-        os.lseek(opened.descriptor, max(0, opened.facts.st_size - max_bytes), os.SEEK_SET)
-        chunks, left = [], max_bytes
-        while left and (chunk := os.read(opened.descriptor, min(left, 1 << 16))):
-            chunks.append(chunk)
-            left -= len(chunk)
-        return b"".join(chunks)
 
 
 def _in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...]:

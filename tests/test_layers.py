@@ -134,10 +134,10 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     ("the application", "app"),
 )
 CRAB: tuple[tuple[str, str], ...] = (
-    ("leaves", "door lenient locks log output prompt reaper turn"),
-    ("reading, talking, running", "answer messages shell"),
+    ("leaves", "door hermit_commands hermit_files lenient locks log output prompt reaper turn"),
+    ("reading, talking, running", "answer hermit_words messages shell"),
     ("a turn's work", "work"),
-    ("the loop", "agent"),
+    ("the loop, and the agent's own command", "agent hermit"),
 )
 
 FAMILIES = (
