@@ -1,7 +1,8 @@
 """The crab's way out: HTTP/1.1 by hand over one kept unix socket.
 
 Owns the connection and its repair. Every call is idempotent, so a call whose answer did not arrive is made again until
-one does: the orchestrator may have been restarted in between. Never interprets an answer beyond the protocol's frame.
+one does (or patience ends, where there is an end to it): the orchestrator may have been restarted in between. Never
+interprets an answer beyond the protocol's frame.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ class _Broken(Exception):
 class Door:
     """Calls to the host, one at a time."""
 
-    __slots__ = ("_buffer", "_path", "_socket")
+    __slots__ = ("_buffer", "_path", "_patience_s", "_socket")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, patience_s: float = float("inf")) -> None:
+        """``patience_s`` is how long a call is made again while nobody answers it."""
         self._path = path
+        self._patience_s = patience_s
         self._socket: socket.socket | None = None
         self._buffer = b""
 
@@ -57,8 +60,9 @@ class Door:
         self._socket, self._buffer = None, b""
 
     def _call(self, request: bytes, timeout_s: float) -> dict[str, object] | None:
-        """Repeats ``request`` until it is answered: without end while nobody answers, a few times on a 5xx."""
+        """Repeats ``request`` until it is answered: while nobody does, and a few times on a 5xx."""
         delay_s, host_errors = FIRST_DELAY_S, 0
+        give_up = time.monotonic() + self._patience_s
         while True:
             was_kept = self._socket is not None
             try:
@@ -74,6 +78,8 @@ class Door:
                 host_errors += 1
                 if status < 500 or refusal.code in FINAL_CODES or host_errors >= TRIES_ON_HOST_ERROR:
                     raise refusal
+            if time.monotonic() > give_up:
+                raise DoorRefused("unreachable", "The host does not answer. Try again later.")
             time.sleep(delay_s)
             delay_s = min(delay_s * 2, LONGEST_DELAY_S)
 

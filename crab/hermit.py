@@ -1,0 +1,140 @@
+"""``hermit``: what the host does for the agent, as a command for scripts and programs of every kind.
+
+Reads the command line, puts one call to the door under a random id, waits while a person is asked, prints what came of
+it and ends with a code that scripts can use. Knows nothing of how the host decides; the door says whose call it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from crab.door import Door, DoorRefused
+from crab.hermit_commands import find, groups, overview
+from crab.hermit_files import NoFile, into_out
+from crab.hermit_words import Misused, Request, read
+
+DONE, FAILED, MISUSED, REFUSED, NOT_OFFERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+NO_CODES = frozenset({"denied", "expired", "cancelled"})
+"""How a person's answer, or the lack of one, is called in a call's result."""
+PATIENCE_S = 600.0
+"""How long a host that does not answer is tried again: it may be restarted meanwhile."""
+HELP_PATIENCE_S = 3.0
+POLL_S = 25
+
+
+class NotOffered(Exception):
+    """This agent does not have it."""
+
+
+def main(arguments: list[str], run: str = "/run/hermit", workspace: str = "/app/workspace") -> int:
+    """Does what the command line says; the exit code."""
+    try:
+        return _main(arguments, f"{run}/door.sock", workspace)
+    except Misused as misused:
+        return _fail(str(misused), MISUSED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(arguments: list[str], door: str, workspace: str) -> int:
+    words = arguments[1:] if arguments[:1] == ["help"] else arguments
+    is_help = words is not arguments or not words or words[0] in ("-h", "--help")
+    if is_help and (not words or words[0].startswith("-")):
+        return _say(overview(_offered(Door(door, patience_s=HELP_PATIENCE_S))))
+    command, count = find(words)
+    if command is None:
+        return _no_command(words, is_help=is_help)
+    request = read(command, ["--help"] if is_help else words[count:])
+    if request.wants_help:
+        return _say(command.page())
+    try:
+        if command.call == "SEND":
+            request.fields["file"] = into_out(str(request.fields["file"]), workspace)
+        return _call(Door(door, patience_s=PATIENCE_S), command.call, request)
+    except NoFile as error:
+        return _fail(str(error), FAILED, request, "no_file")
+    except NotOffered as error:
+        return _fail(str(error), NOT_OFFERED, request, "not_available")
+    except DoorRefused as refused:
+        return _fail(refused.message, FAILED, request, refused.code)
+
+
+# --- calling ---------------------------------------------------------------------------------------------------
+
+
+def _call(door: Door, name: str, request: Request) -> int:
+    """One call to its end, or until it waits and nobody wants to wait."""
+    call_id, told = os.urandom(12).hex(), ""
+    try:
+        call = door.post("calls", {"call": call_id, "name": name, "fields": request.fields})
+        while call.get("status") == "waiting" and request.waits:
+            if told != (told := str(call.get("text") or "Waiting.")):
+                _write(2, told)
+            call = door.get(f"calls/{call_id}?wait={POLL_S}") or {}
+    except DoorRefused as refused:
+        if refused.code == "not_found" and name not in (_offered(door) or {name}):
+            raise NotOffered(refused.message) from None
+        raise
+    return _report(call, request)
+
+
+def _report(call: dict[str, object], request: Request) -> int:
+    given, text = call.get("result"), str(call.get("text") or "")
+    result = given if isinstance(given, dict) else {}
+    if call.get("status") == "failed":
+        code = str(result.get("code") or "failed")
+        return _fail(text, REFUSED if code in NO_CODES else FAILED, request, code)
+    if call.get("status") == "waiting":
+        result = {**result, "call": call.get("call"), "status": "waiting"}
+    return _say(json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else text)
+
+
+def _offered(door: Door) -> frozenset[str] | None:
+    """The names of what this agent may call; None where the host does not say."""
+    try:
+        commands = (door.get("calls") or {}).get("commands")
+    except DoorRefused:
+        return None
+    return frozenset(map(str, commands)) if isinstance(commands, list) else None
+
+
+# --- saying ----------------------------------------------------------------------------------------------------
+
+
+def _no_command(words: list[str], *, is_help: bool) -> int:
+    """A first word alone lists its commands; anything else is a mistake, with the nearest command named."""
+    first, rest = words[0].lower(), [word for word in words[1:] if word not in ("-h", "--help", "--json")]
+    if first in groups() and not rest:
+        asked = is_help or len(words) > 1
+        return _say(overview(None, first)) if asked else _fail(f"hermit {first} needs another word. {_choices(first)}")
+    if first in groups():
+        return _fail(f"there is no hermit {first} {rest[0]}. {_choices(first)}")
+    return _fail(f"there is no hermit {words[0]}. There are {', '.join(groups())}; 'hermit --help' tells more.")
+
+
+def _choices(first: str) -> str:
+    return f"There are {', '.join(command.words.split()[-1] for command in groups()[first])}."
+
+
+def _fail(text: str, code: int = MISUSED, request: Request | None = None, name: str = "") -> int:
+    line = " ".join(text.split())
+    if request is not None and request.is_json:
+        _write(1, json.dumps({"error": {"code": name, "message": line}}, ensure_ascii=False))
+    _write(2, f"hermit: {line}")
+    return code
+
+
+def _say(text: str) -> int:
+    _write(1, text)
+    return DONE
+
+
+def _write(file: int, text: str) -> None:
+    """Bytes, so that no setting of the environment makes a letter fail; a reader that went away is no matter."""
+    left = text.encode("utf-8", "replace") + b"\n"
+    try:
+        while left:
+            left = left[os.write(file, left) :]
+    except OSError:
+        pass  # `hermit … | head -1`
