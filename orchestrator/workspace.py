@@ -184,10 +184,8 @@ class Workspaces:
             return arrivals.store(inbox, name, stream, max_bytes=max_bytes)
 
     def publish(self, key: CubicleKey, name: str, stream: Readable, *, max_bytes: int) -> None:
-        """The bytes of ``stream`` are ``data/NAME``, which only the host writes, in the place of what it was before.
-
-        Raises NotFound when the cubicle has no folders (yet), TooLarge, UnsafePath, Unavailable.
-        """
+        """The bytes of ``stream`` are ``data/NAME`` now, which only the host writes. Raises NotFound when the cubicle has
+        no folders (yet), TooLarge, UnsafePath, Unavailable."""
         try:
             with self._cubicle(key) as base, _child(base, "data") as data:
                 arrivals.replace(data, name, stream, max_bytes=max_bytes)
