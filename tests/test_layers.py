@@ -127,7 +127,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "routes",
         (
             "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health "
-            "api.messages api.notices api.openapi api.questions api.telegram api.tokens api.users pages pages.chat pages.filters "
+            "api.messages api.notices api.openapi api.questions api.telegram api.tokens api.users pages pages.asking pages.chat pages.filters "
             "pages.home pages.login pages.views webhook"
         ),
     ),
@@ -176,6 +176,7 @@ _SHOWS = (
     "people",
     "questions",
     "store.audit",
+    "store.notices",
     "store.telegram_bots",
     "turn_json",
     "turns",
