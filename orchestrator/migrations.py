@@ -596,6 +596,39 @@ def m017_assets(db: Database) -> None:
     )
 
 
+@migrations()
+def m016_memories(db: Database) -> None:
+    """What agents remember, each fact of one agent and one person; its words and its vector go with it."""
+    _run(
+        db,
+        """
+        CREATE TABLE facts (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            text TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            noted_by TEXT NOT NULL,
+            turn INTEGER,
+            at REAL NOT NULL,
+            UNIQUE (agent, user, sha256)
+        ) STRICT;
+        CREATE INDEX facts_of_cubicle ON facts (agent, user, id);
+        CREATE INDEX facts_of_user ON facts (user);
+        CREATE TABLE fact_vectors (
+            fact INTEGER PRIMARY KEY REFERENCES facts (id) ON DELETE CASCADE,
+            model TEXT NOT NULL,
+            vector BLOB NOT NULL
+        ) STRICT;
+        CREATE VIRTUAL TABLE fact_words USING fts5(
+            text, scope, tokenize = "unicode61 remove_diacritics 2", prefix = '4 5 6');
+        CREATE TRIGGER facts_gone AFTER DELETE ON facts BEGIN
+            DELETE FROM fact_words WHERE rowid = old.id;
+        END;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

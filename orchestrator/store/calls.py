@@ -89,6 +89,15 @@ def waiting(db: sqlite3.Connection, turn: int) -> list[tuple[float, float | None
     return [(float(row["at"]), row["ended_at"]) for row in rows]
 
 
+def waiting_for(db: sqlite3.Connection, beginning: str) -> list[str]:
+    """What calls wait for that begins with this."""
+    rows = db.execute(
+        "SELECT DISTINCT waits_for FROM calls WHERE status = 'waiting' AND substr(waits_for, 1, ?) = ?",
+        (len(beginning), beginning),
+    )
+    return [str(row["waits_for"]) for row in rows]
+
+
 def forget(db: sqlite3.Connection, before: float) -> None:
     """Calls that ended before then go; nobody asks for them any more, and the audit log has them."""
     db.execute("DELETE FROM calls WHERE ended_at < ?", (before,))

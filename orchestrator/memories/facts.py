@@ -1,0 +1,120 @@
+"""Facts: noted by an agent or a person, listed, and forgotten. Each belongs to one agent and one person.
+
+It owns the caps and the rule that the same text is one fact, the older one. What follows from a change (news, a new
+snapshot, a vector) is told to whoever asked to be, and may get lost: the rows are the truth.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.errors import BadInput, NotFound, TooLarge, TooMany
+from orchestrator.events import Broker
+from orchestrator.nouns import CubicleKey, Event
+from orchestrator.store import audit as audit_rows
+from orchestrator.store import memories as rows
+from orchestrator.store.database import Store
+from orchestrator.store.memories import AGENT, Fact
+from orchestrator.text import one_line
+
+__all__ = ["AGENT", "Fact", "Facts", "as_json"]
+
+MAX_CHARS = 2_000
+MAX_FACTS = 5_000
+"""Of one cubicle."""
+
+Changed = Callable[[CubicleKey], None]
+
+
+class Facts:
+    """What every agent remembers."""
+
+    def __init__(
+        self, store: Store, broker: Broker, *, max_facts: int = MAX_FACTS, now: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._broker = broker
+        self._max_facts = max_facts
+        self._now = now
+        self._followers: list[Changed] = []
+
+    def follow(self, changed: Changed) -> None:
+        """From now on it is told, after the commit, whose facts have changed; it must not wait."""
+        self._followers.append(changed)
+
+    def add(self, key: CubicleKey, text: str, *, by: str, turn: int | None = None) -> Fact:
+        """A person notes a fact; what is noted already stays as it is. Raises BadInput, TooLarge or TooMany."""
+        with self._store.writing() as db:
+            fact, is_new = self.note(db, key, text, by=by, turn=turn)
+        if is_new:
+            self.tell(fact, "added")
+        return fact
+
+    def note(
+        self, db: sqlite3.Connection, key: CubicleKey, text: str, *, by: str, turn: int | None
+    ) -> tuple[Fact, bool]:
+        """The fact, and whether it is new, within a transaction; ``tell`` comes after it. Raises as ``add``."""
+        text = checked(text)
+        known = rows.same(db, key, text)
+        if known is not None:
+            return known, False
+        if rows.count(db, key) >= self._max_facts:
+            raise TooMany(f"There are {self._max_facts:,} memories already, which is the most. Delete some first.")
+        now = self._now()
+        fact = Fact(rows.add(db, key, text, by=by, turn=turn, now=now), key, text, by, turn, now)
+        self._audit(db, "memory.add", f"Remembered by {by}: {one_line(text, 160)}", fact, turn)
+        return fact, True
+
+    def remove(self, key: CubicleKey, fact: int, *, by: str = AGENT, turn: int | None = None) -> Fact:
+        """The fact is forgotten; raises NotFound when this cubicle has none of that number."""
+        with self._store.writing() as db:
+            gone = self.strike(db, key, fact, by=by, turn=turn)
+        self.tell(gone, "deleted")
+        return gone
+
+    def strike(self, db: sqlite3.Connection, key: CubicleKey, fact: int, *, by: str, turn: int | None) -> Fact:
+        """The same within a transaction; ``tell`` comes after it."""
+        gone = rows.one(db, key, fact)
+        if gone is None:
+            raise NotFound(f"There is no memory {fact}.")
+        rows.remove(db, key, fact)
+        self._audit(db, "memory.delete", f"Forgotten by {by}: {one_line(gone.text, 160)}", gone, turn)
+        return gone
+
+    def tell(self, fact: Fact, change: str) -> None:
+        """What follows from a change, once it is committed."""
+        self._broker.publish(Event("memory", fact.cubicle, {"id": fact.id, "change": change}))
+        for changed in self._followers:
+            changed(fact.cubicle)
+
+    def every(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Fact]:
+        """The newest facts of a cubicle, newest first; ``before`` is an id to page on from."""
+        with self._store.reading() as db:
+            return rows.every(db, key, before=before, limit=limit)
+
+    def _audit(self, db: sqlite3.Connection, kind: str, text: str, fact: Fact, turn: int | None) -> None:
+        key = fact.cubicle
+        audit_rows.add(
+            db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail={"memory": fact.id}
+        )
+
+
+def checked(text: str) -> str:
+    """The text as it is kept; raises BadInput or TooLarge."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    if not text:
+        raise BadInput("text: write what is to be remembered.")
+    if len(text) > MAX_CHARS:
+        raise TooLarge(f"text: a memory has {MAX_CHARS:,} characters at most, and this has {len(text):,}. Split it.")
+    if any(unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t" for char in text):
+        raise BadInput("text: it holds a control character or half a character. Leave that out.")
+    return text
+
+
+def as_json(fact: Fact) -> dict[str, Any]:
+    """A fact as surfaces show it."""
+    return {"id": fact.id, "text": fact.text, "by": fact.by, "turn": fact.turn, "at": fact.at}
