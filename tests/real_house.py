@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import signal
 import socket
@@ -105,6 +106,10 @@ class Talker:
         """A message that nobody waits for; the turn's number."""
         return int(self.api.post(self._path("messages"), {"text": text, "wait": False})["turn"])
 
+    def wake(self) -> None:
+        """Its container runs."""
+        self.api.post(self._path("cubicle/start"))
+
     def turn(self, turn: int) -> dict[str, Any]:
         """A turn as it stands."""
         body: dict[str, Any] = self.api.get(f"/turns/{turn}")
@@ -151,6 +156,28 @@ class Talker:
 
     def _path(self, what: str) -> str:
         return f"/agents/{self.name}/{what}"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that was run in a container, outside of any turn."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed with ``--json``."""
+        return json.loads(self.out)
+
+
+def run_inside(client: docker.DockerClient, agent: Talker, *command: str, folder: str | None = None) -> Ran:
+    """Run a command as the agent in its container, which must be running; ``hermit`` for one."""
+    container = client.containers.get(agent.container)
+    code, output = container.exec_run(list(command), demux=True, workdir=folder)
+    out, err = (bytes(part or b"").decode(errors="replace") for part in output)
+    return Ran(int(code or 0), out, err)
 
 
 class Plays:
