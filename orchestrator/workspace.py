@@ -174,18 +174,20 @@ class Workspaces:
         except OSError as error:
             raise beneath.refusal(error, parts) from error
 
-    def write_in(self, key: CubicleKey, name: str | bytes, stream: Readable, *, max_bytes: int) -> Stored:
-        """The bytes of ``stream`` are a new file in ``in/``, under a safe name that was free; it replaces nothing.
+    def write_in(
+        self, key: CubicleKey, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True
+    ) -> Stored:
+        """The bytes of ``stream`` are a new file in ``in/``, which replaces nothing, under a safe name; a taken one gets
+        a number, or raises Conflict unless ``is_numbered``.
 
-        Raises TooLarge, UnsafePath when ``in`` is no folder, Unavailable when the disk refuses; what reading the
-        stream raises goes through. Then nothing is left behind.
-        """
+        Raises TooLarge, UnsafePath when ``in`` is no folder, Unavailable when the disk refuses, and what reading the
+        stream raises. Then nothing is left behind."""
         with self._inbox(key) as inbox:
-            return arrivals.store(inbox, name, stream, max_bytes=max_bytes)
+            return arrivals.store(inbox, name, stream, max_bytes=max_bytes, is_numbered=is_numbered)
 
     def publish(self, key: CubicleKey, name: str, stream: Readable, *, max_bytes: int) -> None:
-        """The bytes of ``stream`` are ``data/NAME`` now, which only the host writes. Raises NotFound when the cubicle has
-        no folders (yet), TooLarge, UnsafePath, Unavailable."""
+        """The bytes of ``stream`` are ``data/NAME``, which only the host writes. Raises NotFound for a cubicle without
+        folders, TooLarge, UnsafePath, Unavailable."""
         try:
             with self._cubicle(key) as base, _child(base, "data") as data:
                 arrivals.replace(data, name, stream, max_bytes=max_bytes)
