@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 
 from orchestrator.beneath import refusal
-from orchestrator.errors import TooLarge, Unavailable
+from orchestrator.errors import Conflict, TooLarge, Unavailable
 from orchestrator.file_names import numbered, safe_name
 from orchestrator.files import Readable, Stored
 
@@ -32,14 +32,19 @@ _NOREPLACE = 1
 _UNKNOWN = {errno.ENOSYS, errno.EINVAL, errno.EPERM}
 
 
-def store(folder: int, name: str | bytes, stream: Readable, *, max_bytes: int) -> Stored:
+def store(folder: int, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True) -> Stored:
     """The bytes of ``stream`` are a new file in ``folder``, readable for everybody who sees the folder.
 
-    Its name is made safe, and numbered if it is taken. Raises TooLarge over ``max_bytes`` and Unavailable when the
-    disk refuses; what reading the stream raises goes through. Then nothing is left behind.
+    Its name is made safe, and numbered if it is taken; unless ``is_numbered`` it raises Conflict then. Raises TooLarge
+    over ``max_bytes`` and Unavailable when the disk refuses; what reading the stream raises goes through. Then nothing
+    is left behind.
     """
     wanted = safe_name(name)
-    return _arrived(folder, wanted, stream, max_bytes, lambda temporary: _settled(folder, temporary, wanted))
+
+    def settle(temporary: str) -> str:
+        return _settled(folder, temporary, wanted) if is_numbered else _settled_as(folder, temporary, wanted)
+
+    return _arrived(folder, wanted, stream, max_bytes, settle)
 
 
 def replace(folder: int, name: str, stream: Readable, *, max_bytes: int) -> Stored:
@@ -101,6 +106,14 @@ def _settled(folder: int, temporary: str, wanted: str) -> str:
             _rename_to_new(folder, temporary, name)
             return name
     raise Unavailable(f"{wanted} could not be stored: too many files of that name. Give it another one.")
+
+
+def _settled_as(folder: int, temporary: str, wanted: str) -> str:
+    try:
+        _rename_to_new(folder, temporary, wanted)
+    except FileExistsError:
+        raise Conflict(f"There is something called {wanted} already.") from None
+    return wanted
 
 
 def _candidates(wanted: str) -> Iterator[str]:

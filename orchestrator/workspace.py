@@ -177,11 +177,9 @@ class Workspaces:
     def write_in(
         self, key: CubicleKey, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True
     ) -> Stored:
-        """The bytes of ``stream`` are a new file in ``in/``, which replaces nothing, under a safe name; a taken one gets
-        a number, or raises Conflict unless ``is_numbered``.
-
-        Raises TooLarge, UnsafePath when ``in`` is no folder, Unavailable when the disk refuses, and what reading the
-        stream raises. Then nothing is left behind."""
+        """The bytes of ``stream`` are a new file in ``in/``, under a safe name; a taken one gets a number, or raises
+        Conflict unless ``is_numbered``. Raises TooLarge, UnsafePath when ``in`` is no folder, Unavailable when the disk
+        refuses, and what reading the stream raises; then nothing is left behind."""
         with self._inbox(key) as inbox:
             return arrivals.store(inbox, name, stream, max_bytes=max_bytes, is_numbered=is_numbered)
 
