@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from crab import pier
 from crab.answer import read_answer
 from crab.door import Door, DoorRefused
 from crab.locks import Locks, wait_for_approval
@@ -41,6 +42,7 @@ def main(run: str = "/run/hermit", workspace: str = "/app/workspace") -> None:
     """Serves turns for ever, from inside ``work/``."""
     home = f"{workspace}/work"
     os.chdir(home)
+    pier.start(f"{run}/door.sock")
     crab = Crab(Door(f"{run}/door.sock"), Locks(run), Shell(home=home), Log(f"{home}/.hermit.log"))
     crab.say_idle()
     while True:

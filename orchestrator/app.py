@@ -33,6 +33,7 @@ from orchestrator.files import MOST_FILE_BYTES
 from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.leaving import Leaving
+from orchestrator.live.harbour import Harbour
 from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Event, Turn
 from orchestrator.people import People
@@ -78,7 +79,9 @@ class App:
         self._server = HttpServer()
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
         self._capabilities = Capabilities(ground, self._approvals, turns)
-        doors = Doors(self._server, workspaces, door_app(self._behind_the_door(ground)))
+        self._harbour = harbour = Harbour()
+        door = door_app(self._behind_the_door(ground))
+        doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
         self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
         self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
         self._leaving = Leaving(self._store, turns, self._cubicles, agents, people, forget=self._disk.forget)
@@ -121,6 +124,7 @@ class App:
             agents,
             people,
             calls=self._capabilities.calls,
+            harbour=self._harbour,
             notes=(self._disk_note, *self._capabilities.notes),
             memories=self._capabilities.memories,
             heard=self._heard,
@@ -175,6 +179,7 @@ class App:
         self._watch.close()
         self._waker.close()
         # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
+        self._harbour.close()
         self._server.close()
         self._turns.close()
         self._broker.close()

@@ -20,6 +20,7 @@ from orchestrator.capabilities.calls import MAX_BATCH, Calls
 from orchestrator.capabilities.table import Caller
 from orchestrator.door_calls import add_call_routes
 from orchestrator.door_requests import asking, one_of, text, wait_s, whole
+from orchestrator.door_streams import add_stream_routes
 from orchestrator.errors import (
     BadInput,
     Conflict,
@@ -32,6 +33,7 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.http_framing import CONNECTION
+from orchestrator.live.harbour import Harbour
 from orchestrator.llm.proxy import Proxy
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.people import People
@@ -66,6 +68,7 @@ class House:
     agents: Agents
     people: People
     calls: Calls
+    harbour: Harbour
     notes: tuple[Callable[[Turn], str], ...]
     """What the agent should know before a turn, beside the message; mostly nothing."""
     memories: Callable[[CubicleKey, str], list[dict[str, Any]]]
@@ -116,6 +119,7 @@ def door_app(house: House) -> Flask:
 
     _add_errors(app)
     add_call_routes(app, house.calls, house.turns)
+    add_stream_routes(app, house.harbour)
 
     @app.post("/api/internal/approvals")
     def ask() -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 from orchestrator.errors import Unavailable
@@ -22,10 +23,19 @@ LIMITS = ServerLimits(connections=16, header_bytes=8 * 1024, body_bytes=8 * 1024
 class Doors:
     """The open doors of this install."""
 
-    def __init__(self, server: HttpServer, workspaces: Workspaces, app: WsgiApp) -> None:
+    def __init__(
+        self,
+        server: HttpServer,
+        workspaces: Workspaces,
+        app: WsgiApp,
+        *,
+        on_close: Callable[[CubicleKey], None] = lambda _: None,
+    ) -> None:
+        """``on_close`` hears of each door that was closed."""
         self._server = server
         self._workspaces = workspaces
         self._app = app
+        self._on_close = on_close
         self._open: dict[CubicleKey, Listener] = {}
         self._lock = threading.Lock()  # protects _open
 
@@ -48,6 +58,7 @@ class Doors:
             listener = self._open.pop(key, None)
         if listener is not None:
             self._server.remove(listener)
+            self._on_close(key)
 
     def close_all(self) -> None:
         """Nobody answers anywhere."""

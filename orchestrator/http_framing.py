@@ -17,6 +17,9 @@ from cheroot.server import HTTPRequest
 
 CONNECTION = "hermit.connection"
 """Where the WSGI environment holds the descriptor of the client's connection, for whoever waits long."""
+HAND_OVER = "hermit.hand_over"
+"""Where the WSGI environment holds a callable: what is given to it gets the connection's socket once this answer was
+sent, and owns it from then on. HTTP is over on it."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PIECE = 1 << 18
@@ -32,6 +35,7 @@ class Gateway(wsgi.Gateway_10):
         environ["wsgi.input"] = Upload(self.req) if self.req.is_upload else io.BytesIO(self._body(environ))
         self.req.conn.deadline = None
         environ[CONNECTION] = self.req.conn.socket.fileno()
+        environ[HAND_OVER] = self.req.conn.hand_over_to
         environ.update(self.req.server.environ)
         return environ
 

@@ -236,6 +236,9 @@ class Listener:
                 connection.deadline = time.monotonic() + self._limits.read_s
                 is_kept = connection.communicate()  # type: ignore[no-untyped-call]  # cheroot: half typed
                 connection.wfile.flush()
+                if connection.heir is not None:
+                    connection.leave_to(connection.heir)
+                    return
                 if not is_kept:
                     connection.hear_out()
                     return
@@ -259,6 +262,22 @@ class _Connection(HTTPConnection):
     deadline: float | None = None
     is_unheard = False
     """It was answered before all that the client sends was read."""
+    heir: Callable[[socket.socket], None] | None = None
+    """Who gets the socket after this answer."""
+
+    def hand_over_to(self, heir: Callable[[socket.socket], None]) -> None:
+        """After this answer the connection is no longer ours."""
+        self.heir = heir
+
+    def leave_to(self, heir: Callable[[socket.socket], None]) -> None:
+        """The heir gets a socket of its own on the same connection; a client that sent more than its request, before it
+        was told that it may, gets nothing."""
+        if self.rfile.has_data():
+            return
+        theirs = self.socket.dup()
+        self.linger = True  # else cheroot would shut the connection down, for the heir too
+        self.socket.close()
+        heir(theirs)
 
     def await_request(self, idle_s: float) -> bool:
         """True when bytes are there to read; False when the client is gone or has been silent for too long."""

@@ -22,6 +22,7 @@ from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
 from orchestrator.errors import Unavailable
 from orchestrator.http_server import HttpServer
+from orchestrator.live.harbour import Harbour
 from orchestrator.llm.proxy import Proxy
 from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.pricing import load_prices
@@ -96,6 +97,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
             proxy,
             made.agents,
             made.people,
+            harbour=Harbour(),
             calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
