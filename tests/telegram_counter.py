@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from orchestrator.approvals import Approvals
 from orchestrator.channels.telegram.asking import Asking
@@ -105,6 +106,19 @@ class Counter:
         n = len(self.turns.steps(turn.id)) + 1
         self.steps.start(turn.cubicle, turn.id, n, thought="", command=command, approval=None)
         approval = self.steps.ask(turn.cubicle, turn.id, n)
+        self.asking.tell(approval.id)
+        return approval
+
+    def wants_host(
+        self, kind: str, text: str, *, turn: Turn | None = None, reason: str = "", **detail: Any
+    ) -> Approval:
+        """The agent wants the host to do something, and the chat is told."""
+        turn = turn or self.asks()
+        self.approvals.follow(kind, lambda _db, _decided: ())
+        with self.store.writing() as db:
+            approval = self.approvals.ask_host(
+                db, turn.cubicle, turn.id, kind=kind, text=text, reason=reason, detail=detail, timeout_s=300
+            )
         self.asking.tell(approval.id)
         return approval
 

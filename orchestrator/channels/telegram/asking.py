@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from orchestrator.approvals import Approvals
+from orchestrator.channels.telegram import decisions
 from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.incoming import Press
 from orchestrator.channels.telegram.letters import Attached, Body, Button, Letter
@@ -29,15 +30,12 @@ from orchestrator.store.database import Store
 from orchestrator.store.telegram_buttons import Taken
 from orchestrator.turns import Turns
 
-APPROVE, DENY, AGAIN = "approve", "deny", "again"
-DECIDING = (APPROVE, DENY)
+APPROVE, DENY, ALWAYS, AGAIN = "approve", "deny", "always", "again"
+DECIDING = (APPROVE, DENY, ALWAYS)
+_NEEDED = frozenset({APPROVE, DENY})
 _GRACE_S = 120.0
 """A press right after the time is up is told so, rather than that the button no longer works; it decides nothing."""
 _AGAIN_S = 7 * 24 * 3600.0
-_TRY_AGAIN = (
-    "You asked whether this command may run, and nobody answered in time, so it was not run. If it is still needed, "
-    "try it again now:\n\n{command}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Asking:
     @property
     def handlers(self) -> dict[str, Handler]:
         """What its buttons do."""
-        return {APPROVE: self._approve, DENY: self._deny, AGAIN: self._again}
+        return {APPROVE: self._approve, DENY: self._deny, ALWAYS: self._always, AGAIN: self._again}
 
     def heard(self, event: Event) -> None:
         """News of the house; those of approvals are acted upon."""
@@ -107,11 +105,17 @@ class Asking:
         now = self._now()
         question = self._question(approval, reader)
         until = approval.expires_at + _GRACE_S
-        made = [
-            Button(label, self._buttons.make(agent, ref, person, kind, approval.id, expires_at=until))
-            for label, kind in (("Approve", APPROVE), ("Deny", DENY))
-        ]
-        return Body(asked(question, now), buttons=(tuple(made),), files=self._file(question))
+        rows_of: list[tuple[tuple[str, str], ...]] = [(("Approve", APPROVE), ("Deny", DENY))]
+        if decisions.host_of(approval):
+            rows_of.append(((decisions.always_label(approval), ALWAYS),))
+        made = tuple(
+            tuple(
+                Button(label, self._buttons.make(agent, ref, person, kind, approval.id, expires_at=until))
+                for label, kind in row
+            )
+            for row in rows_of
+        )
+        return Body(asked(question, now), buttons=made, files=self._file(question))
 
     # --- telling -----------------------------------------------------------------------------------------------
 
@@ -123,7 +127,7 @@ class Asking:
             return
         with self._store.reading() as db:
             is_posted, live = rows.is_posted(db, ref), rows.live(db, ref, now)
-        if is_posted and live.issuperset(DECIDING):
+        if is_posted and live >= _NEEDED:
             return
         self._buttons.retire(ref)
         plain = self.body(approval, approval.cubicle.agent, ref, user.telegram_id or 0, user)
@@ -188,19 +192,22 @@ class Asking:
     def _deny(self, taken: Taken, _: Press, user: User) -> Outcome:
         return self._decide(taken, user, approve=False)
 
-    def _decide(self, taken: Taken, user: User, *, approve: bool) -> Outcome:
+    def _always(self, taken: Taken, _: Press, user: User) -> Outcome:
+        return self._decide(taken, user, approve=True, always=True)
+
+    def _decide(self, taken: Taken, user: User, *, approve: bool, always: bool = False) -> Outcome:
         try:
-            decided = self._approvals.decide(taken.subject, approve=approve, by=user, surface="telegram")
+            decided = self._approvals.decide(taken.subject, approve=approve, by=user, surface="telegram", always=always)
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict as error:
             self._settle(self._approvals.get(taken.subject), pressed=taken)
             raise Conflict(error.message) from error
         self._settle(decided, pressed=taken)
-        return Outcome("Approved. It runs now." if approve else "Denied. It will not run.")
+        return Outcome(decisions.toast(decided))
 
     def _again(self, taken: Taken, press: Press, user: User) -> Outcome:
-        """The person asks the agent to try once more; the question comes anew, with the command as it is then."""
+        """The person asks the agent to try once more; the question comes anew, about what the agent wants then."""
         approval = self._approvals.get(taken.subject)
         key = approval.cubicle
         if user.id != key.user:
@@ -210,7 +217,7 @@ class Asking:
             chats.give_origin(db, press.bot, press.update, origin)
         self._turns.submit(
             CubicleKey(key.agent, user.id),
-            _TRY_AGAIN.format(command=approval.text),
+            decisions.of(approval).again.format(text=approval.text),
             source="telegram",
             origin=origin,
         )

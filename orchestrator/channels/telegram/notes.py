@@ -6,6 +6,7 @@ it as code, on one line, so that nothing in it can be tapped, hide something or 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from orchestrator.text import one_line
 NOT_THE_MARK = "◇"
 _NOTE_UNITS = 4096
 _MOST_CODES = 90
+_DOT = re.compile(r"(?<=\S)[.。．｡](?=\S)")
+_SCHEME = re.compile("://")
 _SIZES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _SPANS = ((86_400, "day", "days"), (3_600, "hour", "hours"), (60, "minute", "minutes"))
 
@@ -35,9 +38,14 @@ Line = Part | tuple[Part, ...]
 
 def note(title: str, *lines: Line) -> Rich:
     """A message of the house: its title, and lines below it."""
-    text, entities = f"{MARK} {title}", [Entity("bold", 0, utf16_len(f"{MARK} {title}"))]
-    for line in lines:
-        text += "\n"
+    return caption(laid_out(title, lines), _NOTE_UNITS)
+
+
+def laid_out(title: str, lines: Iterable[Line]) -> Rich:
+    """The same at its full length; without a title only the lines."""
+    text, entities = (f"{MARK} {title}", [Entity("bold", 0, utf16_len(f"{MARK} {title}"))]) if title else ("", [])
+    for n, line in enumerate(lines):
+        text += "\n" if title or n else ""
         for part in line if isinstance(line, tuple) else (line,):
             if isinstance(part, Theirs) and (words := shown(part)).strip():
                 if len(entities) < _MOST_CODES:
@@ -45,7 +53,12 @@ def note(title: str, *lines: Line) -> Rich:
                 text += words
             elif isinstance(part, str):
                 text += part
-    return caption(Rich(text, tuple(entities)), _NOTE_UNITS)
+    return Rich(text, tuple(entities))
+
+
+def unlinked(text: str) -> str:
+    """The same to the eye, as long, and nothing in it is an address that could be tapped or previewed."""
+    return _SCHEME.sub("∶//", _DOT.sub("․", text))
 
 
 def shown(theirs: Theirs) -> str:

@@ -1,7 +1,7 @@
-"""The question whether a command may run, in words: as one message with the whole command, under a file where the
-command is too long for that, and how it ended. Pure.
+"""The question that a person decides, in words: as one message with the whole text that it is about (a command, an
+address, a list of packages), under a file where that is too long, and how it ended. Pure.
 
-A person is never asked about a part of a command: the message holds all of it, or the file does.
+A person is never asked about a part: the message holds all of it, or the file does.
 """
 
 from __future__ import annotations
@@ -9,27 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.channels.telegram.notes import NOT_THE_MARK, clock
-from orchestrator.nouns import Approval, ApprovalStatus
-from orchestrator.telegram_entities import settled
+from orchestrator.channels.telegram import decisions
+from orchestrator.channels.telegram.decisions import Decision
+from orchestrator.channels.telegram.notes import NOT_THE_MARK, Line, clock, laid_out
+from orchestrator.nouns import Approval
+from orchestrator.telegram_entities import moved, settled
 from orchestrator.telegram_text import MARK, Entity, Rich, approval_text, utf16_len
 from orchestrator.text import one_line, visible
 
 CAPTION_UNITS, MESSAGE_UNITS = 1024, 4096
 _LONG_UNITS = 3000
-"""With a longer command the rest of the message might not fit."""
+"""With a longer text the rest of the message might not fit."""
 _SHOWN_UNITS = 300
-"""Of a command that is in a file, its beginning."""
+"""Of what is in a file, its beginning."""
+_LEAST_SHOWN_UNITS = 40
+_LITTLE_UNITS = 500
 _LONG = (
-    "The command is long ({count:,} characters). All of it is in the file above: read it there before you decide. "
+    "The {noun} is long ({count:,} characters). All of it is in the file above: read it there before you decide. "
     "This is only how it begins:"
 )
-_ENDINGS = {
-    ApprovalStatus.APPROVED: "Approved by {by}, {at}.",
-    ApprovalStatus.DENIED: "Denied by {by}, {at}. It was not run.",
-    ApprovalStatus.EXPIRED: "Nobody answered in time, so it was not run.",
-    ApprovalStatus.CANCELLED: "Taken back ({by}), so there is nothing to decide. It was not run.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,18 @@ class Question:
 
     @property
     def shown(self) -> str:
-        """The exact command, with everything invisible written out."""
+        """The exact text, with everything invisible written out."""
         return visible(self.approval.text)
+
+    @property
+    def kind(self) -> Decision:
+        """How it is spoken of."""
+        return decisions.of(self.approval)
+
+    @property
+    def facts(self) -> list[Line]:
+        """What else there is to know."""
+        return [_without_mark(line) for line in self.kind.facts(self.approval)]
 
     @property
     def reason(self) -> str:
@@ -60,7 +68,14 @@ class Question:
     @property
     def is_long(self) -> bool:
         """It goes out as a file."""
-        return utf16_len(self.shown) > _LONG_UNITS or not self.shown.strip()
+        around = 0 if self.approval.kind == decisions.COMMAND else self._units_around
+        return utf16_len(self.shown) > _LONG_UNITS - around or not self.shown.strip()
+
+    @property
+    def _units_around(self) -> int:
+        """How much room the facts take, beyond what little is always there."""
+        lines = [*self.facts, *self.kind.consequences(self.approval)]
+        return max(laid_out("", lines).units - _LITTLE_UNITS, 0)
 
     @property
     def file_name(self) -> str:
@@ -69,65 +84,78 @@ class Question:
 
 
 def asked(question: Question, now: float) -> Rich:
-    """The question as a message or, of a long command, as the caption of the file that holds it."""
+    """The question as a message or, of a long text, as the caption of the file that holds it."""
     approval, expires = question.approval, clock(question.approval.expires_at, question.zone, now)
     if question.is_long:
         return _over_a_file(question, expires)
-    found = approval_text(question.agent, question.user, question.reason, approval.text, expires)
-    return _over_a_file(question, expires) if found is None else found[0]
+    if approval.kind == decisions.COMMAND:
+        found = approval_text(question.agent, question.user, question.reason, approval.text, expires)
+        return _over_a_file(question, expires) if found is None else found[0]
+    kind = question.kind
+    lapses = f"{kind.unless} The question lapses at {expires}."
+    after = ["", *kind.consequences(approval), lapses]
+    return _laid_out(_asks(question), _about(question), question, after, limit=MESSAGE_UNITS)
 
 
 def ended(question: Question, now: float) -> Rich:
     """The same when it is decided: what was asked, and how that ended."""
     approval = question.approval
-    ending = _ENDINGS[approval.status].format(
-        by=one_line(approval.decided_by or "somebody", 100),
-        at=clock(approval.decided_at or now, question.zone, now),
-    )
-    title = f"{MARK} {question.agent} asked: may this run?"
+    by = one_line(approval.decided_by or "somebody", 100).replace(MARK, NOT_THE_MARK)
+    ending = decisions.ending(approval, by, clock(approval.decided_at or now, question.zone, now))
+    before = _about(question)
+    if question.is_long:
+        before = [*before[:3], f"The whole {question.kind.noun} is in the file above."]
     limit = CAPTION_UNITS if question.is_long else MESSAGE_UNITS
-    lines = [title, *_about(question, 200), "The whole command is in the file above." if question.is_long else ""]
     most = _SHOWN_UNITS if question.is_long else limit
-    return _laid_out(lines, question, ["", ending], limit=limit, most_shown=most, is_ending_bold=True)
+    title = f"{question.agent} asked: {question.kind.asks}"
+    return _laid_out(title, before, question, ["", ending], limit=limit, most_shown=most, is_ending_bold=True)
 
 
 def _over_a_file(question: Question, expires: str) -> Rich:
-    before = [
-        f"{MARK} {question.agent} asks: may this run?",
-        *_about(question, 200),
-        _LONG.format(count=len(question.approval.text)),
+    """Under a file there is little room: what must be known before deciding stays, the rest gives way."""
+    approval, kind = question.approval, question.kind
+    before = [*_about(question)[:6], _LONG.format(noun=kind.noun, count=len(approval.text))]
+    after: list[Line] = [
+        f"SHA-256 of the {kind.noun}: {approval.sha256}",
+        f"{kind.unless} The question lapses at {expires}.",
     ]
-    after = [
-        f"SHA-256 of the command: {question.approval.sha256}",
-        f"Nothing runs unless you agree. The question lapses at {expires}.",
-    ]
-    return _laid_out(before, question, after, limit=CAPTION_UNITS, most_shown=_SHOWN_UNITS)
+    return _laid_out(_asks(question), before, question, after, limit=CAPTION_UNITS, most_shown=_SHOWN_UNITS)
 
 
-def _about(question: Question, limit: int) -> list[str]:
-    reason = one_line(question.reason, limit)
-    return [f"For {one_line(question.user, 64)}.", *([reason] if reason else [])]
+def _asks(question: Question) -> str:
+    return f"{question.agent} asks: {question.kind.asks}"
+
+
+def _about(question: Question) -> list[Line]:
+    return [f"For {one_line(question.user, 64)}.", *question.facts]
 
 
 def _laid_out(
-    before: Sequence[str],
+    title: str,
+    before: Sequence[Line],
     question: Question,
-    after: Sequence[str],
+    after: Sequence[Line],
     *,
     limit: int,
     most_shown: int = MESSAGE_UNITS,
     is_ending_bold: bool = False,
 ) -> Rich:
-    """The command between two texts, cut where it must be."""
-    head, tail = "\n".join(before) + "\n", "\n" + "\n".join(after)
-    room = min(limit - utf16_len(head) - utf16_len(tail), most_shown)
+    """The exact text between facts, cut where it must be; where even that is too much, the last facts give way."""
+    head, tail = laid_out(title, before), laid_out("", after)
+    room = min(limit - head.units - tail.units - 2, most_shown)
+    if room < _LEAST_SHOWN_UNITS and len(before) > 2:
+        shorter = [*before[:-2], before[-1]]
+        return _laid_out(
+            title, shorter, question, after, limit=limit, most_shown=most_shown, is_ending_bold=is_ending_bold
+        )
     command = _cut(question.shown.replace(MARK, NOT_THE_MARK), room)
-    text = head + command + tail
-    bold = [Entity("bold", 0, utf16_len(before[0]))]
+    start, units = head.units + 1, utf16_len(command)
+    text = f"{head.text}\n{command}\n{tail.text}"
+    entities = [*head.entities, Entity("pre", start, units), *moved(tail.entities, start + units + 1)]
     if is_ending_bold:
-        length = utf16_len(after[-1])
-        bold.append(Entity("bold", utf16_len(text) - length, length))
-    return Rich(text, settled(text, (*bold, Entity("pre", utf16_len(head), utf16_len(command)))))
+        length = utf16_len(str(after[-1]))
+        entities.append(Entity("bold", utf16_len(text) - length, length))
+    return Rich(text, settled(text, tuple(entities)))
 
 
 def _cut(text: str, units: int) -> str:
@@ -135,3 +163,8 @@ def _cut(text: str, units: int) -> str:
         return text
     short = text.encode("utf-16-le", "replace")[: 2 * max(units - 2, 0)].decode("utf-16-le", "ignore")
     return f"{short.rstrip()}…"
+
+
+def _without_mark(line: Line) -> Line:
+    """A reason of the house may quote the command."""
+    return line.replace(MARK, NOT_THE_MARK) if isinstance(line, str) else line

@@ -6,19 +6,17 @@ can pass for the house's own words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from orchestrator.channels.telegram import notes
 from orchestrator.nouns import ApprovalStatus, Event, TurnStatus
 from orchestrator.telegram_text import MARK, Entity, Rich, header, messages, plain, render, utf16_len
 from orchestrator.text import one_line
 
 _COMMAND_CHARS = 160
-_DOT = re.compile(r"(?<=\S)[.。．｡](?=\S)")
-_SCHEME = re.compile("://")
 _TAIL_CHARS = 3_000
 """Of a long reply under way the end is shown; laying out all of it several times a second would cost too much."""
 
@@ -125,7 +123,7 @@ def so_far(agent: str, text: str) -> Rich:
 def unlinked(rich: Rich) -> Rich:
     """The same to the eye, and nothing in it is an address: a draft can't be told to go without a link preview, and a
     preview would be fetched before anybody has agreed to anything."""
-    return Rich(_SCHEME.sub("∶//", _DOT.sub("․", rich.text)), rich.entities)  # as long, so that no entity moves
+    return Rich(notes.unlinked(rich.text), rich.entities)  # as long, so that no entity moves
 
 
 def _steps(count: int) -> str:

@@ -1,0 +1,183 @@
+"""What a person decides, by kind: a command in the cubicle, a download, packages; in which words it is asked, answered
+and ended, and which facts stand around the exact text. Pure.
+
+What an agent wrote stands as code, and nothing in these facts can be tapped: a preview or a tap would be the very
+request that is being asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orchestrator.channels.telegram.notes import Line, Theirs, many, size, unlinked
+from orchestrator.nouns import Approval, ApprovalStatus
+from orchestrator.text import one_line
+
+COMMAND, ASSET, PACKAGES = "command", "asset", "packages"
+_HOST_CHARS = 40
+_MOST_ASKED = 10
+_MOST_WARNINGS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How one kind is spoken of."""
+
+    asks: str
+    """``may this run?``"""
+    noun: str
+    """What the exact text is called."""
+    approved: str
+    denied: str
+    unless: str
+    """``Nothing runs unless you agree.``"""
+    again: str
+    """For the agent, when the person asks it to try once more."""
+    facts: Callable[[Approval], list[Line]]
+    """What else there is to know, before the exact text."""
+    consequences: Callable[[Approval], list[Line]]
+    """What agreeing means, after it."""
+
+
+def of(approval: Approval) -> Decision:
+    """How this one is spoken of."""
+    return _KINDS.get(approval.kind, _KINDS[COMMAND])
+
+
+def ending(approval: Approval, by: str, at: str) -> str:
+    """How it ended, as a sentence or two."""
+    kind = of(approval)
+    match approval.status:
+        case ApprovalStatus.APPROVED:
+            always = ", and whatever comes from this host from now on" if is_always(approval) else ""
+            return " ".join(filter(None, (f"Approved by {by}, {at}{always}.", _then(approval, kind.approved))))
+        case ApprovalStatus.DENIED:
+            return f"Denied by {by}, {at}. It was not {kind.denied}."
+        case ApprovalStatus.EXPIRED:
+            return f"Nobody answered in time, so it was not {kind.denied}."
+        case _:
+            return f"Taken back ({by}), so there is nothing to decide. It was not {kind.denied}."
+
+
+def toast(approval: Approval) -> str:
+    """What stands over the chat after the press."""
+    kind = of(approval)
+    if approval.status is not ApprovalStatus.APPROVED:
+        return f"Denied. It will not {_INFINITIVES[kind.denied]}."
+    return f"Always allowed. {kind.approved}" if is_always(approval) else f"Approved. {kind.approved}"
+
+
+def is_always(approval: Approval) -> bool:
+    """The person agreed to the host for ever."""
+    return approval.detail.get("always") is True
+
+
+def host_of(approval: Approval) -> str:
+    """The host that may be allowed for ever; empty where there is none."""
+    return one_line(str(approval.detail.get("host", "")), 260)
+
+
+def always_label(approval: Approval) -> str:
+    """The words of that button. Of a long name the end is shown: whose it is stands there."""
+    host = host_of(approval)
+    return f"Always allow {host if len(host) <= _HOST_CHARS else '…' + host[-_HOST_CHARS + 1 :]}"
+
+
+def _then(approval: Approval, sentence: str) -> str:
+    """That a command runs is seen from what it does."""
+    return "" if approval.kind == COMMAND else sentence
+
+
+# --- facts -------------------------------------------------------------------------------------------------------
+
+
+def _nothing(_: Approval) -> list[Line]:
+    return []
+
+
+def _reason(approval: Approval) -> list[Line]:
+    """Of a command: why the house asks."""
+    words = one_line(approval.reason, 200)
+    return [words] if words else []
+
+
+def _of_asset(approval: Approval) -> list[Line]:
+    detail = approval.detail
+    lines: list[Line] = [("What for: ", Theirs(str(detail.get("description") or approval.reason or "not said"), 300))]
+    if detail.get("file_type"):
+        lines.append(("Expected: ", Theirs(str(detail["file_type"]), 60)))
+    lines.append(("Host: ", Theirs(host_of(approval), 260)))
+    count = detail.get("url_chars")
+    if isinstance(count, int) and count > 1:
+        lines.append(f"After the host: {many(count, 'character')}, which the host gets to read.")
+    warnings = detail.get("warnings")
+    listed = warnings if isinstance(warnings, list) else []
+    lines += [f"⚠ {unlinked(one_line(str(warning), 400))}" for warning in listed[:_MOST_WARNINGS]]
+    return lines
+
+
+def _after_asset(approval: Approval) -> list[Line]:
+    return [
+        "How big it is shows only when it is there. It goes into in/, where the agent can read it.",
+        ("Always: from ", Theirs(host_of(approval), 260), f" {approval.cubicle.agent} may then fetch without asking."),
+    ]
+
+
+def _of_packages(approval: Approval) -> list[Line]:
+    detail = approval.detail
+    lines: list[Line] = []
+    if approval.reason:
+        lines.append(("What for: ", Theirs(approval.reason, 300)))
+    asked = detail.get("asked")
+    names = [str(name) for name in asked] if isinstance(asked, list) else []
+    if names:
+        parts = [part for name in names[:_MOST_ASKED] for part in (Theirs(name, 80), " ")]
+        more = f"and {len(names) - _MOST_ASKED} more" if len(names) > _MOST_ASKED else ""
+        lines.append(("Asked for: ", *parts, more))
+    packages, total = detail.get("packages"), detail.get("total_bytes")
+    if isinstance(packages, list) and isinstance(total, int):
+        lines.append(f"With all that they need: {many(len(packages), 'package')}, {size(total)} in all.")
+    return lines
+
+
+def _after_packages(_: Approval) -> list[Line]:
+    return ["Exactly these versions are downloaded, and run with no more rights than the agent's own commands."]
+
+
+_INFINITIVES = {"run": "run", "downloaded": "be downloaded", "installed": "be installed"}
+_KINDS = {
+    COMMAND: Decision(
+        asks="may this run?",
+        noun="command",
+        approved="It runs now.",
+        denied="run",
+        unless="Nothing runs unless you agree.",
+        again="You asked whether this command may run, and nobody answered in time, so it was not run. If it is still "
+        "needed, try it again now:\n\n{text}",
+        facts=_reason,
+        consequences=_nothing,
+    ),
+    ASSET: Decision(
+        asks="may this be downloaded?",
+        noun="address",
+        approved="It is being downloaded.",
+        denied="downloaded",
+        unless="Nothing is downloaded unless you agree.",
+        again="You asked whether this may be downloaded, and nobody answered in time, so it was not. If it is still "
+        "needed, ask for it again now:\n\n{text}",
+        facts=_of_asset,
+        consequences=_after_asset,
+    ),
+    PACKAGES: Decision(
+        asks="may these packages be installed?",
+        noun="list",
+        approved="They are being downloaded.",
+        denied="installed",
+        unless="Nothing is downloaded unless you agree.",
+        again="You asked whether these packages may be installed, and nobody answered in time, so they were not. If "
+        "they are still needed, ask for them again now:\n\n{text}",
+        facts=_of_packages,
+        consequences=_after_packages,
+    ),
+}
