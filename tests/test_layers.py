@@ -91,7 +91,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
             "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
             "channels.telegram.questions channels.telegram.reception channels.telegram.refusals "
-            "channels.telegram.replies channels.telegram.seams channels.telegram.showing channels.telegram.sorting channels.telegram.status_text"
+            "channels.telegram.replies channels.telegram.seams channels.telegram.showing "
+            "channels.telegram.sorting channels.telegram.status_text"
         ),
     ),
     ("builders of the composition", "app_builders"),
