@@ -629,6 +629,34 @@ def m016_memories(db: Database) -> None:
     )
 
 
+@migrations()
+def m021_zones(db: Database) -> None:
+    """Whether a person's time zone was ever said, and when they were asked for it: once."""
+    _run(
+        db,
+        """
+        ALTER TABLE users ADD COLUMN time_zone_known INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE users ADD COLUMN time_zone_asked_at REAL;
+        UPDATE users SET time_zone_known = 1 WHERE time_zone <> 'UTC';
+        """,
+    )
+
+
+@migrations()
+def m022_telegram_notices(db: Database) -> None:
+    """Up to where notices were told on Telegram; and what the calendar began is owed an answer there too."""
+    _run(
+        db,
+        """
+        CREATE TABLE telegram_marks (
+            name TEXT PRIMARY KEY,
+            value INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX turns_untold_of_calendar ON turns (id) WHERE source = 'calendar' AND told_at IS NULL;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
