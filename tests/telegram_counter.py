@@ -18,9 +18,13 @@ from orchestrator.channels.telegram.groups import Groups
 from orchestrator.channels.telegram.incoming import Membership, Message, Place, Press, Sender, Stranger
 from orchestrator.channels.telegram.letters import Body, Button
 from orchestrator.channels.telegram.mail import Mail
+from orchestrator.channels.telegram.noticing import Noticing
 from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.presses import Handler, Presses
 from orchestrator.channels.telegram.reception import Reception
+from orchestrator.channels.telegram.whereabouts import Whereabouts
+from orchestrator.events import Broker
+from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, Turn
 from orchestrator.people import People
 from orchestrator.steps import Steps
@@ -64,10 +68,12 @@ class Counter:
             store=self.store, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
             buttons=self.buttons, papers=self.papers, now=self.now,
         )  # fmt: skip
+        self.notices = Notices(self.store, Broker(), now=self.now)
+        self.noticing = self.fresh_noticing()
         reception = Reception(self.store, self.mail, self.buttons, self.people, self.now)
         self.cards, self.groups = Cards(reception), Groups(reception)
         self.handlers: dict[str, Handler] = {
-            **self.asking.handlers, **self.cards.handlers, **self.groups.handlers,
+            **self.asking.handlers, **self.noticing.handlers, **self.cards.handlers, **self.groups.handlers,
         }  # fmt: skip
         self.presses = self.fresh_presses()
 
@@ -80,6 +86,13 @@ class Counter:
         return Presses(
             buttons=Buttons(self.store, now=self.now), mail=self.mail, people=self.people.of_telegram,
             handlers=self.handlers, pause=self.pauses.append,
+        )  # fmt: skip
+
+    def fresh_noticing(self) -> Noticing:
+        """As after a restart."""
+        return Noticing(
+            store=self.store, notices=self.notices, whereabouts=Whereabouts(self.store, self.people), mail=self.mail,
+            buttons=self.buttons, now=self.now,
         )  # fmt: skip
 
     # --- what comes in -----------------------------------------------------------------------------------------

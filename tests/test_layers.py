@@ -31,7 +31,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "http_framing http_streams migrations policy policy.code "
             "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
             "pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
-            "telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json typed_ids"
+            "previews previews.origins previews.policy previews.tickets telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json typed_ids"
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
@@ -45,16 +45,21 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("names that strangers give", "attachments file_names"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
-    ("opening what strangers made", "beneath"),
+    (
+        "which packages a wish comes to",
+        "packages packages.errand packages.lists packages.outside packages.sentences packages.wishes",
+    ),
+    ("opening what strangers made", "beneath folders"),
     ("what is done with it", "arrivals snapshots tree"),
     (
         "the outside world, wrapped",
-        ("bells delivery.out_events disk.reserve engine_docker events fetch.body fetch.fetcher "
+        ("bells delivery.out_events disk.reserve engine_docker engine_errands events fetch.body fetch.fetcher "
         "fetch.network home http_server logs ports workspace store.fact_words store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "live live.harbour store.calls store.notices store.ledger store.people store.questions "
-        "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_people store.turns "
+        "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
+        "store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
         "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
         "llm.upstreams.refusals llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts "
@@ -62,7 +67,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
     ("what may be set in motion", "capabilities capabilities.table"),
-    ("hands", "delivery.trays agents archives audit budget doors locks notices people publishing"),
+    ("hands", "delivery.trays packages.courier packages.shelf agents archives audit budget doors locks notices people publishing"),
     (
         "rules",
         (
@@ -86,7 +91,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.contents channels.telegram.decisions channels.telegram.groups channels.telegram.hearing "
             "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
             "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
-            "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.office "
+            "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.noticing "
+            "channels.telegram.office channels.telegram.whereabouts "
             "channels.telegram.pacing channels.telegram.station "
             "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
             "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
@@ -144,6 +150,8 @@ CRAB: tuple[tuple[str, str], ...] = (
 
 FAMILIES = (
     "orchestrator.capabilities",
+    "orchestrator.engine_",
+    "orchestrator.packages",
     "orchestrator.panel",
     "orchestrator.policy",
     "orchestrator.schedule",
@@ -419,8 +427,9 @@ def test_only_the_set_up_and_the_commands_start_processes() -> None:
 
 
 def test_only_the_engine_and_the_set_up_talk_to_docker() -> None:
-    """Every restriction of a cubicle is written in one file."""
-    may = ("orchestrator.engine_docker", "orchestrator.host", "orchestrator.commands", "orchestrator.examine")
+    """Every restriction of a cubicle is written in one file, and of an errand in another."""
+    engines = ("orchestrator.engine_docker", "orchestrator.engine_errands")
+    may = (*engines, "orchestrator.host", "orchestrator.commands", "orchestrator.examine")
     assert _offences({m.name: _imports_of(m, "docker") for m in _on_the_host(*may)}) == {}
 
 
@@ -470,6 +479,8 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
         "orchestrator.doors",
         "orchestrator.delivery.trays",
         "orchestrator.examine.surroundings",
+        "orchestrator.folders",
+        "orchestrator.packages.shelf",
     )
     wrong = {
         m.name: [n.value.lineno for n in ast.walk(m.tree) if isinstance(n, ast.keyword) and "dir_fd" in (n.arg or "")]
@@ -479,8 +490,8 @@ def test_only_those_who_open_agents_folders_work_from_descriptors() -> None:
 
 
 def test_only_the_workspace_sends_for_what_lies_beneath_it() -> None:
-    """Everybody else asks the workspace, and gets copies and words."""
-    may = ("orchestrator.workspace", *BENEATH_THE_WORKSPACE)
+    """Everybody else asks the workspace, and gets copies and words. What is in ``data`` no agent made."""
+    may = ("orchestrator.workspace", *BENEATH_THE_WORKSPACE, "orchestrator.packages.shelf")
     wrong = {m.name: sorted(m.own_imports() & set(BENEATH_THE_WORKSPACE)) for m in _on_the_host(*may)}
     assert _offences(wrong) == {}
 

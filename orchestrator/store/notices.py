@@ -89,6 +89,24 @@ def of_cubicle(db: sqlite3.Connection, key: CubicleKey, *, before: int | None, l
     return [_notice(row) for row in reversed(rows)]
 
 
+def of_turn(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Notice]:
+    """What was said about one turn, in order."""
+    rows = db.execute(
+        "SELECT * FROM notices WHERE agent = ? AND user = ? AND turn = ? ORDER BY id", (key.agent, key.user, turn)
+    )
+    return [_notice(row) for row in rows]
+
+
+def apart(db: sqlite3.Connection, key: CubicleKey, *, since: float, until: float, limit: int) -> list[Notice]:
+    """The newest notices of a time that are about no turn, in order."""
+    rows = db.execute(
+        "SELECT * FROM notices WHERE agent = ? AND user = ? AND turn IS NULL AND at >= ? AND at < ? "
+        "ORDER BY id DESC LIMIT ?",
+        (key.agent, key.user, since, until, limit),
+    ).fetchall()
+    return [_notice(row) for row in reversed(rows)]
+
+
 def after(db: sqlite3.Connection, notice: int, *, limit: int) -> list[Notice]:
     """The notices after this one, in order, of every cubicle."""
     rows = db.execute("SELECT * FROM notices WHERE id > ? ORDER BY id LIMIT ?", (notice, limit))
@@ -100,6 +118,14 @@ def standing(db: sqlite3.Connection, kind: str, subject: str) -> list[Notice]:
     rows = db.execute(
         "SELECT * FROM notices WHERE kind = ? AND subject = ? AND settled_at IS NULL AND offers != '[]' ORDER BY id",
         (kind, subject),
+    )
+    return [_notice(row) for row in rows]
+
+
+def open_since(db: sqlite3.Connection, since: float) -> list[Notice]:
+    """The notices since then whose offers still stand."""
+    rows = db.execute(
+        "SELECT * FROM notices WHERE settled_at IS NULL AND offers != '[]' AND at > ? ORDER BY id", (since,)
     )
     return [_notice(row) for row in rows]
 

@@ -114,6 +114,14 @@ def live(db: sqlite3.Connection, ref: str, now: float) -> set[str]:
     return {str(row["kind"]) for row in rows}
 
 
+def live_count(db: sqlite3.Connection, ref: str, now: float) -> int:
+    """How many of the letter's buttons can be pressed."""
+    row = db.execute(
+        "SELECT COUNT(*) FROM telegram_buttons WHERE ref = ? AND used_at IS NULL AND expires_at > ?", (ref, now)
+    ).fetchone()
+    return int(row[0])
+
+
 def asked(db: sqlite3.Connection, subject: str, kinds: Sequence[str]) -> list[Asked]:
     """The letters with unused buttons of these kinds about a subject, too old or not."""
     rows = db.execute(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from orchestrator.approvals import Approvals
 from orchestrator.channels.telegram import decisions
@@ -20,10 +20,10 @@ from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Outcome
 from orchestrator.channels.telegram.questions import Question, asked, ended
 from orchestrator.channels.telegram.seams import Corrects
+from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.errors import Conflict, Forbidden, NotFound
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, User
 from orchestrator.people import People
-from orchestrator.store import telegram_answers as places
 from orchestrator.store import telegram_buttons as rows
 from orchestrator.store import telegram_people as chats
 from orchestrator.store.database import Store
@@ -36,15 +36,6 @@ _NEEDED = frozenset({APPROVE, DENY})
 _GRACE_S = 120.0
 """A press right after the time is up is told so, rather than that the button no longer works; it decides nothing."""
 _AGAIN_S = 7 * 24 * 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Spot:
-    """Where a question belongs."""
-
-    chat: int
-    thread: int | None = None
-    reply_to: int | None = None
 
 
 class Asking:
@@ -66,6 +57,7 @@ class Asking:
         self._approvals = approvals
         self._turns = turns
         self._people = people
+        self._whereabouts = Whereabouts(store, people)
         self._mail = mail
         self._buttons = buttons
         self._papers = papers
@@ -122,7 +114,7 @@ class Asking:
     def _ask(self, approval: Approval) -> None:
         """Post the question, once; buttons that were pressed to no effect are made anew."""
         ref, now = f"approval:{approval.id}", self._now()
-        user, spot = self._user(approval), self._spot(approval)
+        user, spot = self._whereabouts.owner(approval.cubicle), self._whereabouts.spot(approval.cubicle, approval.turn)
         if user is None or spot is None:
             return
         with self._store.reading() as db:
@@ -146,7 +138,7 @@ class Asking:
             self._buttons.retire(letter.ref, kinds=DECIDING)
 
     def _ended(self, approval: Approval, letter: rows.Asked) -> Body:
-        reader = self._people.of_telegram(letter.person) or self._user(approval)
+        reader = self._people.of_telegram(letter.person) or self._whereabouts.owner(approval.cubicle)
         question = self._question(approval, reader)
         buttons: tuple[tuple[Button, ...], ...] = ()
         if approval.status is ApprovalStatus.EXPIRED and letter.ref == f"approval:{approval.id}":
@@ -157,7 +149,7 @@ class Asking:
         return Body(ended(question, self._now()), buttons=buttons, files=self._file(question))
 
     def _question(self, approval: Approval, reader: User | None) -> Question:
-        owner = self._user(approval)
+        owner = self._whereabouts.owner(approval.cubicle)
         zone = "UTC" if reader is None else reader.time_zone
         return Question(approval, "somebody who was removed" if owner is None else owner.name, zone)
 
@@ -166,23 +158,6 @@ class Asking:
             return ()
         path = self._papers.write(question.shown.encode("utf-8", "backslashreplace"))
         return (Attached(path, question.file_name, "document"),)
-
-    def _user(self, approval: Approval) -> User | None:
-        try:
-            return self._people.get(approval.cubicle.user)
-        except NotFound:
-            return None
-
-    def _spot(self, approval: Approval) -> _Spot | None:
-        """The chat of the turn; of a turn from elsewhere, the private chat of the cubicle's person where it is open."""
-        agent, user = approval.cubicle.agent, self._user(approval)
-        with self._store.reading() as db:
-            place = None if approval.turn is None else places.place_of(db, approval.turn)
-            if place is not None:
-                return _Spot(place.chat, place.thread, None if place.is_private else place.message)
-            if user is None or user.telegram_id is None:
-                return None
-            return _Spot(user.telegram_id) if chats.is_open(db, agent, user.telegram_id) else None
 
     # --- deciding ----------------------------------------------------------------------------------------------
 

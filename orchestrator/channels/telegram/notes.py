@@ -20,6 +20,8 @@ _NOTE_UNITS = 4096
 _MOST_CODES = 90
 _DOT = re.compile(r"(?<=\S)[.。．｡](?=\S)")
 _SCHEME = re.compile("://")
+_QUOTED = re.compile("([^“]*)“(.*)”([^”]*)")
+_LINE_CHARS, _ENDING_CHARS = 1_500, 400
 _SIZES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _SPANS = ((86_400, "day", "days"), (3_600, "hour", "hours"), (60, "minute", "minutes"))
 
@@ -59,6 +61,33 @@ def laid_out(title: str, lines: Iterable[Line]) -> Rich:
 def unlinked(text: str) -> str:
     """The same to the eye, as long, and nothing in it is an address that could be tapped or previewed."""
     return _SCHEME.sub("∶//", _DOT.sub("․", text))
+
+
+def quoting(title: str, text: str, *endings: str) -> Rich:
+    """A text of the house in which words of others stand between “ and ”: those are code, whatever they hold, and of
+    the rest nothing can be tapped. The endings are bold."""
+    lines = [_with_quotes(line) for line in text.replace(MARK, NOT_THE_MARK).splitlines()]
+    body = caption(laid_out(title, lines), _NOTE_UNITS - sum(utf16_len(ending) + 3 for ending in endings))
+    entities = list(body.entities)
+    words = body.text
+    for ending in endings:
+        plain = unlinked(one_line(ending.replace(MARK, NOT_THE_MARK), _ENDING_CHARS))
+        words += f"\n\n{plain}"
+        entities.append(Entity("bold", utf16_len(words) - utf16_len(plain), utf16_len(plain)))
+    return Rich(words, tuple(entities))
+
+
+def _with_quotes(line: str) -> Line:
+    """From the first mark of a quote to the last: what is quoted may hold such marks itself."""
+    found = _QUOTED.match(line)
+    if found is None:
+        return unlinked(one_line(line, _LINE_CHARS))
+    before, words, after = found.groups()
+    return (
+        unlinked(one_line(before, _LINE_CHARS)) + "“",
+        Theirs(words, _LINE_CHARS),
+        "”" + unlinked(one_line(after, _LINE_CHARS)),
+    )
 
 
 def shown(theirs: Theirs) -> str:

@@ -18,11 +18,13 @@ from orchestrator.channels.telegram.hearing import Deeds, Hearing
 from orchestrator.channels.telegram.inbox import Inbox
 from orchestrator.channels.telegram.line import Line
 from orchestrator.channels.telegram.mail import Mail
+from orchestrator.channels.telegram.noticing import Noticing
 from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.presses import Presses
 from orchestrator.channels.telegram.progress import Progress
 from orchestrator.channels.telegram.prompting import Prompting
 from orchestrator.channels.telegram.reception import Reception
+from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.nouns import CubicleKey
 from orchestrator.services import Services
 from orchestrator.store import telegram_people as people_rows
@@ -51,10 +53,20 @@ class Office:
             buttons=buttons,
             papers=papers,
         )
+        whereabouts = Whereabouts(store, services.people)
+        self.noticing = Noticing(
+            store=store, notices=services.notices, whereabouts=whereabouts, mail=mail, buttons=buttons
+        )
         reception = Reception(store, mail, buttons, services.people)
         cards, groups = Cards(reception), Groups(reception)
         self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers))
-        handlers = {**self.asking.handlers, **cards.handlers, **groups.handlers, **self.commands.handlers}
+        handlers = {
+            **self.asking.handlers,
+            **self.noticing.handlers,
+            **cards.handlers,
+            **groups.handlers,
+            **self.commands.handlers,
+        }
         presses = Presses(buttons=buttons, mail=mail, people=services.people.of_telegram, handlers=handlers)
         self.answers = Answers(store=store, mail=mail, turns=services.turns, folder=folder / "answers")
         self.progress = Progress(store=store, mail=mail, turns=services.turns, line_of=line_of)
