@@ -31,7 +31,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "http_framing http_streams migrations policy policy.code "
             "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
             "pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
-            "previews previews.origins previews.policy previews.tickets telegram_entities telegram_markdown telegram_pieces telegram_text text turn_json typed_ids"
+            "previews previews.origins previews.policy previews.tickets telegram_entities telegram_markdown "
+            "telegram_pieces telegram_text text turn_json typed_ids"
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
