@@ -56,6 +56,11 @@ class Approvals:
         with self._store.reading() as db:
             return rows.every(db, status=status, user=user, limit=limit)
 
+    def of_turn(self, turn: int) -> list[Approval]:
+        """What a turn asked the host to do, in order; questions about its commands are named by its steps."""
+        with self._store.reading() as db:
+            return rows.of_turn(db, turn)
+
     def get(self, approval: str) -> Approval:
         """The approval with this id; raises NotFound."""
         with self._store.reading() as db:

@@ -83,6 +83,16 @@ class Notices:
         with self._store.reading() as db:
             return rows.of_cubicle(db, key, before=before, limit=limit)
 
+    def of_turn(self, key: CubicleKey, turn: int) -> list[Notice]:
+        """What was said about a turn, in order."""
+        with self._store.reading() as db:
+            return rows.of_turn(db, key, turn)
+
+    def apart(self, key: CubicleKey, *, since: float, until: float, limit: int = 100) -> list[Notice]:
+        """The newest notices from ``since`` on and before ``until`` that are about no turn, oldest first."""
+        with self._store.reading() as db:
+            return rows.apart(db, key, since=since, until=until, limit=limit)
+
     def press(self, notice: int, do: str, *, by: User, surface: str) -> Notice:
         """A person presses a button: it is done once. Raises NotFound, BadInput, or Conflict when it was dealt with."""
         found = self.get(notice)

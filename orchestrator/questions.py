@@ -76,6 +76,11 @@ class Questions:
         with self._store.reading() as db:
             return rows.every(db, status=status, user=user, limit=limit)
 
+    def of_turn(self, turn: int) -> list[Question]:
+        """What was asked in a turn, in order."""
+        with self._store.reading() as db:
+            return rows.of_turn(db, turn)
+
     def get(self, question: str) -> Question:
         """The question with this id; raises NotFound."""
         with self._store.reading() as db:

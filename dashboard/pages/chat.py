@@ -7,8 +7,10 @@ from flask import Blueprint, render_template
 from dashboard import bodies
 from dashboard.auth import asker, own_turn
 from dashboard.house import services
-from dashboard.pages.views import agent_views, disk_of, is_rehearsal, page_of_turns, pending, turn_view
+from dashboard.pages.asking import pending, pending_in_chat
+from dashboard.pages.views import agent_views, disk_of, is_rehearsal, page_of_talk, turn_view
 from orchestrator.attachments import MOST
+from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey
 
 pages = Blueprint("chat", __name__)
@@ -19,14 +21,15 @@ PAGE = 20
 @pages.get("/agents/<name>")
 def chat(name: str) -> str:
     """The whole page."""
-    agent = services().agents.get(name)
-    turns, earlier = page_of_turns(CubicleKey(name, asker().user.id), None, PAGE)
+    agent, key = services().agents.get(name), CubicleKey(name, asker().user.id)
+    talk, earlier = page_of_talk(key, None, PAGE)
     return render_template(
         "chat.html",
         agent=agent,
         agents=agent_views(),
         waiting=pending(),
-        turns=turns,
+        asking=pending_in_chat(key),
+        talk=talk,
         earlier=earlier,
         is_rehearsal=is_rehearsal(agent),
         disk=disk_of(agent),
@@ -45,8 +48,24 @@ def disk(name: str) -> str:
 def turns(name: str) -> str:
     """A page of turns, for reading back."""
     agent = services().agents.get(name)
-    found, earlier = page_of_turns(CubicleKey(name, asker().user.id), bodies.whole_arg("before"), PAGE)
-    return render_template("parts/turns.html", agent=agent, turns=found, earlier=earlier)
+    talk, earlier = page_of_talk(CubicleKey(name, asker().user.id), bodies.whole_arg("before"), PAGE)
+    return render_template("parts/turns.html", agent=agent, talk=talk, earlier=earlier)
+
+
+@pages.get("/parts/asking/<name>")
+def asking(name: str) -> str:
+    """What the conversation waits for."""
+    services().agents.get(name)
+    return render_template("parts/asking.html", asking=pending_in_chat(CubicleKey(name, asker().user.id)))
+
+
+@pages.get("/parts/notices/<id:notice>")
+def one_notice(notice: int) -> str:
+    """One notice as it stands."""
+    found = services().notices.get(notice)
+    if found.cubicle.user != asker().user.id:
+        raise NotFound("There is no such notice.")
+    return render_template("parts/notice_alone.html", notice=found)
 
 
 @pages.get("/parts/turns/<id:turn>")

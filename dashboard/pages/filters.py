@@ -15,7 +15,7 @@ from dashboard.marks import marked
 from dashboard.times import iso
 from orchestrator.budget import dollars
 from orchestrator.errors import Unauthorized
-from orchestrator.text import one_line, terminal_safe
+from orchestrator.text import chat_safe, one_line, terminal_safe
 
 TONES = 6
 
@@ -30,6 +30,7 @@ def register(app: Flask) -> None:
         markdown=render,
         marked=marked,
         one_line=one_line,
+        said=chat_safe,
         output=terminal_safe,
         tone=tone,
     )

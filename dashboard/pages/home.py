@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint, render_template
 
-from dashboard.pages.views import agent_views, pending
+from dashboard.pages.asking import pending
+from dashboard.pages.views import agent_views
 
 pages = Blueprint("home", __name__)
 

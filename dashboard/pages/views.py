@@ -5,16 +5,20 @@ the house.
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass
 
 from dashboard.auth import asker
 from dashboard.house import services
+from dashboard.pages.asking import ApprovalView
 from dashboard.shapes import activity, delivery_json
 from orchestrator.attachments import untold
 from orchestrator.delivery.words import size
 from orchestrator.disk.metering import DiskUse
 from orchestrator.errors import NotFound, OrchestratorError
-from orchestrator.nouns import Agent, Approval, ApprovalStatus, CubicleKey, Delivery, Step, Turn, TurnStatus
+from orchestrator.nouns import CALENDAR, Agent, Approval, ApprovalStatus, CubicleKey, Delivery, Step, Turn, TurnStatus
+from orchestrator.questions import PENDING, Question
+from orchestrator.store.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -41,15 +45,6 @@ class AgentView:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalView:
-    """A question, with the name of the person whose agent asks."""
-
-    approval: Approval
-    whose: str
-    """Empty when it is the viewer's own."""
-
-
-@dataclass(frozen=True, slots=True)
 class StepView:
     """A command, and the question that it asked."""
 
@@ -62,6 +57,11 @@ class StepView:
     def is_asking(self) -> bool:
         """A person has to decide now."""
         return self.approval is not None and self.approval.status is ApprovalStatus.PENDING
+
+    @property
+    def asked(self) -> ApprovalView | None:
+        """The question as a card."""
+        return None if self.approval is None else ApprovalView(self.approval, "")
 
     @property
     def state(self) -> str:
@@ -110,6 +110,24 @@ class TurnView:
     files: tuple[SentFile, ...]
     steps: tuple[StepView, ...]
     deliveries: tuple[DeliveryView, ...] = ()
+    decided: tuple[ApprovalView, ...] = ()
+    """What the house was asked to do, and how that ended."""
+    answered: tuple[Question, ...] = ()
+    """What the person was asked, and how that ended."""
+    notices: tuple[Notice, ...] = ()
+    """What the house said about it."""
+
+    @property
+    def is_run(self) -> bool:
+        """The calendar made it, nobody wrote."""
+        return self.turn.source == CALENDAR
+
+    @property
+    def is_silent(self) -> bool:
+        """A run of the calendar of which nothing was to be told."""
+        turn = self.turn
+        has_news = bool(turn.reply or self.deliveries or self.notices or self.decided or self.answered)
+        return self.is_run and turn.status is TurnStatus.DONE and not has_news
 
     @property
     def is_open(self) -> bool:
@@ -132,36 +150,44 @@ def agent_views() -> list[AgentView]:
     ]
 
 
-def pending() -> list[ApprovalView]:
-    """The questions that the viewer may answer, oldest first: a new one moves nothing that is read already."""
-    house, who = services(), asker()
-    names = {user.id: user.name for user in house.people.every()}
-    found = house.approvals.every(status=ApprovalStatus.PENDING, user=None if who.is_operator else who.user.id)
-    return [
-        ApprovalView(a, "" if a.cubicle.user == who.user.id else names.get(a.cubicle.user, "somebody"))
-        for a in reversed(found)
-    ]
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing in a conversation: a turn, or a notice that is about none."""
+
+    turn: TurnView | None = None
+    notice: Notice | None = None
 
 
 def turn_view(turn: Turn) -> TurnView:
-    """One turn, with its money and its steps."""
-    turns = services().turns
-    now = turns.get(turn.id)
+    """One turn, with its money, its steps and all that was said about it."""
+    house = services()
+    now = house.turns.get(turn.id)
     words, files = untold(now.prompt)
+    asked = (ApprovalView(approval, "") for approval in house.approvals.of_turn(turn.id))
     return TurnView(
         now,
         words,
         tuple(SentFile(file.path.removeprefix("in/"), size(file.size_bytes)) for file in files),
-        tuple(StepView(step, _question(step), now.status.is_final) for step in turns.steps(turn.id)),
-        tuple(_delivery_view(d) for d in services().deliveries.of_turns([turn.id])),
+        tuple(StepView(step, _question(step), now.status.is_final) for step in house.turns.steps(turn.id)),
+        tuple(_delivery_view(d) for d in house.deliveries.of_turns([turn.id])),
+        tuple(view for view in asked if view.approval.status is not ApprovalStatus.PENDING),
+        tuple(question for question in house.questions.of_turn(turn.id) if question.status != PENDING),
+        tuple(house.notices.of_turn(now.cubicle, turn.id)),
     )
 
 
-def page_of_turns(key: CubicleKey, before: int | None, limit: int) -> tuple[list[TurnView], int | None]:
-    """The newest turns, oldest first, and where to page on from."""
-    found = services().turns.history(key, limit=limit + 1, before=before)
+def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[Entry], int | None]:
+    """The newest turns with the notices between them, oldest first, and where to page on from."""
+    turns = services().turns
+    found = turns.history(key, limit=limit + 1, before=before)
     page = found[-limit:]
-    return [turn_view(turn) for turn in page], page[0].id if len(found) > limit else None
+    until = turns.get(before).created_at if before and page else math.inf
+    notices = services().notices.apart(key, since=page[0].created_at, until=until) if page else []
+    talk = [(turn.created_at, Entry(turn=turn_view(turn))) for turn in page]
+    for notice in notices:
+        place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
+        talk.insert(place, (notice.at, Entry(notice=notice)))
+    return [entry for _, entry in talk], page[0].id if len(found) > limit else None
 
 
 def disk_of(agent: Agent) -> DiskUse | None:

@@ -1,74 +1,55 @@
-// Questions to a person. Their buttons come alive only after they have been in view for a moment, and sleep again
-// whenever a question comes or goes, so that a click which was meant for what lay there before decides nothing. They
-// never take the focus.
+// The person's word on a card: yes, no, always for a question about what may be done; a choice or a text for what an
+// agent wants to know.
 
 import { call, show } from "./api.js";
+import { settle } from "./cards.js";
 
-const READ_MS = 700;
-const timers = new WeakMap();
-const visible = new WeakSet();
-let known = "";
+const SAYS = {
+  approve: { decision: "approve" },
+  deny: { decision: "deny" },
+  always: { decision: "approve", always: true },
+};
 
 export function startApprovals() {
-  const eye = new IntersectionObserver((entries) => entries.forEach(seen));
-  const look = () => {
-    const cards = [...document.querySelectorAll("#main [data-approval]")];
-    const now = cards.map((card) => card.dataset.approval).join(" ");
-    if (now === known) return;
-    known = now;
-    for (const card of cards) {
-      eye.observe(buttonsOf(card));
-      rest(card);
-    }
-    count(cards.length);
-  };
-  new MutationObserver(look).observe(document.getElementById("main"), { childList: true, subtree: true });
-  look();
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-decide]");
-    if (button) decide(button.closest("[data-approval]"), button.dataset.decide);
+    const button = event.target.closest("[data-decide], .choices [data-answer]");
+    if (!button) return;
+    const card = button.closest("[data-approval], [data-question]");
+    if (button.dataset.decide) tell(card, `/api/approvals/${encodeURIComponent(card.dataset.approval)}`, SAYS[button.dataset.decide], "approval");
+    else answer(card, button.value);
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("[data-answering]");
+    if (!form) return;
+    event.preventDefault();
+    submit(form);
+  });
+  document.addEventListener("keydown", (event) => {
+    const form = event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.closest("[data-answering]");
+    if (!form || event.target.matches("button")) return;
+    event.preventDefault();
+    submit(form);
   });
 }
 
-function seen(entry) {
-  const card = entry.target.closest("[data-approval]");
-  if (!card) return; // it has left the page meanwhile
-  if (entry.isIntersecting) visible.add(card);
-  else visible.delete(card);
-  rest(card);
+function submit(form) {
+  const isAwake = !form.querySelector("[data-answer]").disabled;
+  if (isAwake && form.reportValidity()) answer(form.closest("[data-question]"), form.elements.answer.value);
 }
 
-function rest(card) {
-  clearTimeout(timers.get(card));
-  enable(card, false);
-  if (visible.has(card)) timers.set(card, setTimeout(() => enable(card, true), READ_MS));
+function answer(card, text) {
+  return tell(card, `/api/questions/${encodeURIComponent(card.dataset.question)}`, { answer: text }, "question");
 }
 
-async function decide(card, decision) {
+async function tell(card, path, body, kind) {
   const trouble = card.querySelector(".trouble");
   show(trouble, null);
-  enable(card, false);
-  card.dataset.decided = decision;
+  settle(card, true);
   try {
-    await call("POST", `/api/approvals/${encodeURIComponent(card.dataset.approval)}`, { decision });
-    document.dispatchEvent(new CustomEvent("news:approval", { detail: {} }));
+    await call("POST", path, body);
+    document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail: {} }));
   } catch (error) {
-    delete card.dataset.decided;
+    settle(card, false);
     show(trouble, error);
-    rest(card);
   }
-}
-
-function enable(card, is) {
-  const isOpen = is && !card.dataset.decided;
-  for (const button of card.querySelectorAll("[data-decide]")) button.disabled = !isOpen;
-}
-
-function buttonsOf(card) {
-  return card.querySelector("[data-decide]").parentElement;
-}
-
-function count(waiting) {
-  const title = document.title.replace(/^\(\d+\) /, "");
-  document.title = waiting ? `(${waiting}) ${title}` : title;
 }

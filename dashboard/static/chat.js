@@ -4,17 +4,18 @@
 import { call, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
 import { ask } from "./forms.js";
-import { carryOver, soon } from "./parts.js";
+import { soon } from "./parts.js";
+import { entriesOf, put } from "./timeline.js";
 
 const NEAR_PX = 160;
 
 let agent = "";
 let viewer = 0;
 let isSending = false;
-let log, form, field, button, trouble, working, files;
+let log, asking, form, field, button, trouble, working, files;
 
 export function startChat() {
-  const talk = document.querySelector("[data-agent]");
+  const talk = document.querySelector(".talk");
   if (!talk) return;
   agent = talk.dataset.agent;
   viewer = Number(document.body.dataset.viewer);
@@ -25,7 +26,9 @@ export function startChat() {
   trouble = talk.querySelector(".dock .trouble");
   working = talk.querySelector(".working");
   files = new Attachments(talk, grow);
-  keepInView(talk.querySelector(".dock"));
+  asking = talk.querySelector(".asking");
+  keepInView(talk.querySelector(".dock"), () => true);
+  keepInView(asking, (grown) => isNearEnd(grown));
   listen(talk);
   follow();
   settle();
@@ -64,6 +67,9 @@ function follow() {
     if (detail.turn && mine(detail)) look(detail.turn);
     else if (!detail.turn) lookAtOpen();
   });
+  document.addEventListener("news:question", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
+  document.addEventListener("news:notice", ({ detail }) => mine(detail) && noticed(detail));
+  document.addEventListener("cards", settle);
   document.addEventListener("news:delivery", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
   document.addEventListener("news:again", reread);
 }
@@ -166,7 +172,7 @@ async function reread() {
   lookAtOpen();
   soon("turns", async () => {
     const fresh = await part(`/agents/${agent}/turns`);
-    for (const turn of fresh.querySelectorAll(".turn")) put(turn);
+    for (const entry of entriesOf(fresh)) put(log, entry);
     settle();
   });
 }
@@ -174,22 +180,22 @@ async function reread() {
 async function refresh(turn) {
   const fresh = (await part(`/parts/turns/${turn}`)).querySelector(".turn");
   const wasNear = isNearEnd();
-  put(fresh);
+  put(log, fresh);
   settle();
   if (wasNear) toEnd();
 }
 
-function put(fresh) {
-  const old = document.getElementById(fresh.id);
-  if (old) {
-    carryOver(old, fresh);
-    if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
+// A notice that is about a turn stands there; one about a turn that is not on the page has no place here.
+function noticed({ id, turn }) {
+  if (turn) {
+    if (document.getElementById(`turn-${turn}`)) look(turn);
     return;
   }
-  const number = Number(fresh.dataset.turn);
-  const next = [...log.querySelectorAll(".turn")].find((turn) => Number(turn.dataset.turn) > number);
-  if (next) next.before(fresh);
-  else log.append(fresh);
+  soon(`notice ${id}`, async () => {
+    const wasNear = isNearEnd();
+    put(log, (await part(`/parts/notices/${id}`)).querySelector(".notice"));
+    if (wasNear) toEnd();
+  });
 }
 
 function stepped(news) {
@@ -216,7 +222,8 @@ function settle() {
   const open = openTurns();
   working.hidden = open.length === 0;
   const first = open[0]?.dataset.status;
-  const text = !first ? "" : first === "waiting_approval" ? `${agent} waits for your answer` : `${agent} is working`;
+  const isAsking = first === "waiting_approval" || asking.querySelector("section") !== null;
+  const text = !first ? "" : isAsking ? `${agent} waits for your answer` : `${agent} is working`;
   const place = working.querySelector(".working-text");
   if (place.textContent !== text) place.textContent = text;
   const empty = log.querySelector(".empty");
@@ -234,23 +241,23 @@ function grow() {
   field.style.height = `${field.scrollHeight}px`;
 }
 
-// What could be read above the dock can still be read when it grows.
-function keepInView(dock) {
-  let height = dock.offsetHeight;
+// What could be read above it can still be read when it grows.
+function keepInView(element, isWanted) {
+  let height = element.offsetHeight;
   new ResizeObserver(() => {
-    const grown = dock.offsetHeight - height;
-    height = dock.offsetHeight;
-    if (grown > 0) scrollBy({ top: grown, behavior: "instant" });
-  }).observe(dock);
+    const grown = element.offsetHeight - height;
+    height = element.offsetHeight;
+    if (grown > 0 && isWanted(grown)) scrollBy({ top: grown, behavior: "instant" });
+  }).observe(element);
 }
 
 function openTurns() {
   return [...log.querySelectorAll('.turn[aria-busy="true"]')];
 }
 
-function isNearEnd() {
+function isNearEnd(grown = 0) {
   const page = document.documentElement;
-  return page.scrollHeight - page.scrollTop - page.clientHeight < NEAR_PX;
+  return page.scrollHeight - page.scrollTop - page.clientHeight < NEAR_PX + grown;
 }
 
 function toEnd() {

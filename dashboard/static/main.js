@@ -3,14 +3,18 @@
 import { startForms } from "./forms.js";
 import { startNews } from "./news.js";
 import { startParts } from "./parts.js";
+import { startActs } from "./acts.js";
 import { startApprovals } from "./approvals.js";
+import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
 import { startTimes } from "./times.js";
 
 startForms();
 startTimes();
 if (document.body.dataset.viewer) {
+  startActs();
   startApprovals();
+  startCards();
   startParts();
   startChat();
   startNews();

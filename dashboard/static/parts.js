@@ -37,8 +37,10 @@ export function soon(key, work) {
 
 async function refresh(element) {
   const fresh = await part(element.dataset.part);
+  const active = document.activeElement;
   carryOver(element, fresh);
   element.replaceChildren(fresh);
+  if (element.contains(active)) active.focus({ preventScroll: true }); // it was carried over, and somebody writes in it
 }
 
 export function carryOver(old, fresh) {

@@ -90,6 +90,12 @@ def unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
+def of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
+    """What was asked in a turn about what the host shall do, in order."""
+    rows = db.execute("SELECT * FROM approvals WHERE turn = ? AND kind != 'command' ORDER BY asked_at", (turn,))
+    return [_approval(row) for row in rows]
+
+
 def unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
     """The questions of turns under way that are open, or whose answer was not used."""
     rows = db.execute(

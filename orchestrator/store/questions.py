@@ -98,6 +98,12 @@ def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
     return int(row[0])
 
 
+def of_turn(db: sqlite3.Connection, turn: int) -> list[Question]:
+    """What was asked in a turn, in order."""
+    rows = db.execute("SELECT * FROM questions WHERE turn = ? ORDER BY asked_at, id", (turn,))
+    return [_question(row) for row in rows]
+
+
 def pending_of_turn(db: sqlite3.Connection, turn: int) -> list[str]:
     """The turn's open questions."""
     rows = db.execute("SELECT id FROM questions WHERE status = 'pending' AND turn = ?", (turn,))

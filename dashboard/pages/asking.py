@@ -1,0 +1,147 @@
+"""What waits for a person, joined for templates: whether a command may run, a file be fetched, packages be installed,
+and what an agent wants to know. Everything in it comes from an agent or from elsewhere, and is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.auth import asker
+from dashboard.house import services
+from orchestrator.delivery.words import size
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
+from orchestrator.questions import PENDING, Question
+
+NAMELESS = "somebody"
+_WANTS = {
+    "command": "wants to run this command",
+    "asset": "wants a file from the internet",
+    "packages": "wants to install packages",
+}
+_OUTCOMES = {
+    ApprovalStatus.APPROVED: "Approved",
+    ApprovalStatus.DENIED: "Denied",
+    ApprovalStatus.EXPIRED: "Expired, nobody answered in time",
+    ApprovalStatus.CANCELLED: "Cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackageLine:
+    """One package of a list that is asked about."""
+
+    name: str
+    version: str
+    size: str
+    is_asked: bool
+    """The agent named it; the others come along with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalView:
+    """A question, with the name of the person whose agent asks."""
+
+    approval: Approval
+    whose: str
+    """Empty when it is the viewer's own."""
+
+    @property
+    def wants(self) -> str:
+        """What it is about, after the agent's name."""
+        return _WANTS.get(self.approval.kind, "wants the house to do this")
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """What else to show, by kind."""
+        return self.approval.detail
+
+    @property
+    def always_host(self) -> str:
+        """The host that may be allowed from now on; empty when there is none."""
+        return str(self.detail.get("host") or "")
+
+    @property
+    def packages(self) -> list[PackageLine]:
+        """The whole list, what was asked for first."""
+        asked = {_bare(name) for name in self.detail.get("asked", ())}
+        lines = [
+            PackageLine(p["name"], p["version"], size(p["size_bytes"]), _bare(p["name"]) in asked)
+            for p in self.detail.get("packages", ())
+        ]
+        return sorted(lines, key=lambda line: not line.is_asked)
+
+    @property
+    def total(self) -> str:
+        """What the packages take together."""
+        return size(self.detail.get("total_bytes", 0))
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, as a sentence."""
+        who = self.approval.decided_by
+        is_decided = self.approval.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED)
+        said = _OUTCOMES.get(self.approval.status, "")
+        always = ", and this host from now on" if self.detail.get("always") is True else ""
+        return f"{said}{f' by {who}' if who and is_decided else ''}{always}."
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionView:
+    """What an agent wants to know, with the name of its person."""
+
+    question: Question
+    whose: str
+    """Empty when it is the viewer's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """All that waits for the viewer, each kind oldest first: a new one moves nothing that is read already."""
+
+    approvals: list[ApprovalView]
+    questions: list[QuestionView]
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.approvals) + len(self.questions)
+
+
+def pending() -> Waiting:
+    """What the viewer may decide and answer."""
+    house, who, whose = services(), asker(), _names_of_others()
+    user = None if who.is_operator else who.user.id
+    approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
+    questions = house.questions.every(status=PENDING, user=user)
+    return Waiting(
+        [ApprovalView(found, whose(found.cubicle)) for found in reversed(approvals)],
+        [QuestionView(found, whose(found.cubicle)) for found in reversed(questions)],
+    )
+
+
+def pending_in_chat(key: CubicleKey) -> Waiting:
+    """What a conversation waits for; whether a command may run is asked at its step."""
+    house = services()
+    approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=key.user)
+    questions = house.questions.every(status=PENDING, user=key.user)
+    return Waiting(
+        [ApprovalView(a, "") for a in reversed(approvals) if a.cubicle == key and a.step is None],
+        [QuestionView(q, "") for q in reversed(questions) if q.cubicle == key],
+    )
+
+
+def _names_of_others() -> Callable[[CubicleKey], str]:
+    """Tells whose a cubicle is; empty for the viewer's own."""
+    viewer = asker().user.id
+    names = {user.id: user.name for user in services().people.every()}
+    return lambda key: "" if key.user == viewer else names.get(key.user, NAMELESS)
+
+
+def _bare(name: str) -> str:
+    """A package's name without version, as its index compares names."""
+    bare = name[:1] + name[1:].partition("@")[0]
+    for sign in ("==", "<", ">", "~", "!", "[", " "):
+        bare = bare.partition(sign)[0]
+    return bare.lower().replace("_", "-").replace(".", "-")

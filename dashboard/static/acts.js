@@ -1,0 +1,69 @@
+// What buttons and forms do that call the server and stay on the page. A button or a form has data-call (the method) and
+// data-path; data-ask (a question before a loss) with data-yes; data-news (which news it makes, so that parts are
+// rendered anew); data-go (where to go then). A button says what it sends in data-body, a form by its fields.
+
+import { call, show } from "./api.js";
+import { ask } from "./forms.js";
+
+export function startActs() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-call]");
+    if (button) act(button, button.dataset.body ? JSON.parse(button.dataset.body) : undefined);
+  });
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-call]")) return;
+    event.preventDefault();
+    act(event.target, fieldsOf(event.target));
+  });
+}
+
+async function act(source, body) {
+  if (source.dataset.ask && !(await ask(source.dataset.ask, source.dataset.yes))) return;
+  const trouble = placeOf(source);
+  const done = source.matches("form") ? source.querySelector("[data-done]") : null;
+  show(trouble, null);
+  if (done) done.hidden = true;
+  rest(source, true);
+  try {
+    const answer = await call(source.dataset.call, source.dataset.path, body);
+    if (source.dataset.go) return location.assign(source.dataset.go);
+    if (source.matches("[data-reset]")) source.reset();
+    if (done) done.hidden = false;
+    for (const kind of (source.dataset.news ?? "").split(" ").filter(Boolean)) {
+      document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail: answer ?? {} }));
+    }
+  } catch (error) {
+    show(trouble, error);
+  }
+  rest(source, false);
+}
+
+// The nearest place for a refusal: the form's own, else that of what the button is about.
+function placeOf(source) {
+  for (let near = source; near; near = near.parentElement) {
+    const place = near.querySelector(":scope > .trouble, :scope > * > .trouble");
+    if (place) return place;
+  }
+  return null;
+}
+
+function rest(source, is) {
+  for (const button of source.matches("form") ? source.querySelectorAll("button") : [source]) button.disabled = is;
+}
+
+// Numbers are numbers, boxes that share a name with data-list are a list, a box alone is true or false. An empty field
+// with data-optional is left out.
+export function fieldsOf(form) {
+  const body = {};
+  for (const field of form.elements) {
+    if (!field.name || field.disabled || (field.type === "radio" && !field.checked)) continue;
+    if (field.dataset.list !== undefined) {
+      body[field.name] ??= [];
+      if (field.checked) body[field.name].push(field.value);
+    } else if (field.type === "checkbox") body[field.name] = field.checked;
+    else if (field.value.trim() || field.dataset.optional === undefined) {
+      body[field.name] = field.type === "number" ? Number(field.value) : field.value;
+    }
+  }
+  return body;
+}
