@@ -55,7 +55,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         ("bells delivery.out_events disk.reserve engine_docker engine_errands events fetch.body fetch.fetcher "
-        "fetch.network home http_server logs ports workspace store.fact_words store.published "
+        "fetch.internet fetch.network home http_server logs ports workspace store.fact_words store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
         "live live.harbour store.calls store.notices store.ledger store.people store.questions "
@@ -72,11 +72,11 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "rules",
         (
-            "approvals bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls cubicles "
+            "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls cubicles "
             "delivery.deliveries door_requests questions"
         ),
     ),
-    ("the loop's host half", "delivery.taking llm.proxy turns wake"),
+    ("the loop's host half", "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking llm.proxy turns wake"),
     ("judging and watching", "delivery.tray_watch disk.metering leaving steps watch"),
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's requests", "door_calls door_streams"),
@@ -150,6 +150,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 )
 
 FAMILIES = (
+    "orchestrator.assets",
     "orchestrator.capabilities",
     "orchestrator.engine_",
     "orchestrator.packages",
