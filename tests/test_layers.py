@@ -58,7 +58,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.internet fetch.network home http_server logs ports workspace store.fact_words store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.calls store.notices store.ledger store.people store.questions "
+        "live live.harbour store.calls store.memories store.published_memories store.notices store.ledger store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
         "store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
@@ -73,10 +73,17 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "rules",
         (
             "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls cubicles "
+            "memories memories.catalog memories.embedder memories.facts memories.http_embedder memories.local_embedder "
+            "memories.meaning memories.memory memories.nearest memories.offers memories.recollection memories.searching "
+            "memories.vectorizing "
             "delivery.deliveries door_requests questions"
         ),
     ),
-    ("the loop's host half", "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking llm.proxy turns wake"),
+    (
+        "the loop's host half",
+        "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking llm.proxy "
+        "turns wake",
+    ),
     ("judging and watching", "delivery.tray_watch disk.metering leaving steps watch"),
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's requests", "door_calls door_streams"),

@@ -71,6 +71,18 @@ def spent(db: sqlite3.Connection, key: CubicleKey, since: float) -> int:
     return int(row[0])
 
 
+def is_awaited(db: sqlite3.Connection, waits_for: str) -> bool:
+    """A command of a turn under way waits for this. A panel action, whose id begins with its turn's, waits for nothing:
+    its turn goes on."""
+    row = db.execute(
+        "SELECT 1 FROM calls JOIN turns ON turns.id = calls.turn WHERE calls.waits_for = ? "
+        "AND calls.status = 'waiting' AND turns.status IN ('running', 'waiting_approval') "
+        "AND substr(calls.id, 1, length(turns.id) + 1) != turns.id || '.'",
+        (waits_for,),
+    ).fetchone()
+    return row is not None
+
+
 def finish(
     db: sqlite3.Connection, waits_for: str, status: str, *, text: str, result: Mapping[str, Any], now: float
 ) -> list[CubicleKey]:
@@ -96,6 +108,12 @@ def waiting_for(db: sqlite3.Connection, beginning: str) -> list[str]:
         (len(beginning), beginning),
     )
     return [str(row["waits_for"]) for row in rows]
+
+
+def waiting_named(db: sqlite3.Connection, name: str) -> list[Call]:
+    """The calls of this name that wait, oldest first."""
+    rows = db.execute("SELECT * FROM calls WHERE status = 'waiting' AND name = ? ORDER BY at", (name,))
+    return [_call(row) for row in rows]
 
 
 def forget(db: sqlite3.Connection, before: float) -> None:
