@@ -26,6 +26,9 @@ SETTINGS = {
     "HERMIT_LLM_BASE_URL": "any OpenAI-compatible model server",
     "HERMIT_LLM_API_KEY": "its key",
     "HERMIT_LLM_MODEL": "the model to ask it for",
+    "HERMIT_EMBEDDINGS_BASE_URL": "an OpenAI-compatible embeddings server, to find memories by their meaning",
+    "HERMIT_EMBEDDINGS_API_KEY": "its key",
+    "HERMIT_EMBEDDINGS_MODEL": "the embedding model to ask it for; local: one in this process (an optional package)",
     "OPENROUTER_API_KEY": "key for OpenRouter",
     "OPENAI_API_KEY": "key for OpenAI",
     "ANTHROPIC_API_KEY": "key for Anthropic",
@@ -40,6 +43,7 @@ SETTINGS = {
     "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (else polled)",
     "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
+    "HERMIT_FETCH_HTTP": "1 lets approved downloads come by plain http too, which anybody on the way can change",
 }
 
 PROVIDER_KEYS = tuple(name for name in SETTINGS if name.endswith("_API_KEY") and not name.startswith("HERMIT_"))
@@ -60,10 +64,14 @@ class Settings:
     runtime: str
     llm_base_url: str
     llm_model: str
+    embeddings_base_url: str
+    embeddings_model: str
     telegram_operator_id: int | None
     telegram_api_url: str
     telegram_webhook_url: str
     """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
+    fetch_http: bool
+    """Approved downloads may come without encryption too."""
     secrets: Secrets
 
     @property
@@ -107,7 +115,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
     """
     home = (root / Path(environment.get("HERMIT_HOME") or "data").expanduser()).resolve()
     values = {**_read_file(home / "hermit.env"), **{k: v for k, v in environment.items() if k in SETTINGS and v}}
-    secret_names = ("HERMIT_ADMIN_PASSWORD", "HERMIT_API_TOKEN", "HERMIT_LLM_API_KEY", "TELEGRAM_BOT_TOKEN")
+    secret_names = tuple(name for name in SETTINGS if name.endswith(("_PASSWORD", "_TOKEN", "_API_KEY")))
     for name, value in values.items():
         _check_text(name, value)
     return Settings(
@@ -120,10 +128,13 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
         llm_base_url=_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
+        embeddings_base_url=_url(values, "HERMIT_EMBEDDINGS_BASE_URL"),
+        embeddings_model=values.get("HERMIT_EMBEDDINGS_MODEL", "").strip(),
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
         telegram_webhook_url=_webhook(values),
-        secrets=Secrets({name: values.get(name, "").strip() for name in (*secret_names, *PROVIDER_KEYS)}),
+        fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
+        secrets=Secrets({name: values.get(name, "").strip() for name in secret_names}),
     )
 
 
@@ -182,6 +193,13 @@ def _is_url(text: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a bracket or a port that is none
         return False
+
+
+def _switch(values: Mapping[str, str], name: str) -> bool:
+    text = values.get(name, "").strip()
+    if text not in ("", "0", "1"):
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be 1 or 0.")
+    return text == "1"
 
 
 def _telegram_id(values: Mapping[str, str], name: str) -> int | None:

@@ -63,6 +63,7 @@ WRONG = {
     "an endless Telegram id": ("HERMIT_TELEGRAM_OPERATOR_ID=" + "9" * 5_000, "HERMIT_TELEGRAM_OPERATOR_ID"),
     "a webhook without https": ("HERMIT_TELEGRAM_WEBHOOK_URL=http://crab.example", "https addresses alone"),
     "a control character": ("HERMIT_ADMIN_USER=a\x1bb", "HERMIT_ADMIN_USER"),
+    "a switch half way": ("HERMIT_FETCH_HTTP=perhaps", "HERMIT_FETCH_HTTP"),
 }
 
 
@@ -106,6 +107,12 @@ def test_every_setting_has_a_help_text() -> None:
     """And no key of a provider is missing among them."""
     assert all(SETTINGS.values())
     assert len(PROVIDER_KEYS) == 8
+
+
+def test_plain_http_is_a_choice(tmp_path: Path) -> None:
+    """Off unless somebody switches it on."""
+    chosen = {said: _load(tmp_path, HERMIT_FETCH_HTTP=said).fetch_http for said in ("", "0", "1")}
+    assert chosen == {"": False, "0": False, "1": True}
 
 
 def test_allowed_hosts(tmp_path: Path) -> None:
