@@ -58,7 +58,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.internet fetch.network home http_server logs ports workspace store.fact_words store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.calls store.memories store.published_memories store.notices store.ledger store.people store.questions "
+        "live live.harbour store.assets store.calls store.memories store.published_memories store.notices store.ledger store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
         "store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
@@ -81,8 +81,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     (
         "the loop's host half",
-        "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking llm.proxy "
-        "turns wake",
+        (
+            "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking llm.proxy "
+            "turns wake"
+        ),
     ),
     ("judging and watching", "delivery.tray_watch disk.metering leaving steps watch"),
     ("noticing what was made", "delivery.out_watch"),
