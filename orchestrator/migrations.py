@@ -657,6 +657,127 @@ def m022_telegram_notices(db: Database) -> None:
     )
 
 
+@migrations()
+def m018_installations(db: Database) -> None:
+    """Packages that agents wished for, what they came to, and how it went."""
+    _run(
+        db,
+        """
+        CREATE TABLE installations (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER,
+            system TEXT NOT NULL CHECK (system IN ('pip', 'npm')),
+            asked TEXT NOT NULL,
+            status TEXT NOT NULL CHECK (status IN ('resolving', 'asked', 'downloading', 'done', 'denied', 'expired',
+                'cancelled', 'failed')),
+            error TEXT NOT NULL DEFAULT '',
+            packages TEXT NOT NULL DEFAULT '[]',
+            approval TEXT,
+            tries INTEGER NOT NULL DEFAULT 0,
+            is_late INTEGER NOT NULL DEFAULT 0,
+            told INTEGER,
+            asked_at REAL NOT NULL,
+            ended_at REAL
+        ) STRICT;
+        CREATE INDEX installations_of_cubicle ON installations (agent, user, id);
+        CREATE INDEX installations_of_approval ON installations (approval) WHERE status = 'asked';
+        CREATE INDEX installations_to_do ON installations (status, id) WHERE status IN ('resolving', 'downloading');
+        """,
+    )
+
+
+@migrations()
+def m015_agenda(db: Database) -> None:
+    """The calendar: entries, what came of them when they were due, which times are dealt with, and the feeds."""
+    _run(
+        db,
+        """
+        CREATE TABLE agenda_entries (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            title TEXT NOT NULL,
+            prompt TEXT NOT NULL,
+            start TEXT NOT NULL,
+            "end" TEXT NOT NULL,
+            time_zone TEXT NOT NULL,
+            repeat TEXT NOT NULL,
+            color TEXT NOT NULL,
+            missed TEXT NOT NULL CHECK (missed IN ('run', 'skip')),
+            status TEXT NOT NULL CHECK (status IN ('active', 'paused', 'ended')),
+            by TEXT NOT NULL,
+            turn INTEGER,
+            created_at REAL NOT NULL,
+            changed_at REAL NOT NULL,
+            settled_at REAL NOT NULL,
+            next_at REAL,
+            failures INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX agenda_of_cubicle ON agenda_entries (agent, user);
+        CREATE INDEX agenda_of_user ON agenda_entries (user);
+        CREATE INDEX agenda_next ON agenda_entries (next_at) WHERE status = 'active';
+        CREATE INDEX agenda_settled ON agenda_entries (settled_at);
+        CREATE TABLE agenda_covered (
+            entry INTEGER NOT NULL REFERENCES agenda_entries (id) ON DELETE CASCADE,
+            begin REAL NOT NULL,
+            until REAL NOT NULL
+        ) STRICT;
+        CREATE INDEX agenda_covered_of ON agenda_covered (entry, until);
+        CREATE TABLE agenda_runs (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            entry INTEGER NOT NULL REFERENCES agenda_entries (id) ON DELETE CASCADE,
+            due_at REAL NOT NULL,
+            collapsed INTEGER NOT NULL,
+            is_late INTEGER NOT NULL,
+            by_hand INTEGER NOT NULL,
+            origin TEXT NOT NULL UNIQUE,
+            turn INTEGER,
+            outcome TEXT NOT NULL,
+            claimed_at REAL NOT NULL,
+            ended_at REAL,
+            UNIQUE (entry, due_at)
+        ) STRICT;
+        CREATE INDEX agenda_runs_of ON agenda_runs (entry, id);
+        CREATE INDEX agenda_runs_open ON agenda_runs (entry) WHERE ended_at IS NULL;
+        CREATE TABLE agenda_feeds (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            secret TEXT NOT NULL,
+            sha256 TEXT NOT NULL UNIQUE,
+            PRIMARY KEY (agent, user)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX agenda_feeds_of_user ON agenda_feeds (user);
+        """,
+    )
+
+
+@migrations()
+def m019_budgets(db: Database) -> None:
+    """Tokens are counted where a price is unknown, and people hear once a day how a budget stands."""
+    _run(
+        db,
+        """
+        ALTER TABLE agents ADD COLUMN daily_budget_tokens INTEGER NOT NULL DEFAULT 2000000;
+        ALTER TABLE spending ADD COLUMN reserved_tokens INTEGER NOT NULL DEFAULT 0 CHECK (reserved_tokens >= 0);
+        ALTER TABLE spending ADD COLUMN cost_tokens INTEGER NOT NULL DEFAULT 0 CHECK (cost_tokens >= 0);
+        CREATE INDEX spending_unpriced ON spending (provider, model) WHERE reserved_tokens > 0;
+        ALTER TABLE spending_days ADD COLUMN reserved_tokens INTEGER NOT NULL DEFAULT 0 CHECK (reserved_tokens >= 0);
+        ALTER TABLE spending_days ADD COLUMN cost_tokens INTEGER NOT NULL DEFAULT 0 CHECK (cost_tokens >= 0);
+        ALTER TABLE spending_days ADD COLUMN refused_micro INTEGER;
+        ALTER TABLE spending_days ADD COLUMN refused_tokens INTEGER;
+        CREATE TABLE budget_told (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            day TEXT NOT NULL,
+            level INTEGER NOT NULL,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            PRIMARY KEY (agent, day, level, user)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
