@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator import arrivals, beneath, snapshots, tree
+from orchestrator import arrivals, beneath, folders, snapshots, tree
 from orchestrator.errors import BadInput, Conflict, NotFound, Unavailable, UnsafePath
 from orchestrator.file_names import parts_of, shown
 from orchestrator.files import Entry, FilePath, Kind, Listing, Readable, Snapshot, Stored, Use
@@ -23,7 +23,7 @@ from orchestrator.nouns import CubicleKey, Mounts
 
 NOTE = Path(__file__).resolve().parents[1] / "workspace_template" / "README.txt"
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
 _AGENT_OWNED = ("work", "out", "www")
 _HOST_OWNED = ("in", "data")
 _FOLDERS = tuple(sorted(name.encode() for name in (*_AGENT_OWNED, *_HOST_OWNED)))
@@ -50,9 +50,9 @@ class Workspaces:
             with self._folder(*base, create=True, mode=0o711) as folder:
                 for name in (*_AGENT_OWNED, *_HOST_OWNED):
                     is_theirs = name in _AGENT_OWNED
-                    _make(folder, name, 0o700 if is_theirs else 0o755)
-                    with _child(folder, name) as child:
-                        _own(child, uid if is_theirs else os.geteuid(), gid if is_theirs else os.getegid())
+                    folders.make(folder, name, 0o700 if is_theirs else 0o755)
+                    with folders.child(folder, name) as child:
+                        folders.own(child, uid if is_theirs else os.geteuid(), gid if is_theirs else os.getegid())
                 self._leave_note(folder)
             with self._folder(*run, create=True, mode=0o755):
                 pass
@@ -72,7 +72,13 @@ class Workspaces:
     @contextmanager
     def out_folder(self, key: CubicleKey) -> Iterator[int]:
         """A descriptor of the cubicle's ``out``; raises OSError when there is none."""
-        with self._cubicle(key) as base, _child(base, "out") as folder:
+        with self._cubicle(key) as base, folders.child(base, "out") as folder:
+            yield folder
+
+    @contextmanager
+    def data_folder(self, key: CubicleKey) -> Iterator[int]:
+        """A descriptor of the cubicle's ``data``, which the host alone writes; raises OSError when there is none."""
+        with self._cubicle(key) as base, folders.child(base, "data") as folder:
             yield folder
 
     def _leave_note(self, folder: int) -> None:
@@ -187,7 +193,7 @@ class Workspaces:
         """The bytes of ``stream`` are ``data/NAME``, which only the host writes. Raises NotFound for a cubicle without
         folders, TooLarge, UnsafePath, Unavailable."""
         try:
-            with self._cubicle(key) as base, _child(base, "data") as data:
+            with self._cubicle(key) as base, folders.child(base, "data") as data:
                 arrivals.replace(data, name, stream, max_bytes=max_bytes)
         except OSError as error:
             raise beneath.refusal(error, (b"data",)) from error
@@ -261,8 +267,8 @@ class Workspaces:
         """A descriptor of the cubicle's ``in``; made if missing, since one may send a file before the first word."""
         try:
             with self._folder("workspaces", key.agent, str(key.user), create=True, mode=0o711) as base:
-                _make(base, "in", 0o755)
-                inbox = _open_folder(base, "in")
+                folders.make(base, "in", 0o755)
+                inbox = folders.open_folder(base, "in")
         except OSError as error:
             raise beneath.refusal(error, (b"in",)) from error
         try:
@@ -273,52 +279,17 @@ class Workspaces:
     @contextmanager
     def _folder(self, *names: str, create: bool = False, mode: int = 0o700) -> Iterator[int]:
         """A descriptor of HOME/names…, each step taken without following a link."""
-        folder = os.open(self._home, _DIRECTORY)
+        folder = os.open(self._home, folders.DIRECTORY)
         try:
             for name in names:
                 if create:
-                    _make(folder, name, mode)
-                below = _open_folder(folder, name)
+                    folders.make(folder, name, mode)
+                below = folders.open_folder(folder, name)
                 os.close(folder)
                 folder = below
             yield folder
         finally:
             os.close(folder)
-
-
-@contextmanager
-def _child(folder: int, name: str) -> Iterator[int]:
-    child = _open_folder(folder, name)
-    try:
-        yield child
-    finally:
-        os.close(child)
-
-
-def _open_folder(parent: int, name: str) -> int:
-    try:
-        return os.open(name, _DIRECTORY, dir_fd=parent)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise UnsafePath(
-                f"{name} in the workspace is a link or a file where a folder must be. Remove it."
-            ) from error
-        raise
-
-
-def _make(parent: int, name: str, mode: int) -> None:
-    try:
-        os.mkdir(name, dir_fd=parent)
-    except FileExistsError:
-        return
-    with _child(parent, name) as made:
-        os.fchmod(made, mode)
-
-
-def _own(folder: int, uid: int, gid: int) -> None:
-    now = os.fstat(folder)
-    if (now.st_uid, now.st_gid) != (uid, gid):
-        os.fchown(folder, uid, gid)
 
 
 def _in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...]:

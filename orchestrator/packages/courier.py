@@ -1,0 +1,205 @@
+"""The courier: sends an errand with a task in a private folder, and reads what it brought as a stranger's word.
+
+The host looks at the report as text and at files as plain bytes: it compares sizes and hashes, and unpacks, loads or
+runs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from orchestrator.errors import BadInput, OrchestratorError, TooLarge, Unavailable
+from orchestrator.packages.errand import Errand, Errands
+from orchestrator.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
+from orchestrator.packages.outside import Outside
+from orchestrator.packages.wishes import PIP
+from orchestrator.strict_json import read_object
+from orchestrator.text import one_line, visible
+
+RESOLVE_S, FETCH_S = 180, 900
+REPORT_BYTES = 2_000_000
+_SPARE_S = 15.0
+_CHUNK = 1 << 20
+_OUR_UID: Final = 19_999
+"""No cubicle has this one, nor anything else that the house starts."""
+
+
+class Failed(OrchestratorError):
+    """The errand came to nothing; the message is for the agent and its person, and says why."""
+
+    code = "failed"
+
+
+class NotWanted(OrchestratorError):
+    """The errand was broken off because the house is stopping; it is sent again at the next start."""
+
+    code = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One file of an errand, checked."""
+
+    package: Package
+    path: Path
+    sha256: str
+
+
+class Courier:
+    """Sends errands, one at a time."""
+
+    def __init__(self, errands: Errands, *, folder: Path, image: Callable[[], str], outside: Outside) -> None:
+        """``folder`` is private to the courier; ``image`` gives its image, built first where it is missing."""
+        self._errands = errands
+        self._folder = folder
+        self._image = image
+        self._outside = outside
+
+    def clear(self) -> None:
+        """No errand is under way, and nothing of one is left."""
+        self._errands.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)  # what can't be removed is overwritten by nothing of ours
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+
+    def resolve(
+        self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
+    ) -> tuple[Package, ...]:
+        """Everything that the wish comes to. Raises Failed, NotWanted, Unavailable."""
+        task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
+        try:
+            report = self._sent(f"{number}-resolve", task, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
+            return read_list(system, report.get("packages"))
+        except TooLarge as error:
+            raise Failed(error.message) from error
+        except BadInput as error:
+            raise Failed(f"The index gave an answer that can't be used: {error.message}.") from error
+        finally:
+            self._drop(f"{number}-resolve")
+
+    def fetch(
+        self, number: int, system: str, packages: Sequence[Package], *, is_wanted: Callable[[], bool]
+    ) -> tuple[Brought, ...]:
+        """The packages' files, to the byte those of the list; ``drop`` them when they are stored. Raises as above."""
+        task = {"do": "fetch", "system": system, "packages": kept(packages), "time_s": FETCH_S}
+        room = sum(package.size for package in packages) + REPORT_BYTES
+        try:
+            self._sent(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)
+        except BadInput as error:
+            raise Failed(f"The courier's report can't be used: {error.message}.") from error
+        folder = self._folder / f"{number}-fetch" / "out"
+        return tuple(_checked(package, folder / package.file) for package in packages)
+
+    def drop(self, number: int) -> None:
+        """What was fetched is no longer needed here."""
+        self._drop(f"{number}-fetch")
+
+    def _sent(
+        self, name: str, task: Mapping[str, Any], *, max_bytes: int, is_wanted: Callable[[], bool]
+    ) -> dict[str, Any]:
+        try:
+            errand = self._packed(name, task, max_bytes)
+        except OSError as error:
+            raise Unavailable("The courier's folder in HERMIT_HOME can't be written. Look at the disk.") from error
+        self._errands.run(errand, is_wanted=is_wanted)
+        if not is_wanted():
+            raise NotWanted("The house is stopping.")
+        report = read_object(_read(errand.brought / "report.json", REPORT_BYTES))
+        if report.get("ok") is not True:
+            raise Failed(_sentence(task, report))
+        return report
+
+    def _packed(self, name: str, task: Mapping[str, Any], max_bytes: int) -> Errand:
+        """The errand's two folders, with the task in one."""
+        image = self._image()
+        self._drop(name)
+        is_root = os.geteuid() == 0
+        uid, gid = (_OUR_UID, _OUR_UID) if is_root else (os.geteuid(), os.getegid())
+        given, brought = (self._folder / name / which for which in ("in", "out"))
+        for folder in (given, brought):
+            folder.mkdir(mode=0o700, parents=True)
+        outside = {
+            "pip_index_url": self._outside.pip_index_url,
+            "npm_registry": self._outside.npm_registry,
+            "proxies": dict(self._outside.proxies),
+            "max_bytes": MOST_BYTES,
+        }
+        certificates = self._outside.certificates()
+        files = {"task.json": json.dumps({**task, **outside}).encode()} | (
+            {"ca.pem": certificates} if certificates else {}
+        )
+        for file, content in files.items():
+            (given / file).write_bytes(content)
+            (given / file).chmod(0o400)
+        if is_root:
+            for path in (given, brought, *given.iterdir()):
+                os.chown(path, uid, gid)
+        return Errand(name, image, uid, gid, given, brought, float(task["time_s"]) + _SPARE_S, max_bytes)
+
+    def _drop(self, name: str) -> None:
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    """A plain file that a container left, whatever else it may have made there."""
+    try:
+        with _opened(path) as file:
+            if os.fstat(file.fileno()).st_size > max_bytes:
+                raise Failed("The courier brought a report that is too long.")
+            return file.read(max_bytes)
+    except OSError as error:
+        raise Failed(
+            "The courier took too long or needed too much room, and was stopped. Ask for less, or try again later."
+        ) from error
+
+
+def _checked(package: Package, path: Path) -> Brought:
+    kind, _, wanted = package.hash.partition(":")
+    agreed, ours = hashlib.new(kind), hashlib.sha256()
+    try:
+        with _opened(path) as file:
+            if os.fstat(file.fileno()).st_size != package.size:
+                raise Failed(f"{package.name} is not of the size that was agreed to, so nothing was taken.")
+            while chunk := file.read(_CHUNK):
+                agreed.update(chunk)
+                ours.update(chunk)
+    except OSError as error:
+        raise Failed(f"{package.name} did not arrive. Try again later.") from error
+    if agreed.hexdigest() != wanted:
+        raise Failed(f"{package.name} is not what was agreed to (its hash is another), so nothing was taken.")
+    return Brought(package, path, ours.hexdigest())
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open for reading; raises OSError for all but a plain file. Its container is gone, so it stays what it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("no plain file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
+    """What was the matter, for an agent and its person; what pip or npm said is quoted as a stranger's words."""
+    system = task["system"]
+    said = report.get("said")
+    quoted = f" It said: {one_line(visible(said), 500)}" if isinstance(said, str) and said else ""
+    kind = "ready-made wheel for this Python (source packages are not built)" if system == PIP else "version"
+    sentences = {
+        "not_found": f"The index has no such package, or no {kind}.",
+        "conflict": "The packages, or what they need, don't go together.",
+        "unreachable": "The index can't be reached from the courier's container. './hermit doctor' and the page on "
+        "operations say what it needs.",
+        "unfit": "A package among them can't be taken.",
+        "slow": "Finding out took too long. Ask for fewer packages.",
+        "too_large": f"They take more than {size_in_words(MOST_BYTES)}, which is the most at a time.",
+        "changed": "A file is not what was agreed to (its size or hash is another), so nothing was taken.",
+    }
+    return sentences.get(str(report.get("why")), f"{system} could not do it.") + quoted
