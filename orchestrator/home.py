@@ -43,6 +43,11 @@ class Home:
         return self.path / "outbox"
 
     @property
+    def scratch(self) -> Path:
+        """Files that are being made and are moved elsewhere when whole."""
+        return self.path / "scratch"
+
+    @property
     def ballast(self) -> Path:
         """A file that can be let go when the disk is full; nothing of worth is in it."""
         return self.path / "db" / "ballast"

@@ -17,7 +17,7 @@ from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.commands import telegram
 from orchestrator.commands.context import Context
-from orchestrator.commands.providers import providers
+from orchestrator.commands.providers import embedder, providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.home import Claim, running_pid, runs_elsewhere
@@ -114,6 +114,7 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
         upstreams=upstreams,
         default_provider=default_provider,
         blot=blots.add,
+        embedder=embedder(context),
     )
 
 

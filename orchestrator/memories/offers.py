@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
 from orchestrator.errors import OrchestratorError
-from orchestrator.memories.facts import AGENT, Facts, as_json
+from orchestrator.memories.facts import AGENT, MAX_CHARS, Facts, as_json
 from orchestrator.memories.recollection import TOOLSET
 from orchestrator.memories.searching import Search
 from orchestrator.panel.actions import MemoryAdd, MemoryDelete, MemorySearch
@@ -113,4 +113,4 @@ def _result(fact: Fact) -> dict[str, Any]:
 
 def _line(fact: Fact) -> str:
     by = f"the agent {fact.cubicle.agent}" if fact.by == AGENT else fact.by
-    return line_of(Shown(fact.id, fact.text, by, fact.at, fact.turn))
+    return line_of(Shown(fact.id, fact.text, by, fact.at, fact.turn), MAX_CHARS)

@@ -40,10 +40,14 @@ class Recollection:
 
     def remember(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
         """The messages with what is remembered, or as they were."""
-        if turn is None or TOOLSET not in self._agents.get(key.agent).toolsets:
+        if turn is None or not self.is_on(key):
             return messages
         remembered, prompt = self._of_turn(key, turn)
         return placed(messages, prompt, remembered) if remembered else messages
+
+    def is_on(self, key: CubicleKey) -> bool:
+        """The agent of this cubicle has a memory."""
+        return TOOLSET in self._agents.get(key.agent).toolsets
 
     def _of_turn(self, key: CubicleKey, turn: int) -> tuple[str, str]:
         with self._lock:

@@ -52,9 +52,9 @@ def block_of(facts: Iterable[Fact], *, max_facts: int = MAX_FACTS, max_chars: in
     return "\n".join((HEAD, *lines)) if lines else ""
 
 
-def line_of(fact: Fact) -> str:
+def line_of(fact: Fact, max_chars: int = MAX_FACT_CHARS) -> str:
     """One fact: its number, its text as a JSON string, and who noted it when and where."""
     day = datetime.fromtimestamp(fact.noted_at, UTC).strftime("%Y-%m-%d")
     turn = f", turn {fact.turn}" if fact.turn is not None else ""
-    text = json.dumps(one_line(fact.text, MAX_FACT_CHARS), ensure_ascii=False)
+    text = json.dumps(one_line(fact.text, max_chars), ensure_ascii=False)
     return f"- [{fact.id}] {text} (noted by {one_line(fact.noted_by, 40)}, {day}{turn})"

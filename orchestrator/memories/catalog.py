@@ -1,0 +1,25 @@
+"""Which embedding model this install has, by its settings: none, one over HTTP, or one in this process."""
+
+from __future__ import annotations
+
+from orchestrator.errors import ConfigError
+from orchestrator.llm.upstreams.http import tls_context
+from orchestrator.memories.embedder import Embedder
+from orchestrator.memories.http_embedder import HttpEmbedder
+from orchestrator.memories.local_embedder import NAME as LOCAL
+from orchestrator.memories.local_embedder import LocalEmbedder
+
+
+def build_embedder(*, base_url: str, key: str, model: str, ca_file: str | None = None) -> Embedder | None:
+    """The embedding model, or None when none is set up. Raises ConfigError."""
+    if model == LOCAL:
+        return LocalEmbedder()
+    if not base_url:
+        if model:
+            raise ConfigError(
+                "HERMIT_EMBEDDINGS_MODEL is set, but HERMIT_EMBEDDINGS_BASE_URL is not: say where the model answers, "
+                "or write HERMIT_EMBEDDINGS_MODEL=local."
+            )
+        return None
+    tls = tls_context(ca_file) if base_url.startswith("https:") else None
+    return HttpEmbedder(base_url, key, model, tls=tls)
