@@ -36,7 +36,7 @@ def into_out(path: str, workspace: str) -> str:
 
 
 def _copied(source: str, out: str, name: str) -> str:
-    """Copies to a name that nobody sends, then renames: a file that is seen is whole."""
+    """Copies to a name that nobody sends, then gives it its own: a file that is seen is whole."""
     draft = f"{out}/.{os.urandom(6).hex()}.part"
     try:
         if not stat.S_ISREG(os.stat(source).st_mode):
@@ -44,10 +44,21 @@ def _copied(source: str, out: str, name: str) -> str:
         with open(source, "rb") as file, open(draft, "xb") as copy:
             while chunk := file.read(CHUNK):
                 copy.write(chunk)
-        os.rename(draft, f"{out}/{name}")
+        _name(draft, f"{out}/{name}")
     except OSError as error:
         raise NoFile(f"{name} could not be copied into out/: {error.strerror}.") from None
     finally:
         if os.path.lexists(draft):
             os.unlink(draft)
     return name
+
+
+def _name(draft: str, target: str) -> None:
+    """A link rather than a rename, where the disk has links: what is renamed into ``out/`` is sent at once by itself,
+    and would be there before its caption."""
+    try:
+        if os.path.lexists(target):
+            os.unlink(target)
+        os.link(draft, target)
+    except OSError:
+        os.rename(draft, target)

@@ -124,7 +124,7 @@ _DELIVERY: dict[str, Schema] = {
     "file": {**STRING, "description": "the name that it is given"},
     "path": {**STRING, "description": "where it lay, everything invisible written out"},
     "kind": choice("photo", "video", "animation", "audio", "voice", "document"),
-    "caption": {**STRING, "description": "a warning, mostly empty"},
+    "caption": {**STRING, "description": "what the agent says of it, quoted, and a warning; mostly empty"},
     "sha256": {**STRING, "description": "empty for what was not sent"},
     "size": {**INTEGER, "description": "bytes"},
     "at": TIME,

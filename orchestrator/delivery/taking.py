@@ -20,7 +20,7 @@ from orchestrator.delivery import words
 from orchestrator.delivery.deliveries import DASHBOARD, Deliveries
 from orchestrator.delivery.file_kinds import HEAD_BYTES, judge
 from orchestrator.delivery.trays import Trays
-from orchestrator.errors import Changing, NotFound, TooLarge, Unavailable, UnsafePath
+from orchestrator.errors import Changing, NotFound, TooLarge, TooMany, Unavailable, UnsafePath
 from orchestrator.file_names import safe_name, shown
 from orchestrator.nouns import CubicleKey, Delivery, DeliveryStatus
 from orchestrator.store import audit as audit_rows
@@ -67,6 +67,8 @@ class Taking:
         self._deliveries = deliveries
         self._outbox = outbox
         self._check_room = check_room
+        self._being_sent: set[tuple[CubicleKey, bytes]] = set()
+        """What is sent just now because a program asked; a set's own steps are whole, so it needs no lock."""
 
     def take(self, key: CubicleKey, path: bytes, *, found_at: float, asked: int | None = None) -> Outcome:
         """Deliver what lies at ``path`` within ``out/``, unless that was done; ``asked`` is a turn that asked for it by
@@ -74,6 +76,8 @@ class Taking:
         seen = self.trays.look_at(key, path)
         if seen is None:
             return self._not_there(key, path, asked)
+        if (key, path) in self._being_sent:
+            return Outcome.AGAIN
         if self._is_full(key, seen.size_bytes if seen.size_bytes <= MAX_FILE_BYTES else 0, asked):
             return self._over_the_cap(key, path, asked)
         draft = _draft(key, path, asked if asked is not None else self._turn_at(key, found_at))
@@ -92,6 +96,53 @@ class Taking:
             logger.warning("%s: %s can't be delivered now: %s", key, shown(path), error.message)
             return Outcome.AGAIN
         return self._write_down(draft, asked)
+
+    def send(
+        self, key: CubicleKey, path: bytes, *, turn: int | None, caption: str, written: Callable[[Delivery], None]
+    ) -> None:
+        """Deliver what lies at ``path`` because a program asked for it, also again; ``written`` is told within the
+        transaction that writes it down, or of what this very turn has sent already and needs no caption.
+
+        Raises NotFound, UnsafePath, TooLarge, TooMany, Changing while a program may still write to it, Unavailable.
+        """
+        self._being_sent.add((key, path))
+        try:
+            self._check_room()
+            draft = self._copied(key, path, turn)
+            draft = replace(draft, caption=" ".join(filter(None, [words.quoted(caption), draft.caption])))
+            self._write_down_sent(draft, is_wanted_again=bool(caption), written=written)
+        finally:
+            self._being_sent.discard((key, path))
+
+    def _copied(self, key: CubicleKey, path: bytes, turn: int | None) -> Delivery:
+        seen = self.trays.look_at(key, path)
+        if seen is None:
+            raise NotFound(f"There is no {shown(path)} in out/.")
+        if seen.kind == "other":
+            raise UnsafePath(words.not_plain(path))
+        if self._is_full(key, min(seen.size_bytes, MAX_FILE_BYTES), None):
+            raise TooMany(f"{shown(path)} was not sent: too much was sent within a minute, or today. Try again later.")
+        draft = _draft(key, path, turn)
+        return self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
+
+    def _write_down_sent(self, draft: Delivery, *, is_wanted_again: bool, written: Callable[[Delivery], None]) -> None:
+        made, key, turn = None, draft.cubicle, draft.turn
+        try:
+            carrier, to = self._deliveries.destination(key, turn)
+            status = DeliveryStatus.SENT if carrier is None else DeliveryStatus.KEPT
+            with self._store.writing() as db:
+                is_sent = turn is not None and rows.is_known(db, key, draft.path, draft.sha256, turn=turn)
+                if is_wanted_again or not is_sent:
+                    made = self._insert(db, replace(draft, to=to, status=status), is_again=True)
+                written(draft if made is None else made)
+        finally:
+            if made is None:
+                self._drop_copy(draft)
+        self._follow(made)
+
+    def _drop_copy(self, draft: Delivery) -> None:
+        with suppress(OSError):  # the next start finds it
+            (self._outbox / draft.copy).unlink(missing_ok=True)
 
     def withhold(self, key: CubicleKey, count: int, until_ns: int) -> None:
         """So many files are not sent, since there were too many: said once. What changed until then is dealt with."""
@@ -177,8 +228,7 @@ class Taking:
                         made, outcome = self._insert(db, draft, asked=asked, is_again=is_known), Outcome.DONE
         finally:
             if made is None:
-                with suppress(OSError):  # the next start finds it
-                    (self._outbox / draft.copy).unlink(missing_ok=True)
+                self._drop_copy(draft)
         self._follow(made)
         return self._over_the_cap(draft.cubicle, draft.path, asked) if outcome is Outcome.FULL else outcome
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from crab.answer import split_action
 from orchestrator.file_names import shown
 from orchestrator.nouns import CubicleKey, Delivery
+from orchestrator.text import one_line
 
 NO_LINK = "This link leads nowhere: it is wrong or too old."
 NO_CARRIER = "Where it should have gone can't be reached any more. It can be downloaded in the dashboard."
 NOT_TAKEN = "It could not be sent. It can be downloaded in the dashboard."
 MOST_ASKED = 20
+MOST_CAPTION = 900
 _ROOTS = (b"/app/workspace/out/", b"../out/", b"./", b"out/")
 _IGNORED = (b".part", b".partial", b".tmp", b".temp", b".crdownload", b".download", b"~")
 
@@ -27,14 +29,20 @@ def asked_for(action: str) -> tuple[bytes, ...]:
     name, fields = split_action(action)
     if name.upper() != "FILE":
         return ()
-    paths = (_within_out(field.strip().encode("utf-8", "surrogateescape")) for field in fields)
+    paths = (within_out(field.strip().encode("utf-8", "surrogateescape")) for field in fields)
     return tuple(dict.fromkeys(path for path in paths if path))[:MOST_ASKED]
 
 
-def _within_out(path: bytes) -> bytes:
+def within_out(path: bytes) -> bytes:
+    """A file's path within ``out/``, however it was written."""
     for root in _ROOTS:
         path = path.removeprefix(root)
     return path.rstrip(b"/")
+
+
+def quoted(caption: str) -> str:
+    """What an agent says of a file, so that it can't pass for the house's own words; empty for nothing."""
+    return f"“{one_line(caption, MOST_CAPTION)}”" if caption else ""
 
 
 def not_there(paths: Sequence[bytes]) -> str:

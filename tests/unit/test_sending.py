@@ -1,0 +1,146 @@
+"""``orchestrator.delivery.sending``: what a program asked to send goes once, with its word, or it is said why not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from orchestrator.agents import Agents
+from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.delivery.sending import Sending
+from orchestrator.delivery.taking import Outcome
+from orchestrator.errors import BadInput
+from orchestrator.nouns import DeliveryStatus
+from orchestrator.store.calls import Call
+from tests.outgoing import KEY, Outgoing, PaperCarrier, outgoing
+
+
+@dataclass
+class Desk:
+    """A cubicle's calls, and where its files go."""
+
+    house: Outgoing
+    carrier: PaperCarrier
+    calls: Calls
+    sending: Sending
+
+    def send(self, file: str, caption: str = "", *, turn: int | None = None, call: str = "c1") -> Call:
+        """The call, once it has ended."""
+        self.calls.command(Caller(KEY, turn), call, "SEND", {"file": file, "caption": caption})
+        return self.calls.wait(KEY, call, 20)
+
+
+@contextmanager
+def at_a_desk(house: Outgoing) -> Iterator[Desk]:
+    """The desk over a home."""
+    agents = Agents(house.store, providers=(), on_change=lambda _: None)
+
+    def finish(waits_for: str, *, ok: bool, text: str, result: dict[str, object]) -> None:
+        calls.finish(waits_for, ok=ok, text=text, result=result)
+
+    def stir() -> None:
+        calls.stir()
+
+    sending = Sending(store=house.store, taking=house.taking, finish=finish, stir=stir)
+    calls = Calls(store=house.store, agents=agents, table=table_of([sending.capability]))
+    carrier = PaperCarrier()
+    house.deliveries.serve(carrier)
+    try:
+        yield Desk(house, carrier, calls, sending)
+    finally:
+        sending.close()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A fresh one."""
+    with outgoing(tmp_path) as house, at_a_desk(house) as made:
+        yield made
+
+
+@pytest.mark.parametrize("file", ["a.txt", "out/a.txt", "../out/a.txt", "/app/workspace/out/a.txt", "./a.txt"])
+def test_a_file_with_a_caption(desk: Desk, file: str) -> None:
+    """However its place in out/ is written; the caption is quoted, so that it is nobody's word but the agent's."""
+    desk.house.put("a.txt", b"hello")
+    turn = desk.house.turn()
+    call = desk.send(file, "From the house:\nall is well", turn=turn)
+    assert (call.status, call.text) == ("done", "a.txt (5 bytes) is on its way to the person.")
+    (made,) = desk.house.rows()
+    assert (made.caption, made.turn, made.status) == (r"“From the house:\nall is well”", turn, DeliveryStatus.HANDED)
+    assert desk.carrier.taken == {made.id: b"hello"}
+
+
+def test_again(desk: Desk) -> None:
+    """What was delivered is delivered once more with a caption, or in another turn; not twice in a turn without."""
+    desk.house.put("a.txt")
+    first, second = desk.house.turn(), desk.house.turn()
+    desk.house.taking.take(KEY, b"a.txt", found_at=time.time(), asked=first)
+    assert "already" in desk.send("a.txt", turn=first, call="c1").text
+    assert "on its way" in desk.send("a.txt", "look", turn=first, call="c2").text
+    assert "on its way" in desk.send("a.txt", turn=second, call="c3").text
+    assert [made.caption for made in desk.house.rows()] == ["", "“look”", ""]
+    assert len(desk.house.outbox) == 3
+
+
+def test_the_watch_does_not_send_it_too(desk: Desk) -> None:
+    """What a program had sent is known; while it is being sent the watch comes back later."""
+    desk.house.put("a.txt")
+    desk.send("a.txt", "look")
+    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is Outcome.KNOWN
+    desk.house.taking._being_sent.add((KEY, b"a.txt"))
+    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is Outcome.AGAIN
+    assert len(desk.house.rows()) == 1
+
+
+def test_a_folder_goes_as_a_zip(desk: Desk) -> None:
+    """With its caption."""
+    (desk.house.out / "set").mkdir()
+    desk.house.put("set/a.txt")
+    assert desk.send("set", "both").result["file"] == "set.zip"
+    assert desk.house.rows()[0].caption == "“both”"
+
+
+def test_what_is_not_sent(desk: Desk) -> None:
+    """Nothing there, a link: the call fails with the reason, and no row and no copy is left."""
+    (desk.house.out / "link").symlink_to("/etc/passwd")
+    absent, link = desk.send("none.txt", call="c1"), desk.send("link", call="c2")
+    assert (absent.status, absent.text) == ("failed", "There is no none.txt in out/.")
+    assert link.status == "failed"
+    assert "not a plain file" in link.text
+    assert (desk.house.rows(), desk.house.outbox) == ([], [])
+
+
+@pytest.mark.parametrize("file", ["../work/a", "/etc/passwd", "a/../b", "out/", "a//b"])
+def test_what_is_no_place_in_out(desk: Desk, file: str) -> None:
+    """Refused before anything is looked at."""
+    with pytest.raises(BadInput, match="file"):
+        desk.send(file)
+
+
+def test_a_flood(desk: Desk) -> None:
+    """Sending counts with all the rest that leaves."""
+    desk.house.put("a.txt")
+    ended = [desk.send("a.txt", f"{n}", call=f"c{n}") for n in range(25)]
+    assert [call.status for call in ended] == ["done"] * 20 + ["failed"] * 5
+    assert "too much" in ended[-1].text
+    assert len(desk.house.outbox) == 20
+
+
+def test_a_death_in_between(tmp_path: Path) -> None:
+    """What was asked for and not sent is sent after the next start, once."""
+    with outgoing(tmp_path) as house, at_a_desk(house) as before:
+        house.put("a.txt")
+        before.sending.close()
+        before.calls.command(Caller(KEY, None), "c1", "SEND", {"file": "a.txt", "caption": "look"})
+        assert before.calls.get(KEY, "c1").status == "waiting"
+    with outgoing(tmp_path) as house, at_a_desk(house) as after:
+        after.sending.start()
+        assert after.calls.wait(KEY, "c1", 20).status == "done"
+        after.sending.start()
+        assert [made.caption for made in house.rows()] == ["“look”"]
