@@ -58,7 +58,7 @@ class DiskUse:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gauge:
+class Gauge:
     """What is known of one workspace."""
 
     use: Use
@@ -97,7 +97,7 @@ class Disk:
         self._audit = audit
         self._broker = broker
         self._clock = clock
-        self._gauges: dict[CubicleKey, _Gauge] = {}
+        self._gauges: dict[CubicleKey, Gauge] = {}
         self._running: dict[CubicleKey, float] = {}
         """Which cubicles are looked after, and when they were last seen to start or run."""
         self._table_lock = threading.Lock()  # protects _gauges and _running; nothing is waited for under it
@@ -125,7 +125,7 @@ class Disk:
         """The cubicle may start, and is looked after from now on. Raises Unavailable when the host's disk is almost
         full, Conflict when only a person can make room in the workspace."""
         self._reserve.check()
-        gauge = self._known(key)
+        gauge = self.known(key)
         if gauge is None or gauge.standing.level is Level.FULL:
             gauge = self._look(key)
             standing = rules.with_room_to_clean_up(gauge.standing, gauge.use, gauge.limit)
@@ -149,10 +149,15 @@ class Disk:
             measured_at=gauge.measured_at,
         )
 
+    def known(self, key: CubicleKey) -> Gauge | None:
+        """The last look at a workspace, if there was one."""
+        with self._table_lock:
+            return self._gauges.get(key)
+
     def note(self, key: CubicleKey) -> str:
         """What the agent should know of its disk before its turn; empty while there is room."""
         try:
-            gauge = self._known(key) or self._look(key)
+            gauge = self.known(key) or self._look(key)
             if gauge.limit.share(gauge.use) < rules.WARN_SHARE:
                 return ""
             gauge = self._recent(key)
@@ -208,7 +213,7 @@ class Disk:
         routine = [key for key, gauge in running.items() if gauge is not None and now - gauge.seen_at >= ROUTINE_S]
         return routine[0] if routine and now >= self._routine_at else None
 
-    def _pressure(self, gauge: _Gauge | None, room: Room) -> float:
+    def _pressure(self, gauge: Gauge | None, room: Room) -> float:
         """How far the workspace may be over the point at which to look again; 1 is there."""
         if gauge is None:
             return float("inf")
@@ -220,7 +225,7 @@ class Disk:
 
     def _attend(self, key: CubicleKey, room: Room) -> None:
         """Look at one workspace and do what follows."""
-        fallen, before = self._fallen, self._known(key)
+        fallen, before = self._fallen, self.known(key)
         try:
             gauge = self._look(key)
         except OrchestratorError as error:  # deleted meanwhile, or something of it is no folder any more
@@ -249,7 +254,7 @@ class Disk:
             self._audit.note("disk.host_full", rules.of_the_host(room), None)
         self._was_short = room.is_short
 
-    def _stop_full(self, key: CubicleKey, gauge: _Gauge) -> None:
+    def _stop_full(self, key: CubicleKey, gauge: Gauge) -> None:
         """The workspace is at its limit: the turn fails with the reason, and nothing in the cubicle runs any more."""
         sentence = self._sentence(key, gauge)
         self._halt(key, sentence)
@@ -290,17 +295,17 @@ class Disk:
 
     # --- looking -----------------------------------------------------------------------------------------------
 
-    def _recent(self, key: CubicleKey) -> _Gauge:
+    def _recent(self, key: CubicleKey) -> Gauge:
         """What was seen a moment ago; a workspace that takes long to look at is looked at more seldom."""
-        gauge = self._known(key)
+        gauge = self.known(key)
         if gauge is not None and self._clock() - gauge.seen_at < max(1.0, gauge.cost_s / URGENT_SHARE):
             return gauge
         return self._look(key)
 
-    def _look(self, key: CubicleKey) -> _Gauge:
+    def _look(self, key: CubicleKey) -> Gauge:
         """Walk through the workspace. How it stands is another question. Raises UnsafePath, Unavailable."""
         with self._walking:
-            started, before = self._clock(), self._known(key)
+            started, before = self._clock(), self.known(key)
             limit = rules.allowance(self._agents.get(key.agent).limits)
             use = self._workspaces.measure(key, max_entries=_MOST_ENTRIES)
             now = self._clock()
@@ -308,21 +313,17 @@ class Disk:
         self._urgent_at = max(self._urgent_at, started - _CREDIT_S) + cost / URGENT_SHARE
         self._routine_at = max(self._routine_at, started - _CREDIT_S) + cost / ROUTINE_SHARE
         standing, fallen = (Standing(), self._fallen) if before is None else (before.standing, before.judged_fallen)
-        gauge = _Gauge(use, limit, standing, time.time(), now, cost, fallen)
+        gauge = Gauge(use, limit, standing, time.time(), now, cost, fallen)
         self._put(key, gauge)
         return gauge
 
-    def _known(self, key: CubicleKey) -> _Gauge | None:
-        with self._table_lock:
-            return self._gauges.get(key)
-
-    def _put(self, key: CubicleKey, gauge: _Gauge) -> None:
+    def _put(self, key: CubicleKey, gauge: Gauge) -> None:
         with self._table_lock:
             self._gauges[key] = gauge
 
     # --- telling -----------------------------------------------------------------------------------------------
 
-    def _sentence(self, key: CubicleKey, gauge: _Gauge) -> str:
+    def _sentence(self, key: CubicleKey, gauge: Gauge) -> str:
         return rules.for_the_person(
             key.agent,
             gauge.use,
