@@ -22,6 +22,7 @@ COMMANDS = {
     "files": "files",
     "agent": "agent",
     "telegram": "telegram",
+    "memory": "memory",
     "inbox": "approvals approve deny",
     "questions": "questions answer",
     "tests": "test",

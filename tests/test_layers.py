@@ -58,7 +58,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.internet fetch.network home http_server logs ports workspace store.fact_words store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.assets store.calls store.memories store.published_memories store.notices store.ledger store.people store.questions "
+        "live live.harbour store.assets store.calls store.memories store.published_memories store.notices store.ledger "
+        "store.packages store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
         "store.telegram_people store.turns "
         "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
@@ -68,11 +69,12 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
     ("what may be set in motion", "capabilities capabilities.table"),
-    ("hands", "delivery.trays packages.courier packages.shelf agents archives audit budget doors locks notices people publishing"),
+    ("the courier and its shelf", "packages.courier packages.shelf"),
+    ("hands", "delivery.trays agents archives audit budget doors locks notices people prices publishing"),
     (
         "rules",
         (
-            "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls cubicles "
+            "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls capabilities.status cubicles "
             "memories memories.catalog memories.embedder memories.facts memories.http_embedder memories.local_embedder "
             "memories.meaning memories.memory memories.nearest memories.offers memories.recollection memories.searching "
             "memories.vectorizing "
@@ -86,7 +88,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "turns wake"
         ),
     ),
-    ("judging and watching", "delivery.tray_watch disk.metering leaving steps watch"),
+    ("installations", "packages.installations packages.worker"),
+    ("judging and watching", "delivery.sending delivery.tray_watch disk.metering leaving steps watch"),
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's requests", "door_calls door_streams"),
     ("what the inside and the surfaces may call", "door services"),
@@ -99,7 +102,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
             "channels.telegram.commands_files channels.telegram.commands_operator channels.telegram.commands_own "
             "channels.telegram.contents channels.telegram.decisions channels.telegram.groups channels.telegram.hearing "
-            "channels.telegram.inbox channels.telegram.incoming channels.telegram.letters channels.telegram.line "
+            "channels.telegram.inbox channels.telegram.incoming channels.telegram.inquiries "
+            "channels.telegram.inquiry_text channels.telegram.letters channels.telegram.line "
             "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
             "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.noticing "
             "channels.telegram.office channels.telegram.whereabouts "
@@ -126,7 +130,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ("commands commands.agent commands.chat commands.client commands.context commands.delivered "
         "commands.doctor commands.files "
         "commands.inbox commands.sending "
-        "commands.look commands.providers commands.questions commands.telegram commands.tests commands.up"),
+        "commands.look commands.memory commands.providers commands.questions commands.telegram commands.tests commands.up"),
     ),
     ("the program", "__main__"),
 )  # fmt: skip
@@ -138,14 +142,14 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
-    ("nouns described", "openapi_notices openapi_questions"),
+    ("nouns described", "openapi_memories openapi_notices openapi_questions"),
     ("who asks", "auth"),
     (
         "routes",
         (
             "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health "
-            "api.messages api.notices api.openapi api.questions api.telegram api.tokens api.users "
-            "pages pages.asking pages.chat pages.filters "
+            "api.memories api.messages api.notices api.openapi api.questions api.telegram api.tokens api.users "
+            "pages pages.asking pages.chat pages.filters pages.frame pages.memory "
             "pages.home pages.login pages.views webhook"
         ),
     ),
@@ -193,6 +197,7 @@ _SHOWS = (
     "delivery.deliveries",
     "disk.metering",
     "events",
+    "memories.facts",
     "notices",
     "people",
     "questions",

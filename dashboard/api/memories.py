@@ -1,0 +1,48 @@
+"""Long-term memory: what an agent remembers of a person, who may look, add and delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, request
+
+from dashboard import bodies
+from dashboard.auth import asker, own_cubicle
+from dashboard.house import services
+from dashboard.times import with_iso_times
+from orchestrator.errors import BadInput
+from orchestrator.memories.facts import as_json
+
+api = Blueprint("memories", __name__)
+
+_MOST_QUERY = 2_000
+
+
+@api.get("/api/agents/<name>/memories")
+def memories(name: str) -> Any:
+    """A page of facts, the newest first, or the best for a query."""
+    key, query = own_cubicle(name), request.args.get("q", "")
+    if len(query) > _MOST_QUERY:
+        raise BadInput(f"q: send at most {_MOST_QUERY:,} characters.")
+    limit, before = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before")
+    if query.strip():
+        found, more = services().memories.search(key, query, limit), None
+    else:
+        found = services().memories.every(key, before=before, limit=limit + 1)
+        more = found[limit - 1].id if len(found) > limit else None
+    return {"memories": [with_iso_times(as_json(fact)) for fact in found[:limit]], "next": more}
+
+
+@api.post("/api/agents/<name>/memories")
+def add(name: str) -> Any:
+    """Note a fact."""
+    key, text = own_cubicle(name), bodies.text(bodies.json_body("text"), "text")
+    fact = services().memories.add(key, text, by=asker().user.name)
+    return with_iso_times(as_json(fact)), 201
+
+
+@api.delete("/api/agents/<name>/memories/<id:memory>")
+def remove(name: str, memory: int) -> Any:
+    """Forget a fact."""
+    services().memories.remove(own_cubicle(name), memory, by=asker().user.name)
+    return "", 204

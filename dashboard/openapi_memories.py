@@ -1,0 +1,45 @@
+"""Long-term memory, as the API describes it."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import AGENT, PAGE, USER, Route
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, closed, listing, nullable, ref
+
+_QUERY: dict[str, Schema] = {
+    "q": {**STRING, "description": "what it is about; without it the newest come first, page by page"},
+}
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "get",
+        f"{AGENT}/memories",
+        "What the agent remembers, newest first; with `q` what fits best, best first",
+        "Memories",
+        query={**_QUERY, **PAGE, **USER},
+        fails=(400, 404),
+    ),
+    Route(
+        "post",
+        f"{AGENT}/memories",
+        "Note a fact; one that says the same already stays, and is the answer",
+        "Memory",
+        "NewMemory",
+        201,
+        query=USER,
+        fails=(400, 404, 413, 429),
+    ),
+    Route("delete", f"{AGENT}/memories/{{memory}}", "Forget a fact", status=204, query=USER, fails=(404,)),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Memory": closed(
+        {
+            "id": INTEGER,
+            "text": STRING,
+            "by": {**STRING, "description": "`agent`, or the name of the person who noted it"},
+            "turn": {**nullable(INTEGER), "description": "in which turn the agent noted it"},
+            "at": TIME,
+        }
+    ),
+    "Memories": closed({"memories": listing(ref("Memory")), "next": nullable(INTEGER)}),
+    "NewMemory": closed({"text": STRING}),
+}
