@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
+from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
@@ -135,13 +135,16 @@ class Approvals:
 
     def decide(self, approval: str, *, approve: bool, by: User, surface: str, always: bool = False) -> Approval:
         """Approve or deny; ``always`` agrees to the same host from now on. Raises NotFound when it is not theirs,
-        Conflict when it is decided or too late, BadInput when there is nothing that "always" could be about."""
+        Conflict when it is decided or too late, BadInput when there is nothing that "always" could be about, and
+        Forbidden when a member says it: it holds for everybody who talks to the agent."""
         found = self.get(approval)
         if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
         if always and not (approve and "host" in found.detail):
             raise BadInput("always: only a download from a host can be allowed for ever.")
+        if always and by.role is not Role.OPERATOR:
+            raise Forbidden("Only an operator may allow a host for ever. You may approve this one download.")
         decided = self._end(found, status, f"{by.name} ({surface})", always=always)
         if decided is None:
             self.expire_due()
@@ -177,6 +180,14 @@ class Approvals:
         for approval in pending:
             if approval.cubicle.agent == agent:
                 self._end(approval, ApprovalStatus.CANCELLED, "a change of the agent's settings")
+
+    def abandon(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
+        """These agents or people are being deleted: what the host was asked to do for them is cancelled."""
+        with self._store.reading() as db:
+            pending = rows.every(db, status=ApprovalStatus.PENDING)
+        for approval in pending:
+            if approval.kind != COMMAND and is_theirs(approval.cubicle):
+                self._end(approval, ApprovalStatus.CANCELLED, "a deletion")
 
     def expire_due(self) -> None:
         """Questions whose time is up are expired, and locks that could not be written are tried again."""
