@@ -15,7 +15,7 @@ _TOKEN_SHAPES = re.compile(
     r"(?<!\d)\d{5,20}:[A-Za-z0-9_-]{30,}"  # a Telegram bot's, also behind the "bot" of its URLs
     r"|\bhs_[A-Za-z0-9_-]{20,}|\b(?:sk-|xai-|gsk_|AIza)[A-Za-z0-9_-]{16,}"
 )
-_QUIET = ("urllib3", "docker", "httpx", "httpcore", "werkzeug")
+_QUIET = ("apscheduler", "urllib3", "docker", "httpx", "httpcore", "werkzeug")
 
 
 class Blots:

@@ -120,10 +120,11 @@ class Notices:
             )
         return self._told(notice, then)
 
-    def settle(self, kind: str, subject: str, outcome: str) -> None:
-        """What these notices offered is no longer to be had, such as when an entry was deleted elsewhere."""
+    def settle(self, kind: str, subject: str, outcome: str, *, but: int | None = None) -> None:
+        """What these notices (``but`` one) offered is no longer to be had, such as when an entry was deleted elsewhere.
+        """
         with self._store.writing() as db:
-            standing = rows.standing(db, kind, subject)
+            standing = [notice for notice in rows.standing(db, kind, subject) if notice.id != but]
             for notice in standing:
                 rows.settle(db, notice.id, outcome, self._now())
         for notice in standing:
