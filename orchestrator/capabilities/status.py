@@ -8,9 +8,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from orchestrator.budget import Standing, dollars
 from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
 from orchestrator.nouns import MICRO, CubicleKey
 from orchestrator.panel.actions import Status
@@ -19,22 +20,6 @@ from orchestrator.store import questions as question_rows
 from orchestrator.text import one_line
 
 COST = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    """An agent's day, in micro-dollars."""
-
-    spent_micro: int
-    held_micro: int
-    budget_micro: int
-    resets_at: str
-    """When the day ends, in ISO 8601."""
-
-    @property
-    def left_micro(self) -> int:
-        """What may still be spent."""
-        return max(0, self.budget_micro - self.spent_micro - self.held_micro)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +45,7 @@ class StatusReport:
     def __init__(
         self,
         *,
-        money: Callable[[str], Money],
+        money: Callable[[str], Standing],
         space: Callable[[CubicleKey], Space | None],
         upcoming: Callable[[CubicleKey], Next | None],
         toolsets: Callable[[str], tuple[str, ...]],
@@ -103,17 +88,25 @@ class StatusReport:
         return Outcome("\n".join(filter(None, said)), result)
 
 
-def _said_of(money: Money) -> str:
-    spent, whole, left = (_dollars(micro) for micro in (money.spent_micro, money.budget_micro, money.left_micro))
-    return f"Budget today: {spent} of {whole} spent, {left} left; a new day begins at {money.resets_at}."
+def _said_of(money: Standing) -> str:
+    said = f"Budget today: {dollars(money.spent_micro)} of {dollars(money.budget_micro)} spent, "
+    if money.tokens:
+        said += f"{money.tokens:,} of {money.token_budget:,} tokens of models without a price, "
+    return f"{said}{dollars(money.left_micro)} left; a new day begins at {_iso(money.resets_at)}."
 
 
-def _json_of(money: Money) -> dict[str, Any]:
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="minutes").replace("+00:00", "Z")
+
+
+def _json_of(money: Standing) -> dict[str, Any]:
     return {
         "spent_usd": money.spent_micro / MICRO,
         "left_usd": money.left_micro / MICRO,
         "budget_usd": money.budget_micro / MICRO,
-        "resets_at": money.resets_at,
+        "tokens": money.tokens,
+        "token_budget": money.token_budget,
+        "resets_at": _iso(money.resets_at),
     }
 
 
@@ -123,10 +116,6 @@ def _next_json(upcoming: Next) -> dict[str, Any]:
 
 def _entry(upcoming: Next) -> str:
     return f"“{one_line(upcoming.title, 80)}” (number {upcoming.id}) at {upcoming.at.isoformat(timespec='minutes')}"
-
-
-def _dollars(micro: int) -> str:
-    return f"${micro / MICRO:.2f}" if micro >= 10 * MICRO or micro % 10_000 == 0 else f"${micro / MICRO:.4f}"
 
 
 def _mb(count: int) -> str:
