@@ -89,15 +89,23 @@ class Questions:
             raise NotFound(_UNKNOWN)
         return found
 
-    def answer(self, question: str, text: str, *, by: User, surface: str) -> Question:
-        """Answer, once. Raises NotFound when it is not theirs, BadInput when it is no choice and no other text is
-        taken, Conflict when somebody was faster or it is too late."""
+    def answer(
+        self,
+        question: str,
+        text: str,
+        *,
+        by: User,
+        surface: str,
+        along: Callable[[Question], None] | None = None,
+    ) -> Question:
+        """Answer, once; ``along`` is done in the same transaction. Raises NotFound when it is not theirs, BadInput when
+        it is no choice and no other text is taken, Conflict when somebody was faster or it is too late."""
         found = self.get(question)
         if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
             raise NotFound(_UNKNOWN)
         if found.status != PENDING:
             raise Conflict(_too_late(found))
-        answered = self._end(found, ANSWERED, f"{by.name} ({surface})", answer=_fitting(found, text))
+        answered = self._end(found, ANSWERED, f"{by.name} ({surface})", answer=_fitting(found, text), along=along)
         if answered is None:
             self.expire_due()
             raise Conflict(_too_late(self.get(question)))
@@ -170,7 +178,15 @@ class Questions:
         for question in questions:
             self._end(self.get(question), status, _WHY[status])
 
-    def _end(self, question: Question, status: str, by: str, *, answer: str | None = None) -> Question | None:
+    def _end(
+        self,
+        question: Question,
+        status: str,
+        by: str,
+        *,
+        answer: str | None = None,
+        along: Callable[[Question], None] | None = None,
+    ) -> Question | None:
         """End it once, and with it the calls that wait; None when somebody or something was faster."""
         with self._store.writing() as db:
             if not rows.end(db, question.id, status, by, self._now(), answer=answer):
@@ -180,6 +196,8 @@ class Questions:
             self._finish(f"question:{ended.id}", ok=status == ANSWERED, text=_told(ended), result=_result(ended))
             how = f"Answered by {by}: {visible(answer)}" if answer is not None else f"Not answered: {by}."
             self._audit(db, ended, f"question.{status}", how)
+            if along is not None:
+                along(ended)
         self._stir()
         self._announce(ended)
         return ended

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
+from orchestrator.capabilities.table import Caller
 from orchestrator.channels.telegram.asking import Asking
 from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.cards import Cards
 from orchestrator.channels.telegram.groups import Groups
 from orchestrator.channels.telegram.incoming import Membership, Message, Place, Press, Sender, Stranger
+from orchestrator.channels.telegram.inquiries import Inquiries
 from orchestrator.channels.telegram.letters import Body, Button
 from orchestrator.channels.telegram.mail import Mail
 from orchestrator.channels.telegram.noticing import Noticing
@@ -26,7 +29,9 @@ from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.events import Broker
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, Turn
+from orchestrator.panel.actions import Ask
 from orchestrator.people import People
+from orchestrator.questions import Question, Questions
 from orchestrator.steps import Steps
 from orchestrator.store import telegram_people as chats
 from orchestrator.store.database import Store
@@ -70,10 +75,20 @@ class Counter:
         )  # fmt: skip
         self.notices = Notices(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
+        self.questions = Questions(
+            store=self.store, agents=Agents(self.store, providers=("fake", "other"), on_change=lambda _: None),
+            broker=Broker(), finish=lambda *_, **__: None, stir=lambda: None, now=self.now,
+        )  # fmt: skip
+        self.handled: list[Message] = []
+        self.inquiries = Inquiries(
+            store=self.store, questions=self.questions, whereabouts=Whereabouts(self.store, self.people),
+            mail=self.mail, buttons=self.buttons, papers=self.papers, handled=self.handled.append, now=self.now,
+        )  # fmt: skip
         reception = Reception(self.store, self.mail, self.buttons, self.people, self.now)
         self.cards, self.groups = Cards(reception), Groups(reception)
         self.handlers: dict[str, Handler] = {
-            **self.asking.handlers, **self.noticing.handlers, **self.cards.handlers, **self.groups.handlers,
+            **self.asking.handlers, **self.noticing.handlers, **self.inquiries.handlers, **self.cards.handlers,
+            **self.groups.handlers,
         }  # fmt: skip
         self.presses = self.fresh_presses()
 
@@ -134,6 +149,19 @@ class Counter:
             )
         self.asking.tell(approval.id)
         return approval
+
+    def inquires(
+        self, text: str = "Tea or coffee?", *choices: str, free_text: bool = False, turn: Turn | None = None,
+        timeout: int | None = None,
+    ) -> Question:  # fmt: skip
+        """The agent asks its person something, and the chat is told."""
+        turn = turn or self.asks()
+        with self.store.writing() as db:
+            action = Ask(text, choices, free_text=free_text, timeout=timeout)
+            outcome = self.questions.capability.run(db, Caller(turn.cubicle, turn.id), action)
+        found = self.questions.get(str(outcome.result["question"]))
+        self.inquiries.tell(found.id)
+        return found
 
     def opens(self, person: int, *, agent: str = "crab", state: str = "open") -> None:
         """A chat of the bot is known."""

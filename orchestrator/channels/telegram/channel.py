@@ -135,6 +135,8 @@ class TelegramChannel:
             await _safely("progress", self.office.progress.on_event(event))
             if event.kind == "approval":
                 await _safely("a question", asyncio.to_thread(self.office.asking.heard, event))
+            elif event.kind == "question":
+                await _safely("a question", asyncio.to_thread(self.office.inquiries.heard, event))
             elif event.kind == "notice":
                 await _safely("a notice", asyncio.to_thread(self.office.noticing.heard, event))
             elif event.kind in ("bot", "agent"):
@@ -151,6 +153,7 @@ class TelegramChannel:
                 await _safely("the notices", asyncio.to_thread(self.office.noticing.sweep))
             if n % _SELDOM == 0:
                 await _safely("the questions", asyncio.to_thread(self.office.asking.reconcile))
+                await _safely("what agents ask", asyncio.to_thread(self.office.inquiries.reconcile))
                 await _safely("old notices", asyncio.to_thread(self.office.noticing.reconcile))
                 await _safely("the inbox", asyncio.to_thread(self.office.inbox.tidy))
             await asyncio.sleep(_SWEEP_S)

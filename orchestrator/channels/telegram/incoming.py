@@ -24,6 +24,8 @@ class Sender:
     id: int
     name: str
     username: str = ""
+    language: str = ""
+    """What their app is set to, such as ``de`` or ``pt-br``, where it says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Message:
     is_edit: bool = False
     is_loose: bool = False
     """In a group, a part of an album that doesn't name the bot; it counts when another part does."""
+    answers: int | None = None
+    """The number of the bot's message that it replies to."""
 
     @property
     def origin(self) -> str:

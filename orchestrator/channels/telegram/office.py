@@ -16,6 +16,7 @@ from orchestrator.channels.telegram.commands import Commands
 from orchestrator.channels.telegram.groups import Groups
 from orchestrator.channels.telegram.hearing import Deeds, Hearing
 from orchestrator.channels.telegram.inbox import Inbox
+from orchestrator.channels.telegram.inquiries import Inquiries
 from orchestrator.channels.telegram.line import Line
 from orchestrator.channels.telegram.mail import Mail
 from orchestrator.channels.telegram.noticing import Noticing
@@ -57,11 +58,21 @@ class Office:
         self.noticing = Noticing(
             store=store, notices=services.notices, whereabouts=whereabouts, mail=mail, buttons=buttons
         )
+        self.inquiries = Inquiries(
+            store=store,
+            questions=services.questions,
+            whereabouts=whereabouts,
+            mail=mail,
+            buttons=buttons,
+            papers=papers,
+            handled=self.inbox.done,
+        )
         reception = Reception(store, mail, buttons, services.people)
         cards, groups = Cards(reception), Groups(reception)
         self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers))
         handlers = {
             **self.asking.handlers,
+            **self.inquiries.handlers,
             **self.noticing.handlers,
             **cards.handlers,
             **groups.handlers,
@@ -71,7 +82,13 @@ class Office:
         self.answers = Answers(store=store, mail=mail, turns=services.turns, folder=folder / "answers")
         self.progress = Progress(store=store, mail=mail, turns=services.turns, line_of=line_of)
         arrivals = Arrivals(workspaces=services.workspaces, audit=services.audit, room=self._room, line_of=line_of)
-        prompting = Prompting(turns=services.turns, inbox=self.inbox, arrivals=arrivals, commands=self.commands.run)
+        prompting = Prompting(
+            turns=services.turns,
+            inbox=self.inbox,
+            arrivals=arrivals,
+            commands=self.commands.run,
+            answers=self.inquiries.take,
+        )
         deeds = Deeds(
             people=services.people.of_telegram,
             press=presses.press,

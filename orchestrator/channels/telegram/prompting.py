@@ -1,5 +1,5 @@
-"""What becomes of an allowed person's message: a command is run, an edit corrects what still waits, everything else is
-a prompt for the agent, with its files and what it is about.
+"""What becomes of an allowed person's message: a command is run, an edit corrects what still waits, an answer
+goes to whoever asked, everything else is a prompt for the agent, with its files and what it is about.
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ class Prompting:
         inbox: Inbox,
         arrivals: Takes,
         commands: Callable[[Message, User], list[Letter]],
+        answers: Callable[[Message, User], list[Letter] | None] = lambda _message, _user: None,
     ) -> None:
-        """``commands`` runs what begins with a slash, in a thread; what it answers."""
+        """In threads: ``commands`` runs what begins with a slash, and gives its answer; ``answers`` takes what answers
+        a question of the agent, and gives None where a message doesn't."""
         self._turns = turns
         self._inbox = inbox
         self._arrivals = arrivals
         self._commands = commands
+        self._answers = answers
 
     async def hear(self, message: Message, user: User) -> list[Letter]:
         """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
@@ -55,6 +58,9 @@ class Prompting:
             return replies(
                 message, [Body(note("I can read text and files", "Anything else, like a poll or a game, I can't."))]
             )
+        taken = await asyncio.to_thread(self._answers, message, user)
+        if taken is not None:
+            return taken
         return await self._asked(message, CubicleKey(message.agent, user.id))
 
     async def _asked(self, message: Message, key: CubicleKey) -> list[Letter]:

@@ -31,6 +31,7 @@ _UNREADABLE = frozenset(
 complete was read.)"""
 _IN = frozenset({"creator", "administrator", "member"})
 _SIX_DIGITS = re.compile(r"[0-9]{6}")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}")
 _MOST_DATA = 256
 
 
@@ -79,7 +80,12 @@ def _sender(raw: Raw) -> Sender | None:
     found = number(user, "id")
     if found is None or found <= 0 or found in _NOBODY or user.get("is_bot") is not False:
         return None
-    return Sender(found, line(user, "first_name", "last_name"), line(user, "username"))
+    return Sender(found, line(user, "first_name", "last_name"), line(user, "username"), _language(user))
+
+
+def _language(user: Raw) -> str:
+    code = words(user, "language_code").lower()
+    return code if _LANGUAGE.fullmatch(code) else ""
 
 
 def _place(message: Raw) -> Place | None:
@@ -151,6 +157,7 @@ def _read(rules: Rules, update: int, raw: Raw, whose: tuple[Sender, Place, int])
         command=heard.command if is_command else "",
         argument=heard.argument if is_command else "",
         is_loose=is_loose,
+        answers=None if is_forwarded else _answered(raw, rules.me),
     )
 
 
@@ -159,6 +166,12 @@ def _is_for_us(raw: Raw, me: Itself, *, is_named: bool) -> bool:
     one)."""
     replied = part(raw, "reply_to_message")
     return is_named or (number(part(replied, "from"), "id") == me.bot and "forum_topic_created" not in replied)
+
+
+def _answered(raw: Raw, me: Itself) -> int | None:
+    """The message of the bot's own that it replies to."""
+    replied = part(raw, "reply_to_message")
+    return number(replied, "message_id") if number(part(replied, "from"), "id") == me.bot else None
 
 
 def _edit(rules: Rules, update: int, raw: Raw) -> Sorted | None:

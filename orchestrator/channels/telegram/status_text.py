@@ -78,11 +78,18 @@ def _of_approval(standing: Standing, body: Mapping[str, Any]) -> Standing:
     return replace(standing, phase=Phase.THINKING) if standing.phase is Phase.ASKING else standing
 
 
+def _of_question(standing: Standing, body: Mapping[str, Any]) -> Standing:
+    if body["status"] == "pending":
+        return replace(standing, phase=Phase.ASKING)
+    return replace(standing, phase=Phase.RUNNING) if standing.phase is Phase.ASKING else standing
+
+
 _READERS: dict[str, Callable[[Standing, Mapping[str, Any]], Standing]] = {
     "turn": _of_turn,
     "step": _of_step,
     "delta": _of_delta,
     "approval": _of_approval,
+    "question": _of_question,
 }
 
 _DOES = {
