@@ -147,6 +147,7 @@ def _new(name: str) -> Agent:
         step_limit=30,
         command_timeout_s=120,
         daily_budget_micro=5 * MICRO,
+        daily_budget_tokens=2_000_000,
         limits=Limits(),
         toolsets=TOOLSETS,
         created_at=time.time(),
@@ -201,6 +202,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "approval_timeout_s": _whole(5, 7 * 24 * 3600),
     "step_limit": _whole(1, 500),
     "command_timeout_s": _whole(1, 6 * 3600),
+    "daily_budget_tokens": _whole(0, 100_000_000_000),
     "toolsets": _toolsets,
 }
 FIELDS = (*_CHECKS, "daily_budget_usd", "limits", "telegram_token")

@@ -38,6 +38,7 @@ from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Event, Turn
 from orchestrator.people import People
 from orchestrator.ports import listen
+from orchestrator.prices import Prices
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
@@ -71,7 +72,8 @@ class App:
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         agents = Agents(self._store, providers=tuple(parts.upstreams), on_change=self._agent_changed)
         self._budget = Budget(self._store)
-        self._proxy = build_proxy(home, parts, agents=agents, budget=self._budget, broker=broker)
+        self._prices = Prices(home.prices, self._store)
+        self._proxy = build_proxy(self._prices, parts, agents=agents, budget=self._budget, broker=broker)
         self._approvals = Approvals(self._store, locks, broker)
         reserve = Reserve(home.path, ballast=home.ballast)
         ground = Ground(settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve)
@@ -98,6 +100,7 @@ class App:
             cubicles=self._cubicles,
             disk=self._disk,
             budget=self._budget,
+            prices=self._prices,
             audit=Audit(self._store),
             workspaces=workspaces,
             broker=broker,

@@ -26,7 +26,7 @@ from orchestrator.home import Home
 from orchestrator.llm.proxy import Proxy
 from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.people import People
-from orchestrator.pricing import load_prices
+from orchestrator.prices import Prices
 from orchestrator.store.database import Store
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
@@ -64,7 +64,7 @@ class Ground:
     reserve: Reserve
 
 
-def build_proxy(home: Home, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker) -> Proxy:
+def build_proxy(prices: Prices, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker) -> Proxy:
     """The way to the models."""
     return Proxy(
         agents=agents,
@@ -72,7 +72,7 @@ def build_proxy(home: Home, parts: Parts, *, agents: Agents, budget: Budget, bro
         broker=broker,
         upstreams=parts.upstreams,
         default_provider=parts.default_provider,
-        prices=load_prices(home.prices),
+        prices=prices.table,
         backoff_s=parts.backoff_s,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.app_builders import Ground
 from orchestrator.approvals import Approvals
+from orchestrator.budget_notices import BudgetNotices
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Capability, table_of
 from orchestrator.notices import Notices
@@ -22,6 +23,7 @@ class Capabilities:
         store = ground.store
         self._approvals, self._turns = approvals, turns
         self.notices = Notices(store, ground.broker)
+        ground.budget.heed(BudgetNotices(self.notices).heed)
         self.questions = self._made_questions(ground)
         turns.when_ended(self.questions.cancel_turn)
         offered: list[Capability] = [self.questions.capability]

@@ -132,6 +132,8 @@ class Agent:
     step_limit: int
     command_timeout_s: int
     daily_budget_micro: int
+    daily_budget_tokens: int
+    """Of models whose price nobody knows, beside the dollars that they are thought to cost."""
     limits: Limits
     toolsets: tuple[str, ...]
     created_at: float

@@ -27,6 +27,10 @@ base64), where a token can be one byte; reserving for that would make every call
 TOKENS_PER_MESSAGE = 16
 """Role marks and separators around each message; real ones need 3 to 7."""
 
+MAX_TOKENS_BELIEVED = 1_000_000_000
+MAX_COST_MICRO_BELIEVED = 10_000 * MICRO
+"""A single call over 10,000 dollars is a mistake of the provider's, not a price."""
+
 _VENDORS = {"anthropic": "anthropic", "openai": "openai", "google": "gemini", "mistralai": "mistral", "x-ai": "xai"}
 """How OpenRouter calls the makers of models, by the name of our rows; the others keep their own names."""
 _MAX_PRICE_USD = 100_000.0
@@ -84,7 +88,7 @@ def load_prices(override: Path | None = None) -> PriceTable:
 
 def price_of(provider: str, model: str, table: PriceTable) -> Price:
     """The price of a provider's model: that of the first row that fits, or the fallback."""
-    name = _normal(model)
+    name = normal(model)
     found = _find(provider, name, table)
     if found is None and provider == "openrouter":
         # OpenRouter passes the makers' prices on, and names its models MAKER/MODEL.
@@ -98,9 +102,41 @@ def price_of(provider: str, model: str, table: PriceTable) -> Price:
 def reservation(price: Price, messages_bytes: int, max_tokens: int, *, messages: int = 1) -> int:
     """Micro-dollars that a call may cost at most: every byte of the messages a share of a token, nothing from a cache,
     the dearest price that could apply, and an answer of full length."""
-    prompt = math.ceil(max(0, messages_bytes) / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * max(1, messages)
+    prompt = _most_prompt(messages_bytes, messages)
     per_prompt, per_completion = _dearest(price, prompt)
     return _rounded_up(prompt * per_prompt + max(0, max_tokens) * per_completion)
+
+
+def tokens_reserved(price: Price, messages_bytes: int, max_tokens: int, *, messages: int = 1) -> int:
+    """Tokens that a call may use at most, by the same bound; 0 where the price is known and dollars say enough."""
+    return 0 if price.known else _most_prompt(messages_bytes, messages) + max(0, max_tokens)
+
+
+def tokens_used(use: TokenUse, reserved: int) -> int:
+    """Tokens to count where some were reserved: the provider's count, or the whole reservation when it said none."""
+    if not reserved or use.prompt is None or use.completion is None:
+        return reserved
+    return max(0, use.prompt) + max(0, use.completion)
+
+
+def believable(use: TokenUse) -> TokenUse:
+    """What a provider said it used, without what can't be true: no text, nothing negative, NaN or without end. What is
+    left out counts as not said, and what was not said costs the reservation."""
+    return TokenUse(
+        prompt=_count(use.prompt, MAX_TOKENS_BELIEVED),
+        completion=_count(use.completion, MAX_TOKENS_BELIEVED),
+        cost_micro=_count(use.cost_micro, MAX_COST_MICRO_BELIEVED),
+        cached=_count(use.cached, MAX_TOKENS_BELIEVED) or 0,
+        cache_written=_count(use.cache_written, MAX_TOKENS_BELIEVED) or 0,
+    )
+
+
+def _count(value: object, most: int) -> int | None:
+    return value if type(value) is int and 0 <= value <= most else None
+
+
+def _most_prompt(messages_bytes: int, messages: int) -> int:
+    return math.ceil(max(0, messages_bytes) / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * max(1, messages)
 
 
 def cost(price: Price, use: TokenUse, reserved: int) -> int:
@@ -153,9 +189,19 @@ def _find(provider: str, name: str, table: PriceTable) -> Price | None:
     return next((row.price for row in rows), None)
 
 
-def _normal(model: str) -> str:
+def normal(model: str) -> str:
     """One spelling for a name that every provider spells differently: ``claude-sonnet-4.5``, ``Claude-Sonnet-4-5``."""
     return model.strip().lower().replace(".", "-")
+
+
+def check_row(entry: dict[str, Any]) -> PriceRow:
+    """A row as somebody gives it; raises ConfigError naming what is wrong."""
+    unknown = sorted(set(entry) - {"provider", "model", "in", "out", "cached", "written"})
+    if unknown:
+        raise ConfigError(f"{unknown[0][:40]}: a price has no such part; there are in, out, cached and written.")
+    if not all(isinstance(text, str) and 0 < len(text) <= 200 for text in (entry["provider"], entry["model"])):
+        raise ConfigError("Name a provider and a model (or a pattern such as gpt-*).")
+    return _row(entry, "This price")
 
 
 def _parse(text: str, file: str, *, default: Price | None = None) -> PriceTable:
@@ -178,7 +224,7 @@ def _row(entry: Any, where: str) -> PriceRow:
     provider, model = entry.get("provider"), entry.get("model")
     if not isinstance(provider, str) or not isinstance(model, str) or not provider or not model:
         raise ConfigError(f'{where}: "provider" and "model" must be texts.')
-    return PriceRow(provider, _normal(model), price)
+    return PriceRow(provider, normal(model), price)
 
 
 def _price(entry: Any, where: str, *, known: bool) -> Price:

@@ -19,6 +19,7 @@ from orchestrator.events import Broker
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
 from orchestrator.people import People
+from orchestrator.prices import Prices
 from orchestrator.questions import Questions
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
@@ -51,6 +52,7 @@ class Services:
     cubicles: Cubicles
     disk: Disk
     budget: Budget
+    prices: Prices
     audit: Audit
     workspaces: Workspaces
     broker: Broker

@@ -23,7 +23,15 @@ from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamF
 from orchestrator.events import Broker
 from orchestrator.llm.upstreams.models import default_model_of
 from orchestrator.nouns import MICRO, Agent, Completion, CubicleKey, Event, ModelRequest, TokenUse, Upstream
-from orchestrator.pricing import PriceTable, cost, price_of, reservation
+from orchestrator.pricing import (
+    PriceTable,
+    believable,
+    cost,
+    price_of,
+    reservation,
+    tokens_reserved,
+    tokens_used,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +45,10 @@ _PATIENCE_S = 60.0
 _DELTA_EVERY_S = 0.05
 _ROLES = ("system", "user", "assistant")
 _INLINE = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}")
+
+
+Remember = Callable[[CubicleKey, int | None, tuple[dict[str, Any], ...]], tuple[dict[str, Any], ...]]
+"""The messages of a turn's call, with what is remembered put in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +71,12 @@ class Proxy:
         broker: Broker,
         upstreams: Mapping[str, Upstream],
         default_provider: str,
-        prices: PriceTable,
+        prices: Callable[[], PriceTable],
         backoff_s: float = 0.5,
+        remember: Remember = lambda _key, _turn, messages: messages,
     ) -> None:
-        """``backoff_s`` is the wait before the second try, doubled for each later one."""
+        """``backoff_s`` is the wait before the second try, doubled for each later one; ``remember`` adds to a turn's
+        messages what is remembered."""
         self._agents = agents
         self._budget = budget
         self._broker = broker
@@ -70,6 +84,7 @@ class Proxy:
         self._default_provider = default_provider
         self._prices = prices
         self._backoff_s = backoff_s
+        self._remember = remember
         self._calls: dict[_Call, None] = {}
         self._lock = threading.Lock()  # protects _calls
 
@@ -90,6 +105,7 @@ class Proxy:
             self._calls[call] = None
         try:
             check_wanted()
+            request = replace(request, messages=self._remember(key, turn, request.messages))
             return self._first_that_answers(agent, call, request)
         finally:
             with self._lock:
@@ -153,10 +169,13 @@ class Proxy:
     def _once(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
         call.raise_if_stopped()  # before any money is held: nothing was sent
         model = route.model or default_model_of(route.upstream)
-        price = price_of(route.upstream.name, model, self._prices)
+        price = price_of(route.upstream.name, model, self._prices())
         size = sum(_size(message["content"]) for message in request.messages)
         most = reservation(price, size, request.max_tokens, messages=len(request.messages))
-        hold = self._budget.reserve(agent, call.key, call.turn, provider=route.upstream.name, model=model, micro=most)
+        tokens = tokens_reserved(price, size, request.max_tokens, messages=len(request.messages))
+        hold = self._budget.reserve(
+            agent, call.key, call.turn, provider=route.upstream.name, model=model, micro=most, tokens=tokens
+        )
         try:
             completion = call.send(route.upstream, replace(request, model=model))
         except UpstreamFailed as error:
@@ -169,9 +188,10 @@ class Proxy:
             self._budget.keep(hold, TokenUse(), "it was cut off")
             raise
         text = self._listen(call, completion, hold)
-        paid = cost(price, completion.use, hold.micro)
-        self._budget.settle(hold, paid, completion.use)
-        return {"output": text, "usage": _usage(completion.use, paid), "model": model}
+        use = believable(completion.use)
+        paid = cost(price, use, hold.micro)
+        self._budget.settle(hold, paid, use, tokens=tokens_used(use, hold.tokens))
+        return {"output": text, "usage": _usage(use, paid), "model": model}
 
     def _listen(self, call: _Call, completion: Completion, hold: Hold) -> str:
         """The whole answer, shown to whoever watches as it comes."""
@@ -185,7 +205,7 @@ class Proxy:
                     shown_at = now
                     self._show(call, "".join(parts))
         except BaseException:
-            self._budget.keep(hold, completion.use, "the answer broke off")
+            self._budget.keep(hold, believable(completion.use), "the answer broke off")
             raise
         finally:
             completion.close()

@@ -10,7 +10,7 @@ from orchestrator.nouns import Agent, ApprovalPolicy, CubicleKey, Limits
 
 _COLUMNS = (
     "name, role, personality, provider, model, fallback_model, image, approval, approval_timeout_s, step_limit, "
-    "command_timeout_s, daily_budget_micro, limits, toolsets, created_at"
+    "command_timeout_s, daily_budget_micro, daily_budget_tokens, limits, toolsets, created_at"
 )
 
 
@@ -84,6 +84,7 @@ def _values(agent: Agent) -> tuple[object, ...]:
         agent.step_limit,
         agent.command_timeout_s,
         agent.daily_budget_micro,
+        agent.daily_budget_tokens,
         json.dumps(asdict(agent.limits)),
         json.dumps(agent.toolsets),
         agent.created_at,

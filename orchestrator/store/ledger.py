@@ -1,4 +1,6 @@
-"""Rows of spending. A call's reservation and the day's sum change in one transaction, so the sum is always true."""
+"""Rows of spending: dollars, and tokens of models whose price nobody knows. A call's reservation and the day's sums
+change in one transaction, so the sums are always true.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,46 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """An agent's day, in micro-dollars: ``spent`` is known or kept, ``reserved`` is held for calls under way."""
+    """An agent's day: what is ``spent`` is known or kept, what is ``reserved`` is held for calls under way. Dollars are
+    in micro-dollars, tokens are those of models without a known price."""
 
     spent_micro: int
     reserved_micro: int
+    spent_tokens: int = 0
+    reserved_tokens: int = 0
+    refused_micro: int | None = None
+    """The budgets that did not cover the last call, where the last call was refused for that."""
+    refused_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unpriced:
+    """A model whose price nobody knew when it was called."""
+
+    provider: str
+    model: str
+    calls: int
+    tokens: int
+    last_at: float
+
+
+_NOTHING = Day(0, 0)
 
 
 def day(db: sqlite3.Connection, agent: str, day: str) -> Day:
     """The sums of one agent on one UTC day (``YYYY-MM-DD``)."""
     row = db.execute(
-        "SELECT cost_micro, reserved_micro FROM spending_days WHERE agent = ? AND day = ?", (agent, day)
+        "SELECT cost_micro, reserved_micro, cost_tokens, reserved_tokens, refused_micro, refused_tokens "
+        "FROM spending_days WHERE agent = ? AND day = ?",
+        (agent, day),
     ).fetchone()
-    return Day(0, 0) if row is None else Day(int(row["cost_micro"]), int(row["reserved_micro"]))
+    return _NOTHING if row is None else Day(*row)
+
+
+def latest_day(db: sqlite3.Connection, agent: str) -> str:
+    """The last day on which this agent asked for money; empty when it never did."""
+    row = db.execute("SELECT MAX(day) FROM spending_days WHERE agent = ?", (agent,)).fetchone()
+    return str(row[0] or "")
 
 
 def reserve(
@@ -34,20 +64,32 @@ def reserve(
     micro: int,
     budget_micro: int,
     now: float,
+    tokens: int = 0,
+    budget_tokens: int = 0,
 ) -> int | None:
-    """Hold ``micro`` of the day's budget for a call: the row's id, or None when the budget does not cover it."""
+    """Hold ``micro`` of the day's budget for a call, and ``tokens`` where there are any to hold: the row's id, or None
+    when the budgets do not cover it."""
+    values = {"agent": agent, "day": day, "micro": micro, "tokens": tokens}
+    budgets = {"budget": budget_micro, "most": budget_tokens}
     db.execute("INSERT INTO spending_days (agent, day) VALUES (?, ?) ON CONFLICT DO NOTHING", (agent, day))
     held = db.execute(
-        "UPDATE spending_days SET reserved_micro = reserved_micro + :micro WHERE agent = :agent AND day = :day "
-        "AND cost_micro + reserved_micro + :micro <= :budget",
-        {"micro": micro, "agent": agent, "day": day, "budget": budget_micro},
+        "UPDATE spending_days SET reserved_micro = reserved_micro + :micro, reserved_tokens = reserved_tokens + "
+        ":tokens, refused_micro = NULL, refused_tokens = NULL WHERE agent = :agent AND day = :day "
+        "AND cost_micro + reserved_micro + :micro <= :budget "
+        "AND (:tokens = 0 OR cost_tokens + reserved_tokens + :tokens <= :most)",
+        values | budgets,
     )
     if held.rowcount != 1:
+        db.execute(
+            "UPDATE spending_days SET refused_micro = :budget, refused_tokens = :most "
+            "WHERE agent = :agent AND day = :day",
+            values | budgets,
+        )
         return None
     cursor = db.execute(
-        "INSERT INTO spending (day, agent, user, turn, provider, model, state, reserved_micro, cost_micro, started_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, 0, ?)",
-        (day, agent, user, turn, provider, model, micro, now),
+        "INSERT INTO spending (day, agent, user, turn, provider, model, state, reserved_micro, reserved_tokens, "
+        "cost_micro, started_at) VALUES (?, ?, ?, ?, ?, ?, 'reserved', ?, ?, 0, ?)",
+        (day, agent, user, turn, provider, model, micro, tokens, now),
     )
     return int(cursor.lastrowid or 0)
 
@@ -61,24 +103,54 @@ def close(
     prompt_tokens: int | None,
     completion_tokens: int | None,
     now: float,
+    cost_tokens: int = 0,
 ) -> bool:
-    """End a reservation as ``settled``, ``kept`` or ``released``; False when it was ended before."""
+    """End a reservation as ``settled``, ``kept`` or ``released``; False when it was ended before. ``cost_tokens``
+    counts only where tokens were held."""
     ended = db.execute(
-        "UPDATE spending SET state = ?, cost_micro = ?, prompt_tokens = ?, completion_tokens = ?, ended_at = ? "
-        "WHERE id = ? AND state = 'reserved' RETURNING agent, day, reserved_micro",
-        (state, cost_micro, prompt_tokens, completion_tokens, now, row),
+        "UPDATE spending SET state = ?, cost_micro = ?, prompt_tokens = ?, completion_tokens = ?, ended_at = ?, "
+        "cost_tokens = CASE WHEN reserved_tokens > 0 THEN ? ELSE 0 END "
+        "WHERE id = ? AND state = 'reserved' RETURNING agent, day, reserved_micro, reserved_tokens, cost_tokens",
+        (state, cost_micro, prompt_tokens, completion_tokens, now, cost_tokens, row),
     ).fetchone()
     if ended is None:
         return False
     db.execute(
-        "UPDATE spending_days SET reserved_micro = reserved_micro - ?, cost_micro = cost_micro + ? "
-        "WHERE agent = ? AND day = ?",
-        (ended["reserved_micro"], cost_micro, ended["agent"], ended["day"]),
+        "UPDATE spending_days SET reserved_micro = reserved_micro - ?, cost_micro = cost_micro + ?, "
+        "reserved_tokens = reserved_tokens - ?, cost_tokens = cost_tokens + ?, "
+        "refused_micro = NULL, refused_tokens = NULL WHERE agent = ? AND day = ?",
+        (
+            ended["reserved_micro"],
+            cost_micro,
+            ended["reserved_tokens"],
+            ended["cost_tokens"],
+            ended["agent"],
+            ended["day"],
+        ),
     )
     return True
 
 
-def open_rows(db: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Reservations that nobody ended: (row id, reserved micro-dollars). After a crash these are what was under way."""
-    rows = db.execute("SELECT id, reserved_micro FROM spending WHERE state = 'reserved'")
-    return [(int(row["id"]), int(row["reserved_micro"])) for row in rows]
+def open_rows(db: sqlite3.Connection) -> list[tuple[int, int, int]]:
+    """Reservations that nobody ended: (row id, reserved micro-dollars, reserved tokens). After a crash these are what
+    was under way."""
+    rows = db.execute("SELECT id, reserved_micro, reserved_tokens FROM spending WHERE state = 'reserved'")
+    return [(int(row[0]), int(row[1]), int(row[2])) for row in rows]
+
+
+def tell(db: sqlite3.Connection, agent: str, day: str, level: int, user: int) -> bool:
+    """Write down that this person hears of this level of the agent's day now; False when they did before."""
+    cursor = db.execute(
+        "INSERT INTO budget_told (agent, day, level, user) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (agent, day, level, user),
+    )
+    return cursor.rowcount == 1
+
+
+def unpriced(db: sqlite3.Connection) -> list[Unpriced]:
+    """The models whose price nobody knew when they were called, the last first."""
+    rows = db.execute(
+        "SELECT provider, model, COUNT(*), SUM(cost_tokens), MAX(started_at) AS at FROM spending "
+        "WHERE reserved_tokens > 0 GROUP BY provider, model ORDER BY at DESC LIMIT 200"
+    )
+    return [Unpriced(str(row[0]), str(row[1]), int(row[2]), int(row[3]), float(row[4])) for row in rows]

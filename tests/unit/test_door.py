@@ -86,7 +86,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
             broker=made.broker,
             upstreams={"fake": model},
             default_provider="fake",
-            prices=load_prices(),
+            prices=load_prices,
             backoff_s=0.001,
         )
         heard: list[CubicleKey] = []

@@ -58,7 +58,7 @@ def _line(house: Rooms, *replies: Reply, other: tuple[Reply, ...] = (), backoff_
         broker=house.broker,
         upstreams={"fake": fake, "other": second},
         default_provider="fake",
-        prices=load_prices(),
+        prices=load_prices,
         backoff_s=backoff_s,
     )
     return Line(house, proxy, fake, second)

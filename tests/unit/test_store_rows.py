@@ -214,7 +214,7 @@ def test_the_sum_is_always_that_of_the_rows(db: sqlite3.Connection) -> None:
     assert second is not None
     assert _hold(db, 1) is None
     assert _hold(db, 100, day="2026-01-02") is not None
-    assert ledger.day(db, "crab", "2026-01-01") == ledger.Day(0, 100)
+    assert ledger.day(db, "crab", "2026-01-01") == ledger.Day(0, 100, refused_micro=100, refused_tokens=0)
     assert _close(db, first, "settled", 70)
     assert not _close(db, first, "released", 0)
     assert ledger.day(db, "crab", "2026-01-01") == ledger.Day(70, 40)
@@ -222,7 +222,7 @@ def test_the_sum_is_always_that_of_the_rows(db: sqlite3.Connection) -> None:
     assert ledger.day(db, "crab", "2026-01-01") == ledger.Day(70, 0)
     assert _hold(db, 31) is None
     assert _hold(db, 30) is not None
-    assert [micro for _, micro in ledger.open_rows(db)] == [100, 30]
+    assert [micro for _, micro, _ in ledger.open_rows(db)] == [100, 30]
 
 
 # --- agents and people -----------------------------------------------------------------------------------------

@@ -11,10 +11,7 @@ import math
 from typing import Any
 
 from orchestrator.nouns import MICRO, TokenUse
-
-MAX_TOKENS_BELIEVED = 1_000_000_000
-MAX_COST_MICRO_BELIEVED = 10_000 * MICRO
-"""A single call over 10,000 dollars is a mistake of the provider's, not a price."""
+from orchestrator.pricing import MAX_COST_MICRO_BELIEVED, MAX_TOKENS_BELIEVED
 
 _HIGH_SURROGATES = range(0xD800, 0xDC00)
 

@@ -1,0 +1,81 @@
+"""What people hear of an agent's budget: a word at four fifths of the day, and one when it is used up, each once a day
+to whoever's call it was and to the operator. Owns no sums; it only reads them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+
+from orchestrator.budget import Booking, dollars
+from orchestrator.notices import Notices
+from orchestrator.nouns import Agent, CubicleKey
+from orchestrator.store import agents as agent_rows
+from orchestrator.store import ledger as rows
+from orchestrator.store import people as people_rows
+from orchestrator.store.ledger import Day
+
+KIND = "budget"
+NEARLY, WHOLLY = 80, 100
+"""The levels, in percent."""
+
+
+class BudgetNotices:
+    """Says it, once."""
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+
+    def heed(self, db: sqlite3.Connection, booking: Booking) -> tuple[Callable[[], None], ...]:
+        """Look whether this booking is worth a word, within its transaction (`Budget.heed`)."""
+        key = booking.key
+        agent = agent_rows.one(db, key.agent)
+        if agent is None:  # deleted while its call was under way
+            return ()
+        day = rows.day(db, key.agent, booking.day)
+        level = WHOLLY if booking.is_refused else reached(agent, day)
+        if level is None:
+            return ()
+        then = []
+        operator = people_rows.operator(db)
+        for user in dict.fromkeys((key.user, key.user if operator is None else operator.id)):
+            person = people_rows.one(db, user)
+            if person is None or not _is_new(db, booking, level, user):
+                continue
+            turn = booking.turn if user == key.user else None
+            text = wording(agent, day, level, booking, is_operator=operator is not None and user == operator.id)
+            where = CubicleKey(key.agent, user)
+            then.append(partial(self._notices.announce, self._notices.post(where, KIND, text, turn=turn)))
+        return tuple(then)
+
+
+def reached(agent: Agent, day: Day) -> int | None:
+    """The level that what is spent has reached, of dollars or of tokens."""
+    spent = ((day.spent_micro, agent.daily_budget_micro), (day.spent_tokens, agent.daily_budget_tokens))
+    share = max(100 * used // budget if budget else WHOLLY * (used > 0) for used, budget in spent)
+    return WHOLLY if share >= WHOLLY else NEARLY if share >= NEARLY else None
+
+
+def wording(agent: Agent, day: Day, level: int, booking: Booking, *, is_operator: bool) -> str:
+    """What this person reads."""
+    used = f"{dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)} spent"
+    if day.spent_tokens:
+        used += f", {day.spent_tokens:,} of {agent.daily_budget_tokens:,} tokens of models without a known price used"
+    when = f"until {booking.day} is over (midnight UTC)"
+    raising = (
+        f"'./hermit agent set {agent.name} daily_budget_usd=…' (or daily_budget_tokens=…) raises it."
+        if is_operator
+        else "The operator can raise it."
+    )
+    if level == NEARLY:
+        return f"{agent.name} has used four fifths of today's budget: {used}. Used up, it stops {when}. {raising}"
+    what = "what is left does not cover another call" if booking.is_refused else "it is used up"
+    return f"{agent.name} has reached today's budget, {what}: {used}. It stops {when}; commands still work. {raising}"
+
+
+def _is_new(db: sqlite3.Connection, booking: Booking, level: int, user: int) -> bool:
+    is_new = rows.tell(db, booking.key.agent, booking.day, level, user)
+    if level == WHOLLY:  # whoever heard that it has stopped need not hear that it nearly has
+        rows.tell(db, booking.key.agent, booking.day, NEARLY, user)
+    return is_new
