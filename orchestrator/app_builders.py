@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
@@ -22,6 +22,7 @@ from orchestrator.delivery.trays import Trays
 from orchestrator.disk.metering import Disk
 from orchestrator.disk.reserve import Reserve
 from orchestrator.events import Broker
+from orchestrator.fetch.internet import Internet
 from orchestrator.home import Home
 from orchestrator.llm.proxy import Proxy
 from orchestrator.nouns import CubicleKey, Engine, Upstream
@@ -44,6 +45,8 @@ class Parts:
     upstreams: Mapping[str, Upstream]
     default_provider: str
     backoff_s: float = 0.5
+    internet: Internet = field(default_factory=Internet)
+    """What approved downloads come through."""
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
 

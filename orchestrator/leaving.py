@@ -36,14 +36,17 @@ class Leaving:
         people: People,
         *,
         forget: Callable[[str], None],
+        cease: Callable[[Callable[[CubicleKey], bool]], None] = lambda _is_theirs: None,
     ) -> None:
-        """``forget`` is told the name of an agent that is gone."""
+        """``forget`` is told the name of an agent that is gone; when ``cease`` returns, the host does nothing more for
+        these cubicles, or it raises Unavailable."""
         self._store = store
         self._turns = turns
         self._cubicles = cubicles
         self._agents = agents
         self._people = people
         self._forget = forget
+        self._cease = cease
 
     def remove_agent(self, name: str) -> None:
         """The agent is gone, with its cubicles and folders. Raises NotFound; or Unavailable or UnsafePath when
@@ -52,6 +55,7 @@ class Leaving:
         with self._store.writing() as db:
             rows.mark_agent(db, name, time.time())
         self._end_turns(lambda key: key.agent == name, f"The agent {name} was deleted.")
+        self._cease(lambda key: key.agent == name)
         self._cubicles.remove_agent(name)
         self._agents.remove(name)
         self._forget(name)
@@ -63,6 +67,7 @@ class Leaving:
         with self._store.writing() as db:
             rows.mark_user(db, user, time.time())
         self._end_turns(lambda key: key.user == user, "This person was removed.")
+        self._cease(lambda key: key.user == user)
         self._cubicles.remove_user(user)
         self._people.remove(user)
 

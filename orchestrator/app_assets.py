@@ -1,0 +1,34 @@
+"""The part of the composition root for files from the internet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orchestrator.app_builders import Ground
+from orchestrator.approvals import Approvals
+from orchestrator.assets.assets import Assets
+from orchestrator.assets.downloads import Downloads
+from orchestrator.assets.endings import Endings, Finish
+from orchestrator.assets.landing import Landing
+from orchestrator.fetch.urls import UrlRules
+from orchestrator.notices import Notices
+
+
+def build_assets(
+    ground: Ground, approvals: Approvals, notices: Notices, *, finish: Finish, stir: Callable[[], None]
+) -> tuple[Assets, Downloads]:
+    """Who asks a person about downloads, and who fetches them."""
+    store, agents = ground.store, ground.agents
+    rules = UrlRules(plain_http=ground.settings.fetch_http)
+    endings = Endings(broker=ground.broker, notices=notices, finish=finish, stir=stir)
+    assets = Assets(store=store, agents=agents, approvals=approvals, endings=endings, rules=rules)
+    landing = Landing(store, ground.workspaces, agents, ground.reserve, ground.home.path)
+    downloads = Downloads(
+        store=store,
+        assets=assets,
+        landing=landing,
+        internet=ground.parts.internet,
+        rules=rules,
+        folder=ground.home.scratch,
+    )
+    return assets, downloads
