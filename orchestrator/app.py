@@ -86,7 +86,7 @@ class App:
         doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
         self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
         self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
-        self._leaving = Leaving(self._store, turns, self._cubicles, agents, people, forget=self._disk.forget)
+        self._leaving = self._made_leaving(agents, people)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = build_watch(
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._tidy
@@ -106,6 +106,7 @@ class App:
             broker=broker,
             bots=build_bots(settings, self._store, agents, people, broker, blot=parts.blot),
             notices=self._capabilities.notices,
+            assets=self._capabilities.assets,
             questions=self._capabilities.questions,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
@@ -134,6 +135,11 @@ class App:
             missing=self._taking.missing,
             ended=self._out_watch.turn_ended,
         )
+
+    def _made_leaving(self, agents: Agents, people: People) -> Leaving:
+        store, turns, cubicles = self._store, self._turns, self._cubicles
+        forget, cease = self._disk.forget, self._capabilities.cease
+        return Leaving(store, turns, cubicles, agents, people, forget=forget, cease=cease)
 
     def _made_turns(self, locks: Locks, reserve: Reserve) -> Turns:
         return Turns(

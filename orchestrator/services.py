@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
+from orchestrator.assets.assets import Assets
 from orchestrator.audit import Audit
 from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
@@ -58,6 +59,7 @@ class Services:
     broker: Broker
     bots: Bots
     notices: Notices
+    assets: Assets
     questions: Questions
     deliveries: Deliveries
     is_settling: Callable[[CubicleKey], bool]

@@ -117,6 +117,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("builders of the composition", "app_builders"),
     ("builders of one noun", "app_assets"),
+    ("builders of one noun", "app_assets"),
     ("what may be set in motion, put together", "app_capabilities"),
     ("composition", "app"),
     (
