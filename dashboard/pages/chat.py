@@ -7,11 +7,12 @@ from flask import Blueprint, render_template
 from dashboard import bodies
 from dashboard.auth import asker, own_turn
 from dashboard.house import services
-from dashboard.pages.asking import pending, pending_in_chat
-from dashboard.pages.views import agent_views, disk_of, is_rehearsal, page_of_talk, turn_view
+from dashboard.pages.asking import pending_in_chat
+from dashboard.pages.frame import frame, own_key
+from dashboard.pages.views import disk_of, is_rehearsal, page_of_talk, turn_view
 from orchestrator.attachments import MOST
 from orchestrator.errors import NotFound
-from orchestrator.nouns import CubicleKey
+from orchestrator.nouns import Agent
 
 pages = Blueprint("chat", __name__)
 
@@ -21,13 +22,12 @@ PAGE = 20
 @pages.get("/agents/<name>")
 def chat(name: str) -> str:
     """The whole page."""
-    agent, key = services().agents.get(name), CubicleKey(name, asker().user.id)
+    framed, key = frame(name, "chat"), own_key(name)
     talk, earlier = page_of_talk(key, None, PAGE)
+    agent: Agent = framed["agent"]
     return render_template(
         "chat.html",
-        agent=agent,
-        agents=agent_views(),
-        waiting=pending(),
+        **framed,
         asking=pending_in_chat(key),
         talk=talk,
         earlier=earlier,
@@ -48,15 +48,14 @@ def disk(name: str) -> str:
 def turns(name: str) -> str:
     """A page of turns, for reading back."""
     agent = services().agents.get(name)
-    talk, earlier = page_of_talk(CubicleKey(name, asker().user.id), bodies.whole_arg("before"), PAGE)
+    talk, earlier = page_of_talk(own_key(name), bodies.whole_arg("before"), PAGE)
     return render_template("parts/turns.html", agent=agent, talk=talk, earlier=earlier)
 
 
 @pages.get("/parts/asking/<name>")
 def asking(name: str) -> str:
     """What the conversation waits for."""
-    services().agents.get(name)
-    return render_template("parts/asking.html", asking=pending_in_chat(CubicleKey(name, asker().user.id)))
+    return render_template("parts/asking.html", asking=pending_in_chat(own_key(name)))
 
 
 @pages.get("/parts/notices/<id:notice>")
@@ -66,6 +65,15 @@ def one_notice(notice: int) -> str:
     if found.cubicle.user != asker().user.id:
         raise NotFound("There is no such notice.")
     return render_template("parts/notice_alone.html", notice=found)
+
+
+@pages.get("/agents/<name>/turns/<id:turn>")
+def turn_alone(name: str, turn: int) -> str:
+    """One turn by itself."""
+    found = own_turn(turn)
+    if found.cubicle != own_key(name):
+        raise NotFound(f"There is no turn {turn} here.")
+    return render_template("turn.html", **frame(name, ""), view=turn_view(found))
 
 
 @pages.get("/parts/turns/<id:turn>")

@@ -1,0 +1,21 @@
+"""What every page of an agent is given beside its own: the agent, the way between its pages, the list of all agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.pages.asking import pending
+from dashboard.pages.views import agent_views
+from orchestrator.nouns import CubicleKey
+
+
+def own_key(name: str) -> CubicleKey:
+    """The viewer's own part of an agent; raises NotFound for an unknown one."""
+    return CubicleKey(services().agents.get(name).name, asker().user.id)
+
+
+def frame(name: str, tab: str) -> dict[str, Any]:
+    """For `agent.html`; raises NotFound."""
+    return {"agent": services().agents.get(name), "tab": tab, "agents": agent_views(), "waiting": pending()}
