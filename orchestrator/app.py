@@ -21,6 +21,7 @@ from orchestrator.app_capabilities import Capabilities
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
 from orchestrator.budget import Budget
+from orchestrator.capabilities.status import Space
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.config import Settings
 from orchestrator.delivery.out_watch import WatchedDoors
@@ -35,6 +36,7 @@ from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.leaving import Leaving
 from orchestrator.live.harbour import Harbour
 from orchestrator.locks import Locks
+from orchestrator.memories.recollection import Messages
 from orchestrator.nouns import CubicleKey, Event, Turn
 from orchestrator.people import People
 from orchestrator.ports import listen
@@ -73,14 +75,16 @@ class App:
         agents = Agents(self._store, providers=tuple(parts.upstreams), on_change=self._agent_changed)
         self._budget = Budget(self._store)
         self._prices = Prices(home.prices, self._store)
-        self._proxy = build_proxy(self._prices, parts, agents=agents, budget=self._budget, broker=broker)
+        self._proxy = build_proxy(
+            self._prices, parts, agents=agents, budget=self._budget, broker=broker, remember=self._remember
+        )
         self._approvals = Approvals(self._store, locks, broker)
         reserve = Reserve(home.path, ballast=home.ballast)
         ground = Ground(settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve)
         self._turns = turns = self._made_turns(locks, reserve)
         self._server = HttpServer()
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
-        self._capabilities = Capabilities(ground, self._approvals, turns)
+        self._capabilities = Capabilities(ground, self._approvals, turns, self._taking, space=self._space)
         self._harbour = harbour = Harbour()
         door = door_app(self._behind_the_door(ground))
         doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
@@ -106,7 +110,10 @@ class App:
             broker=broker,
             bots=build_bots(settings, self._store, agents, people, broker, blot=parts.blot),
             notices=self._capabilities.notices,
+            agenda=self._capabilities.agenda,
             assets=self._capabilities.assets,
+            packages=self._capabilities.packages,
+            memories=self._capabilities.memories,
             questions=self._capabilities.questions,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
@@ -130,7 +137,7 @@ class App:
             calls=self._capabilities.calls,
             harbour=self._harbour,
             notes=(self._disk_note, *self._capabilities.notes),
-            memories=self._capabilities.memories,
+            memories=self._capabilities.memories.for_the_door,
             heard=self._heard,
             missing=self._taking.missing,
             ended=self._out_watch.turn_ended,
@@ -204,11 +211,19 @@ class App:
     def _is_fresh(self, key: CubicleKey) -> bool:
         return self._cubicles.is_fresh(key)  # made after the turns that need it
 
+    def _remember(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
+        return self._capabilities.memories.remember(key, turn, messages)  # made after the proxy that needs it
+
     def _heard(self, key: CubicleKey) -> None:
         self._watch.heard(key)  # made after the doors that need it
 
     def _check_start(self, key: CubicleKey) -> None:
         self._disk.check_start(key)  # made after the cubicles that need it
+        self._capabilities.publish(key)
+
+    def _space(self, key: CubicleKey) -> Space | None:
+        gauge = self._disk.known(key)  # made after the capabilities that need it
+        return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
 
     def _disk_note(self, turn: Turn) -> str:
         return self._disk.note(turn.cubicle)  # made after the doors that need it

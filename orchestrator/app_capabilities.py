@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
+from orchestrator.app_agenda import Calendar
 from orchestrator.app_assets import build_assets
 from orchestrator.app_builders import Ground
 from orchestrator.approvals import Approvals
 from orchestrator.budget_notices import BudgetNotices
 from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.status import Space, StatusReport
 from orchestrator.capabilities.table import Capability, table_of
+from orchestrator.delivery.sending import Sending
+from orchestrator.delivery.taking import Taking
+from orchestrator.memories.meaning import Meaning
+from orchestrator.memories.memory import Memories
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn
+from orchestrator.packages.courier import Courier
+from orchestrator.packages.installations import Packages
+from orchestrator.packages.worker import Worker
+from orchestrator.pricing import load_prices, price_of
 from orchestrator.questions import Questions
 from orchestrator.turns import Turns
 
@@ -20,28 +31,63 @@ from orchestrator.turns import Turns
 class Capabilities:
     """Every noun behind the table, with what they need started and stopped."""
 
-    def __init__(self, ground: Ground, approvals: Approvals, turns: Turns) -> None:
+    def __init__(
+        self,
+        ground: Ground,
+        approvals: Approvals,
+        turns: Turns,
+        taking: Taking,
+        *,
+        space: Callable[[CubicleKey], Space | None],
+    ) -> None:
+        """``space`` says what a cubicle's workspace holds, as far as that is known."""
         store = ground.store
         self._approvals, self._turns = approvals, turns
         self.notices = Notices(store, ground.broker)
         ground.budget.heed(BudgetNotices(self.notices).heed)
         self.questions = self._made_questions(ground)
         turns.when_ended(self.questions.cancel_turn)
+        self.memories = self._made_memories(ground)
+        self.packages = self._made_packages(ground)
+        self._installing = Worker(self.packages)
         self.assets, self._downloads = build_assets(
             ground, approvals, self.notices, finish=self._finish, stir=self._stir
         )
-        offered: list[Capability] = [self.questions.capability, self.assets.capability]
+        self._calendar = Calendar(ground, self.notices, turns)
+        self.agenda = self._calendar.agenda
+        self._sending = Sending(store=store, taking=taking, finish=self._finish, stir=self._stir)
+        status = self._made_status(ground, space)
+        offered: list[Capability] = [
+            status.capability,
+            self._sending.capability,
+            self.questions.capability,
+            *self.memories.capabilities,
+            self.packages.capability,
+            self.assets.capability,
+            *self._calendar.offers.capabilities(),
+        ]
         self.calls = Calls(store=store, agents=ground.agents, table=table_of(offered))
-        self.notes: tuple[Callable[[Turn], str], ...] = (self.assets.note,)
+        self.notes: tuple[Callable[[Turn], str], ...] = (
+            self._calendar.offers.note,
+            self.packages.note,
+            self.assets.note,
+        )
         """What an agent should know at the start of a turn."""
-        self.memories: Callable[[CubicleKey, str], list[dict[str, Any]]] = lambda _key, _text: []
-        """What is remembered that a text may be about."""
+
+    def publish(self, key: CubicleKey) -> None:
+        """What a cubicle reads of the house's knowledge is as things are; for before it starts."""
+        self.memories.publish(key)
+        self._calendar.publish(key)
 
     def start(self) -> None:
         """Workers run, and what a death left half done is taken up."""
         self.calls.tidy()
         self.questions.reconcile()
+        self._sending.start()
+        self.memories.start()
+        self._installing.start()
         self._downloads.start()
+        self._calendar.start()
 
     def look(self) -> None:
         """What time has ended is ended; called every second or so."""
@@ -54,11 +100,56 @@ class Capabilities:
 
     def close(self) -> None:
         """Nothing of it runs any more."""
+        self._calendar.close()
         self._downloads.close()
+        self._installing.close()
+        self._sending.close()
+        self.memories.close()
 
     def _made_questions(self, ground: Ground) -> Questions:
         return Questions(
             store=ground.store, agents=ground.agents, broker=ground.broker, finish=self._finish, stir=self._stir
+        )
+
+    def _made_status(self, ground: Ground, space: Callable[[CubicleKey], Space | None]) -> StatusReport:
+        return StatusReport(
+            money=ground.budget.standing,
+            space=space,
+            upcoming=self._calendar.next,
+            toolsets=lambda agent: ground.agents.get(agent).toolsets,
+            commands=self._commands,
+        )
+
+    def _commands(self, key: CubicleKey) -> list[str]:
+        return self.calls.offered(key)  # made after the nouns that need it
+
+    def _made_memories(self, ground: Ground) -> Memories:
+        return Memories(
+            store=ground.store,
+            broker=ground.broker,
+            agents=ground.agents,
+            workspaces=ground.workspaces,
+            scratch=ground.home.scratch,
+            finish=self._finish,
+            meaning=_meaning(ground),
+        )
+
+    def _made_packages(self, ground: Ground) -> Packages:
+        parts = ground.parts
+        return Packages(
+            store=ground.store,
+            agents=ground.agents,
+            approvals=self._approvals,
+            notices=self.notices,
+            workspaces=ground.workspaces,
+            courier=Courier(
+                parts.errands,
+                folder=ground.home.errands,
+                image=lambda: parts.image_tag("courier"),
+                outside=parts.outside,
+            ),
+            finish=self._finish,
+            stir=self._stir,
         )
 
     def _finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
@@ -66,3 +157,20 @@ class Capabilities:
 
     def _stir(self) -> None:
         self.calls.stir()  # made after the nouns that need it
+
+
+def _meaning(ground: Ground) -> Meaning | None:
+    """What finds memories by their meaning, where an embedding model is set up. Only then numpy is loaded."""
+    embedder = ground.parts.embedder
+    if embedder is None:
+        return None
+    near = import_module("orchestrator.memories.nearest").Nearest(ground.store, embedder.model)
+    prices = load_prices(ground.home.prices)
+    return Meaning(
+        embedder,
+        near,
+        store=ground.store,
+        agents=ground.agents,
+        budget=ground.budget,
+        price=lambda provider, model: price_of(provider, model, prices),
+    )

@@ -709,10 +709,7 @@ def m015_agenda(db: Database) -> None:
             status TEXT NOT NULL CHECK (status IN ('active', 'paused', 'ended')),
             by TEXT NOT NULL,
             turn INTEGER,
-            created_at REAL NOT NULL,
-            changed_at REAL NOT NULL,
-            settled_at REAL NOT NULL,
-            next_at REAL,
+            created_at REAL NOT NULL, changed_at REAL NOT NULL, settled_at REAL NOT NULL, next_at REAL,
             failures INTEGER NOT NULL
         ) STRICT;
         CREATE INDEX agenda_of_cubicle ON agenda_entries (agent, user);

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.agenda.agenda import Agenda
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.assets.assets import Assets
@@ -17,8 +18,10 @@ from orchestrator.cubicles import Cubicles
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.disk.metering import Disk
 from orchestrator.events import Broker
+from orchestrator.memories.memory import Memories
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
+from orchestrator.packages.installations import Packages
 from orchestrator.people import People
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
@@ -59,7 +62,10 @@ class Services:
     broker: Broker
     bots: Bots
     notices: Notices
+    agenda: Agenda
     assets: Assets
+    packages: Packages
+    memories: Memories
     questions: Questions
     deliveries: Deliveries
     is_settling: Callable[[CubicleKey], bool]

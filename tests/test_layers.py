@@ -26,7 +26,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         (
-            "bots config conversation delivery delivery.download_links delivery.settling disk disk.rules "
+            "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk disk.rules "
             "fetch fetch.addresses fetch.cautions fetch.urls file_types "
             "http_framing http_streams migrations policy policy.code "
             "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
@@ -58,7 +58,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.internet fetch.network home http_server logs ports workspace store.fact_words store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.assets store.calls store.memories store.published_memories store.notices store.ledger "
+        "live live.harbour store.agenda store.agenda_file store.assets store.calls store.memories store.published_memories store.notices store.ledger "
         "store.packages store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
         "store.telegram_people store.turns "
@@ -78,14 +78,15 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "memories memories.catalog memories.embedder memories.facts memories.http_embedder memories.local_embedder "
             "memories.meaning memories.memory memories.nearest memories.offers memories.recollection memories.searching "
             "memories.vectorizing "
-            "delivery.deliveries door_requests questions"
+            "agenda.agenda agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.runs agenda.saying "
+            "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
         ),
     ),
     (
         "the loop's host half",
         (
-            "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking llm.proxy "
-            "turns wake"
+            "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking "
+            "llm.proxy turns wake"
         ),
     ),
     ("installations", "packages.installations packages.worker"),
@@ -116,8 +117,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("builders of the composition", "app_builders"),
-    ("builders of one noun", "app_assets"),
-    ("builders of one noun", "app_assets"),
+    ("builders of one noun", "app_agenda app_assets"),
     ("what may be set in motion, put together", "app_capabilities"),
     ("composition", "app"),
     (
@@ -132,7 +132,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ("commands commands.agent commands.chat commands.client commands.context commands.delivered "
         "commands.doctor commands.files "
         "commands.inbox commands.sending "
-        "commands.look commands.memory commands.providers commands.questions commands.telegram commands.tests commands.up"),
+        "commands.look commands.memory commands.money commands.providers commands.questions commands.telegram commands.tests commands.up"),
     ),
     ("the program", "__main__"),
 )  # fmt: skip
@@ -144,14 +144,14 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
-    ("nouns described", "openapi_memories openapi_notices openapi_questions"),
+    ("nouns described", "openapi_assets openapi_memories openapi_money openapi_notices openapi_questions"),
     ("who asks", "auth"),
     (
         "routes",
         (
-            "api api.agents api.approvals api.audit api.cubicles api.deliveries api.events api.files api.health "
-            "api.memories api.messages api.notices api.openapi api.questions api.telegram api.tokens api.users "
-            "pages pages.asking pages.chat pages.filters pages.frame pages.memory "
+            "api api.agents api.approvals api.assets api.audit api.budgets api.cubicles api.deliveries api.events api.files api.health "
+            "api.memories api.messages api.notices api.openapi api.prices api.questions api.telegram api.tokens api.users "
+            "pages pages.asking pages.chat pages.filters pages.frame pages.memory pages.money pages.settings "
             "pages.home pages.login pages.views webhook"
         ),
     ),
@@ -165,6 +165,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 )
 
 FAMILIES = (
+    "orchestrator.agenda",
     "orchestrator.assets",
     "orchestrator.capabilities",
     "orchestrator.engine_",
@@ -194,6 +195,7 @@ _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
 _SHOWS = (
     "agents",
     "approvals",
+    "assets.words",
     "budget",
     "cubicles",
     "delivery.deliveries",
@@ -202,7 +204,9 @@ _SHOWS = (
     "memories.facts",
     "notices",
     "people",
+    "prices",
     "questions",
+    "store.assets",
     "store.audit",
     "store.notices",
     "store.telegram_bots",

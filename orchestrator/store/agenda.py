@@ -236,6 +236,11 @@ def add_run(db: sqlite3.Connection, run: Run) -> int | None:
     return None if row is None else int(row[0])
 
 
+def forget_missed(db: sqlite3.Connection, entry: int, due_at: float) -> None:
+    """A time that was missed has come again."""
+    db.execute("DELETE FROM agenda_runs WHERE entry = ? AND due_at = ? AND outcome = 'missed'", (entry, due_at))
+
+
 def forget_runs(db: sqlite3.Connection, entry: int, kept: int) -> None:
     """Of an entry's runs only the newest stay."""
     db.execute(

@@ -1,0 +1,315 @@
+"""The agenda: who may put what into a cubicle's calendar, change it and take it out, and what is in it.
+
+An entry's row is the truth; whoever shows it (a calendar app, a snapshot for the agent, a page) is told that it changed
+and reads it again. When it comes due is ``runs``' business.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from orchestrator.agenda import saying
+from orchestrator.agenda.announcing import Announcer
+from orchestrator.agenda.feeds import Feeds
+from orchestrator.agenda.runs import Runs
+from orchestrator.agenda.wishes import Wish, at, plan_of, read_change, read_new
+from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooMany
+from orchestrator.events import Broker
+from orchestrator.nouns import CubicleKey, Event, User
+from orchestrator.schedule.missed import Missed
+from orchestrator.schedule.plans import between, check
+from orchestrator.store import agenda as rows
+from orchestrator.store import audit as audit_rows
+from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran, Run
+from orchestrator.store.database import Store
+from orchestrator.store.notices import Notice
+
+MOST_ENTRIES = 100
+"""What one cubicle's calendar holds; entries that have ended don't count."""
+HORIZON = timedelta(days=60)
+"""How far ahead is looked unless somebody says otherwise."""
+MOST_AHEAD = 1_000
+
+_OVERTAKEN = {"created": "It is back.", "changed": "It was changed since.", "removed": "It was deleted."}
+"""What becomes of older notices about an entry."""
+
+Then = tuple[Callable[[], None], ...]
+"""What follows once a change is committed."""
+Changed = Callable[[CubicleKey], None]
+
+
+class Agenda:
+    """The calendars of all cubicles."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        broker: Broker,
+        announcer: Announcer,
+        runs: Runs,
+        feeds: Feeds,
+        changed: Changed,
+        now: Callable[[], float],
+    ) -> None:
+        """``changed`` is told whose calendar has changed, and looks when it is due now."""
+        self._store = store
+        self._broker = broker
+        self._announcer = announcer
+        self._runs = runs
+        self._feeds = feeds
+        self._changed = changed
+        self._now = now
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    def every(self, agent: str | None = None, user: int | None = None) -> list[Entry]:
+        """The entries of an agent, of a person, of one cubicle or all; what comes due first is first."""
+        with self._store.reading() as db:
+            return rows.every(db, agent, user)
+
+    def get(self, entry: int) -> Entry:
+        """The entry with this id; raises NotFound."""
+        with self._store.reading() as db:
+            return _found(db, entry)
+
+    def upcoming(
+        self,
+        *,
+        agent: str | None = None,
+        user: int | None = None,
+        begin: datetime | None = None,
+        end: datetime | None = None,
+        limit: int = 50,
+    ) -> list[tuple[Entry, datetime]]:
+        """What comes due, in order: in the next 60 days, or in the time that is given; never what has passed."""
+        now = at(self._now())
+        begin = max(begin or now, now)
+        end = end or begin + HORIZON
+        limit = min(limit, MOST_AHEAD)
+        active = [entry for entry in self.every(agent, user) if entry.status is EntryStatus.ACTIVE]
+        found = heapq.merge(*(self._times(entry, begin, end, limit) for entry in active), key=lambda pair: pair[1])
+        return list(islice(found, limit))
+
+    def runs(self, entry: int, limit: int = 50) -> list[Run]:
+        """What came of an entry, the newest first."""
+        return self._runs.of(entry, limit)
+
+    def words(self, entry: Entry) -> str:
+        """``every weekday at 09:00``."""
+        return saying.rhythm(Wish.of(entry), self._announcer.zone(entry.cubicle))
+
+    def feed_url(self, key: CubicleKey) -> str:
+        """Where calendar apps read this calendar: who knows it needs no login."""
+        return self._feeds.url(key)
+
+    def new_feed(self, key: CubicleKey) -> str:
+        """Another such place; the one before is gone."""
+        return self._feeds.renew(key)
+
+    def feed(self, secret: str) -> str:
+        """The calendar with this secret as iCalendar text. Raises NotFound or TooMany."""
+        return self._feeds.read(secret)
+
+    # --- changing ----------------------------------------------------------------------------------------------------
+
+    def create(self, key: CubicleKey, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None) -> Entry:
+        """A new entry from ``title, prompt, start, end, time_zone, repeat, color, missed``; by the agent where there is
+        no person. Raises BadInput or TooMany."""
+        wish = read_new(fields, self._announcer.zone(key))
+        with self._store.writing() as db:
+            entry, then = self.create_in(db, key, wish, by=by, turn=turn)
+        return _followed(entry, then)
+
+    def change(self, entry: int, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None) -> Entry:
+        """Other words for an entry; ``status`` may be ``active`` or ``paused``. Raises NotFound, BadInput, TooMany."""
+        given = dict(fields)
+        status = given.pop("status", None)
+        if status not in (None, EntryStatus.ACTIVE, EntryStatus.PAUSED):
+            raise BadInput('status must be "active" or "paused".')
+        with self._store.writing() as db:
+            before = _found(db, entry)
+            wish = read_change(Wish.of(before), given)
+            wanted = None if status is None else EntryStatus(status)
+            changed, then = self.change_in(db, before, wish, status=wanted, by=by, turn=turn)
+        return _followed(changed, then)
+
+    def remove(self, entry: int, *, by: User | None, turn: int | None = None) -> None:
+        """The entry is gone, with its runs. Raises NotFound."""
+        with self._store.writing() as db:
+            before = _found(db, entry)
+            then = self.remove_in(db, before, by=by, turn=turn)
+        _followed(before, then)
+
+    def run_now(self, entry: int) -> int:
+        """The entry's turn, beside its times. Raises NotFound, Conflict while it runs already, TooMany, Unavailable."""
+        with self._store.writing() as db:
+            found = _found(db, entry)
+            run = self._runs.claim_by_hand(db, found)
+        try:
+            return self._runs.send(run, found)
+        except OrchestratorError:
+            with self._store.writing() as db:
+                rows.end_run(db, run.id, Ran.MISSED, self._now())
+            raise
+
+    def stir(self, key: CubicleKey) -> None:
+        """Something of this calendar changed: whoever shows it or looks after it looks again."""
+        self._changed(key)
+
+    # --- within somebody's transaction -------------------------------------------------------------------------------
+
+    def create_in(
+        self, db: sqlite3.Connection, key: CubicleKey, wish: Wish, *, by: User | None, turn: int | None, number: int = 0
+    ) -> tuple[Entry, Then]:
+        """As ``create``; what is to follow the commit comes back. With a ``number``, a deleted entry comes back."""
+        now = self._now()
+        first = check(plan_of(*wish.when), now=at(now))
+        self._check_room(db, key)
+        blank = Entry(
+            id=number,
+            cubicle=key,
+            **{name: getattr(wish, name) for name in Wish.__dataclass_fields__},
+            status=EntryStatus.ACTIVE,
+            by=BY_AGENT if by is None else by.name,
+            turn=turn,
+            created_at=now,
+            changed_at=now,
+            settled_at=now,
+            next_at=first.timestamp(),
+            failures=0,
+        )
+        entry = replace(blank, id=rows.add(db, blank))
+        self._audit(db, entry, "created", by, turn)
+        notice = self._announcer.made(entry, turn) if by is None else None
+        return entry, self._after(entry, "created", notice)
+
+    def change_in(
+        self,
+        db: sqlite3.Connection,
+        before: Entry,
+        wish: Wish,
+        *,
+        by: User | None,
+        turn: int | None,
+        status: EntryStatus | None = None,
+    ) -> tuple[Entry, Then]:
+        """As ``change``; what is to follow the commit comes back."""
+        entry = self._rescheduled(db, before, wish, status)
+        if entry == before:
+            return before, ()
+        entry = replace(entry, changed_at=self._now())
+        rows.change(db, entry)
+        self._audit(db, entry, "changed", by, turn)
+        notice = self._announcer.changed(before, entry, turn) if by is None else None
+        return entry, self._after(entry, "changed", notice)
+
+    def remove_in(self, db: sqlite3.Connection, before: Entry, *, by: User | None, turn: int | None) -> Then:
+        """As ``remove``; what is to follow the commit comes back."""
+        rows.remove(db, before.id)
+        self._audit(db, before, "removed", by, turn)
+        is_news = by is None and before.status is not EntryStatus.ENDED
+        return self._after(before, "removed", self._announcer.removed(before, turn) if is_news else None)
+
+    # --- rules -------------------------------------------------------------------------------------------------------
+
+    def _rescheduled(self, db: sqlite3.Connection, before: Entry, wish: Wish, status: EntryStatus | None) -> Entry:
+        """The entry with these words, and when it is due next by them."""
+        wanted = wish.on(before)
+        is_moved = wish.when != Wish.of(before).when
+        becomes = status or (EntryStatus.ACTIVE if is_moved and before.status is EntryStatus.ENDED else before.status)
+        if not is_moved and becomes is before.status:
+            return wanted
+        now = self._now()
+        if becomes is EntryStatus.PAUSED and not is_moved:
+            return replace(wanted, status=becomes, next_at=None)
+        first = check(plan_of(*wish.when), now=at(now))
+        if before.status is EntryStatus.ENDED:
+            self._check_room(db, before.cubicle)
+        is_due = becomes is EntryStatus.ACTIVE
+        return replace(
+            wanted, status=becomes, settled_at=now, next_at=first.timestamp() if is_due else None, failures=0
+        )
+
+    def _check_room(self, db: sqlite3.Connection, key: CubicleKey) -> None:
+        if rows.standing(db, key) >= MOST_ENTRIES:
+            raise TooMany(f"This calendar holds {MOST_ENTRIES} entries already. Delete some first.")
+
+    def _times(self, entry: Entry, begin: datetime, end: datetime, limit: int) -> Iterator[tuple[Entry, datetime]]:
+        for moment in between(plan_of(*Wish.of(entry).when), begin, end, limit=limit):
+            if moment.timestamp() > entry.settled_at:
+                yield entry, moment
+
+    def _after(self, entry: Entry, what: str, notice: Notice | None) -> Then:
+        def tell() -> None:
+            self._changed(entry.cubicle)
+            self._broker.publish(Event("calendar", entry.cubicle, {"entry": entry.id, "change": what, "turn": None}))
+            self._announcer.settle(entry.id, _OVERTAKEN[what], but=notice)
+            if notice is not None:
+                self._announcer.announce(notice)
+
+        return (tell,)
+
+    def _audit(self, db: sqlite3.Connection, entry: Entry, what: str, by: User | None, turn: int | None) -> None:
+        key, who = entry.cubicle, "the agent" if by is None else by.name
+        text = f"Entry {entry.id} {saying.quoted(entry)} was {what} by {who}: {self.words(entry)}."
+        audit_rows.add(
+            db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail={}
+        )
+
+
+def as_json(entry: Entry, words: str) -> dict[str, Any]:
+    """The entry as surfaces show it."""
+    wish = Wish.of(entry)
+    return {
+        "id": entry.id,
+        "agent": entry.cubicle.agent,
+        "user": entry.cubicle.user,
+        **{name: getattr(wish, name) for name in ("title", "prompt", "start")},
+        "end": entry.end or None,
+        "time_zone": entry.time_zone,
+        "repeat": entry.repeat or None,
+        "color": entry.color or None,
+        "missed": str(Missed(entry.missed)),
+        "status": str(entry.status),
+        "words": words,
+        "next_at": entry.next_at,
+        "failures": entry.failures,
+        "by": entry.by,
+        "turn": entry.turn,
+        "created_at": entry.created_at,
+        "changed_at": entry.changed_at,
+    }
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """What came of a time, as surfaces show it."""
+    return {
+        "id": run.id,
+        "due_at": run.due_at,
+        "turn": run.turn,
+        "outcome": str(run.outcome),
+        "is_late": run.is_late,
+        "by_hand": run.by_hand,
+        "collapsed": run.collapsed,
+        "ended_at": run.ended_at,
+    }
+
+
+def _found(db: sqlite3.Connection, entry: int) -> Entry:
+    found = rows.one(db, entry)
+    if found is None:
+        raise NotFound(f"There is no entry {entry} in the calendar.")
+    return found
+
+
+def _followed(entry: Entry, then: Then) -> Entry:
+    for follow in then:
+        follow()
+    return entry

@@ -1,0 +1,101 @@
+"""What people are told of the calendar: what an agent put there or changed, what was missed, what keeps failing. Each
+is a notice with what the person may do about it; the deeds are ``agenda``'s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from orchestrator.agenda import saying
+from orchestrator.agenda.wishes import Wish
+from orchestrator.errors import NotFound
+from orchestrator.notices import Notices
+from orchestrator.nouns import CubicleKey
+from orchestrator.people import People
+from orchestrator.store.agenda import Entry
+from orchestrator.store.notices import Notice, Offer
+
+KIND = "calendar"
+CANCEL, UNDO, RESUME, RUN = "calendar.cancel", "calendar.undo", "calendar.resume", "calendar.run"
+
+_CANCEL = Offer("Cancel it", CANCEL)
+
+
+class Announcer:
+    """The calendar's voice."""
+
+    def __init__(self, notices: Notices, people: People) -> None:
+        self._notices = notices
+        self._people = people
+
+    def zone(self, key: CubicleKey) -> str:
+        """The time zone of the person whose cubicle this is."""
+        try:
+            return self._people.get(key.user).time_zone
+        except NotFound:  # they are being deleted
+            return "UTC"
+
+    def made(self, entry: Entry, turn: int | None) -> Notice:
+        """An agent put an entry into the calendar."""
+        zone = self.zone(entry.cubicle)
+        text = (
+            f"{entry.cubicle.agent} put {saying.quoted(entry)} into the calendar: "
+            f"{saying.rhythm(Wish.of(entry), zone)}. {saying.due_next(entry, zone)}\n"
+            f"It will be told: {saying.prompt_of(entry)}"
+        )
+        return self._post(entry, text, turn, (_CANCEL,))
+
+    def changed(self, before: Entry, entry: Entry, turn: int | None) -> Notice:
+        """An agent changed an entry."""
+        zone = self.zone(entry.cubicle)
+        was, now = Wish.of(before), Wish.of(entry)
+        told = [f"{entry.cubicle.agent} changed {saying.quoted(before)} in the calendar."]
+        if was.title != now.title:
+            told.append(f"It is called {saying.quoted(entry)} now.")
+        if was.when != now.when:
+            told.append(f"It was {saying.rhythm(was, zone)}; now it is {saying.rhythm(now, zone)}.")
+        if was.prompt != now.prompt:
+            told.append(f"It will be told: {saying.prompt_of(entry)}")
+        told.append(saying.due_next(entry, zone))
+        return self._post(entry, " ".join(told), turn, (Offer("Undo", UNDO), _CANCEL), before)
+
+    def removed(self, before: Entry, turn: int | None) -> Notice:
+        """An agent deleted an entry."""
+        text = (
+            f"{before.cubicle.agent} deleted {saying.quoted(before)} from the calendar. "
+            f"It was {saying.rhythm(Wish.of(before), self.zone(before.cubicle))}."
+        )
+        return self._post(before, text, turn, (Offer("Undo", UNDO),), before)
+
+    def missed(self, entry: Entry, due_at: datetime) -> Notice:
+        """Something that was to happen once did not."""
+        text = (
+            f"{saying.quoted(entry)} was due on {saying.moment(due_at, self.zone(entry.cubicle))}, more than a day "
+            "ago, while HermitShell did not run. It was left out."
+        )
+        return self._post(entry, text, None, (Offer("Run it now", RUN),))
+
+    def paused(self, entry: Entry) -> Notice:
+        """An entry failed again and again."""
+        text = (
+            f"{saying.quoted(entry)} failed {entry.failures} times in a row, so the calendar does not run it any more. "
+            "Look at what its last turns say, then resume it or cancel it."
+        )
+        return self._post(entry, text, None, (Offer("Resume", RESUME), _CANCEL))
+
+    def announce(self, notice: Notice) -> None:
+        """Surfaces show it now."""
+        self._notices.announce(notice)
+
+    def settle(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
+        """What older notices about this entry offered is no longer to be had."""
+        self._notices.settle(KIND, str(entry), outcome, but=None if but is None else but.id)
+
+    def _post(
+        self, entry: Entry, text: str, turn: int | None, offers: Sequence[Offer], before: Entry | None = None
+    ) -> Notice:
+        detail = {} if before is None else {"before": {**asdict(Wish.of(before)), "status": str(before.status)}}
+        return self._notices.post(
+            entry.cubicle, KIND, text, turn=turn, subject=str(entry.id), detail=detail, offers=offers
+        )

@@ -1,0 +1,179 @@
+"""What agents may do with their cubicle's calendar, and what people may do about that with the buttons of a notice.
+
+An agent names entries by their numbers; one of another cubicle is one that isn't there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from orchestrator.agenda import saying
+from orchestrator.agenda.agenda import Agenda, Then
+from orchestrator.agenda.announcing import CANCEL, RESUME, RUN, UNDO, Announcer
+from orchestrator.agenda.runs import Runs
+from orchestrator.agenda.wishes import Wish, amended, asked, at, bound
+from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.notices import Notices
+from orchestrator.nouns import CubicleKey, Turn, User
+from orchestrator.panel.actions import CalendarCreate, CalendarDelete, CalendarList, CalendarUpdate
+from orchestrator.store import agenda as rows
+from orchestrator.store.agenda import Entry, EntryStatus
+from orchestrator.store.notices import Notice
+
+TOOLSET = "calendar"
+MOST_SHOWN = 200
+_GONE = "It is no longer in the calendar."
+
+
+class Offers:
+    """The calendar's lines of the table, and its deeds."""
+
+    def __init__(self, agenda: Agenda, runs: Runs, announcer: Announcer) -> None:
+        self._agenda = agenda
+        self._runs = runs
+        self._announcer = announcer
+
+    def capabilities(self) -> tuple[Capability, ...]:
+        """What agents may do."""
+        return (
+            Capability(CalendarCreate, TOOLSET, Policy.FREE, 5, self._create),
+            Capability(CalendarUpdate, TOOLSET, Policy.FREE, 5, self._update),
+            Capability(CalendarDelete, TOOLSET, Policy.FREE, 2, self._delete),
+            Capability(CalendarList, TOOLSET, Policy.FREE, 1, self._list),
+        )
+
+    def register(self, notices: Notices) -> None:
+        """From now on the buttons work."""
+        for do, deed in ((CANCEL, self._cancel), (UNDO, self._undo), (RESUME, self._resume), (RUN, self._run)):
+            notices.on(do, deed)
+
+    def note(self, turn: Turn) -> str:
+        """What the agent should know of a turn that the calendar made; empty for all others."""
+        if not turn.may_be_silent:
+            return ""
+        found = self._runs.of_turn(turn.id)
+        ending = (
+            "Nobody waits for an answer: `message` goes to the person's chat; leave it empty when there is nothing "
+            "that they need to know."
+        )
+        if found is None:
+            return f"This turn comes from the calendar; its entry was deleted since. {ending}"
+        run, entry = found
+        zone = self._announcer.zone(entry.cubicle)
+        said = f"This turn comes from the calendar: entry {entry.id} {saying.quoted(entry)}, "
+        said += f"{saying.rhythm(Wish.of(entry), zone)}. "
+        if run.by_hand:
+            said += "A person had it run now. "
+        else:
+            said += f"It was due on {saying.moment(at(run.due_at), zone)} ({zone})"
+            late = at(run.claimed_at) - at(run.due_at)
+            said += f" and runs {saying.lateness(late)} late" if run.is_late else ""
+            said += f", also for {run.collapsed} earlier times that were missed. " if run.collapsed else ". "
+        return f"{said}{saying.due_next(entry, zone)} {ending}"
+
+    # --- for agents --------------------------------------------------------------------------------------------------
+
+    def _create(self, db: sqlite3.Connection, caller: Caller, action: CalendarCreate) -> Outcome:
+        wish = asked(action, self._announcer.zone(caller.key))
+        entry, then = self._agenda.create_in(db, caller.key, wish, by=None, turn=caller.turn)
+        return self._outcome(entry, "is in the calendar", then)
+
+    def _update(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
+        before = _own(db, caller.key, action.id)
+        wish = amended(Wish.of(before), action)
+        entry, then = self._agenda.change_in(db, before, wish, by=None, turn=caller.turn)
+        return self._outcome(entry, "is changed", then)
+
+    def _delete(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
+        before = _own(db, caller.key, action.id)
+        then = self._agenda.remove_in(db, before, by=None, turn=caller.turn)
+        return Outcome(f"Entry {before.id} {saying.quoted(before)} is deleted.", {"id": before.id}, then=then)
+
+    def _list(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
+        key, zone = caller.key, self._announcer.zone(caller.key)
+        entries = rows.every(db, key.agent, key.user)
+        begin, end = bound("from", action.from_, zone), bound("to", action.to, zone, is_last=True)
+        result: dict[str, Any] = {"entries": [_brief(e, self._agenda.words(e)) for e in entries]}
+        if begin is None and end is None:
+            lines = [saying.line(entry, zone) for entry in entries] or ["The calendar is empty."]
+            return Outcome("\n".join(lines), result)
+        found = self._agenda.upcoming(agent=key.agent, user=key.user, begin=begin, end=end, limit=MOST_SHOWN)
+        named = {entry.id for entry, _ in found}
+        result = {
+            "entries": [entry for entry in result["entries"] if entry["id"] in named],
+            "times": [{"id": entry.id, "at": _iso(when)} for entry, when in found],
+        }
+        lines = [f"{saying.moment(when, zone)}: entry {e.id} {saying.quoted(e)}" for e, when in found]
+        return Outcome("\n".join(lines or ["Nothing comes due in that time."]), result)
+
+    def _outcome(self, entry: Entry, what: str, then: Then) -> Outcome:
+        zone = self._announcer.zone(entry.cubicle)
+        words = saying.rhythm(Wish.of(entry), zone)
+        text = f"Entry {entry.id} {saying.quoted(entry)} {what}: {words}. {saying.due_next(entry, zone)}"
+        return Outcome(text, _brief(entry, words), then=then)
+
+    # --- for people --------------------------------------------------------------------------------------------------
+
+    def _cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:
+        entry = rows.one(db, int(notice.subject))
+        if entry is None:
+            return _GONE, ()
+        return f"{saying.quoted(entry)} is cancelled.", self._agenda.remove_in(db, entry, by=user, turn=None)
+
+    def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:
+        before = notice.detail["before"]
+        wish = Wish(**{field.name: before[field.name] for field in fields(Wish)})
+        entry = rows.one(db, int(notice.subject))
+        if entry is None:
+            back, then = self._agenda.create_in(
+                db, notice.cubicle, wish, by=user, turn=None, number=int(notice.subject)
+            )
+        else:
+            back, then = self._agenda.change_in(db, entry, wish, by=user, turn=None)
+        return f"{saying.quoted(back)} is as it was before.", then
+
+    def _resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:
+        entry = rows.one(db, int(notice.subject))
+        if entry is None:
+            return _GONE, ()
+        back, then = self._agenda.change_in(db, entry, Wish.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
+        zone = self._announcer.zone(back.cubicle)
+        return f"{saying.quoted(back)} is resumed. {saying.due_next(back, zone)}", then
+
+    def _run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> tuple[str, Then]:
+        entry = rows.one(db, int(notice.subject))
+        if entry is None:
+            raise Conflict(_GONE)
+        self._runs.claim_by_hand(db, entry)
+        return f"{saying.quoted(entry)} runs now.", (lambda: self._agenda.stir(entry.cubicle),)
+
+
+def _own(db: sqlite3.Connection, key: CubicleKey, number: int) -> Entry:
+    found = rows.one(db, number)
+    if found is None or found.cubicle != key:
+        raise NotFound(f"There is no entry {number} in this calendar. CALENDAR_LIST shows what there is.")
+    return found
+
+
+def _brief(entry: Entry, words: str) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "title": entry.title,
+        "prompt": entry.prompt,
+        "start": entry.start,
+        "end": entry.end,
+        "time_zone": entry.time_zone,
+        "repeat": entry.repeat,
+        "color": entry.color,
+        "status": str(entry.status),
+        "words": words,
+        "next_at": None if entry.next_at is None else _iso(at(entry.next_at)),
+    }
+
+
+def _iso(when: datetime) -> str:
+    return when.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,295 @@
+"""Runs: each time that an entry is due becomes one turn, or a row that says why not.
+
+A time is claimed by a row before anything is done, the turn carries the row's own origin, and the row gets the turn
+last; so a death at any instant is made good by doing the rest again, and nothing is done twice. Times that were run are
+kept as spans, so a clock that is put back brings none of them up again. What is missed, too late or in the way of the
+run before it is decided by ``schedule.missed`` and written down.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from orchestrator.agenda.announcing import Announcer
+from orchestrator.agenda.wishes import Wish, at, plan_of
+from orchestrator.errors import Conflict, OrchestratorError
+from orchestrator.events import Broker
+from orchestrator.nouns import CubicleKey, Event
+from orchestrator.schedule.missed import GRACE, Due, Missed, due
+from orchestrator.schedule.plans import Plan, next_after, occurrences
+from orchestrator.store import agenda as rows
+from orchestrator.store import leaving as leaving_rows
+from orchestrator.store.agenda import Entry, EntryStatus, Ran, Run
+from orchestrator.store.database import Store
+from orchestrator.store.notices import Notice
+
+logger = logging.getLogger(__name__)
+
+MOST_FAILURES = 3
+"""So many failing runs in a row pause an entry."""
+KEPT_RUNS = 200
+KEPT_ENDED = 100
+"""Of a cubicle's entries that ended."""
+_BATCH = 200
+_TICK = timedelta(microseconds=1)
+
+Submit = Callable[[CubicleKey, str, str], int]
+"""Makes a turn of a prompt under an origin, once for each origin, and gives its number; raises an error of ours."""
+Then = list[Callable[[], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """A time that has come, and what is to be made of it."""
+
+    due: Due
+    first: datetime
+    """The first of those that it stands for."""
+    outcome: Ran
+
+
+class Runs:
+    """What came of the calendar. ``tick`` is called by one thread at a time, all else from any."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        broker: Broker,
+        announcer: Announcer,
+        submit: Submit,
+        changed: Callable[[CubicleKey], None],
+        now: Callable[[], float],
+    ) -> None:
+        """``changed`` is told whose calendar has changed."""
+        self._store = store
+        self._broker = broker
+        self._announcer = announcer
+        self._submit = submit
+        self._changed = changed
+        self._now = now
+
+    def tick(self) -> None:
+        """Everything that is due has its turn or its row, whatever the clock did meanwhile, and runs that ended have
+        their outcomes."""
+        self._notice_a_clock_put_back()
+        self._book_ended()
+        self._send()
+        while self._claim():
+            self._send()
+
+    def earliest(self) -> float | None:
+        """When something is due next."""
+        with self._store.reading() as db:
+            return rows.earliest(db)
+
+    def of(self, entry: int, limit: int) -> list[Run]:
+        """The newest runs of an entry, the newest first."""
+        with self._store.reading() as db:
+            return rows.runs(db, entry, limit)
+
+    def of_turn(self, turn: int) -> tuple[Run, Entry] | None:
+        """The run that became this turn, with its entry."""
+        with self._store.reading() as db:
+            run = rows.of_turn(db, turn)
+            entry = None if run is None else rows.one(db, run.entry)
+        return None if run is None or entry is None else (run, entry)
+
+    def claim_by_hand(self, db: sqlite3.Connection, entry: Entry) -> Run:
+        """A person wants the entry to run now; raises Conflict while a run is under way."""
+        if rows.is_running(db, entry.id):
+            raise Conflict(f"Entry {entry.id} is running already. Wait until it has ended, or stop it.")
+        now = self._now()
+        run = Run(
+            id=0,
+            entry=entry.id,
+            due_at=now,
+            collapsed=0,
+            is_late=False,
+            by_hand=True,
+            origin=f"entry:{entry.id}:{secrets.token_hex(8)}",
+            turn=None,
+            outcome=Ran.CLAIMED,
+            claimed_at=now,
+            ended_at=None,
+        )
+        number = rows.add_run(db, run)
+        if number is None:
+            raise Conflict(f"Entry {entry.id} runs at this very moment.")
+        return replace(run, id=number)
+
+    def send(self, run: Run, entry: Entry) -> int:
+        """The claimed run is a turn now, whose number comes back. Raises an error of ours; it is tried again then."""
+        turn = self._submit(entry.cubicle, entry.prompt, run.origin)
+        with self._store.writing() as db:
+            rows.set_turn(db, run.id, turn)
+        self._told(entry, "run", turn=turn)
+        return turn
+
+    def next_time(self, db: sqlite3.Connection, entry: Entry, after: datetime) -> datetime | None:
+        """The first time after that which was never run; None when there is none."""
+        plan = plan_of(*Wish.of(entry).when)
+        spans = rows.covered(db, entry.id, after.timestamp())
+        if not spans:
+            return next_after(plan, after)
+        return next((moment for moment in occurrences(plan, after) if not _is_in(spans, moment)), None)
+
+    # --- passes ------------------------------------------------------------------------------------------------------
+
+    def _notice_a_clock_put_back(self) -> None:
+        """What lies ahead again comes due again, but for what was run."""
+        now = self._now()
+        with self._store.reading() as db:
+            if not rows.ahead(db, now):
+                return
+        with self._store.writing() as db:
+            found = rows.ahead(db, now)
+            for entry in found:
+                rows.settle(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, at(now))))
+        logger.warning("the clock was put back: %d entries of the calendar are looked at again", len(found))
+        for key in {entry.cubicle for entry in found}:
+            self._changed(key)
+
+    def _claim(self) -> bool:
+        """What is due is claimed, or written down as not run; False when nothing was due."""
+        now = self._now()
+        then: Then = []
+        touched: list[Entry] = []
+        with self._store.reading() as db:
+            if not rows.due(db, now, 1):
+                return False
+        with self._store.writing() as db:
+            for entry in rows.due(db, now, _BATCH):
+                self._claim_one(db, entry, now, then)
+                touched.append(entry)
+        for follow in then:
+            follow()
+        for entry in touched:
+            self._told(entry, "due")
+        return bool(touched)
+
+    def _claim_one(self, db: sqlite3.Connection, entry: Entry, now: float, then: Then) -> None:
+        plan = plan_of(*Wish.of(entry).when)
+        found = due(plan, settled=at(entry.settled_at), now=at(now), missed=Missed(entry.missed))
+        if found is None or leaving_rows.is_leaving(db, entry.cubicle):
+            upcoming = self.next_time(db, entry, at(now))
+            rows.settle(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
+            return
+        upcoming = self.next_time(db, entry, found.settle)
+        if not _is_in(rows.covered(db, entry.id, found.at.timestamp()), found.at):
+            self._write_down(db, entry, self._judged(db, entry, plan, found), now)
+        rows.settle(db, entry, settled_at=found.settle.timestamp(), next_at=_seconds(upcoming))
+        if upcoming is None:
+            rows.forget_ended(db, entry.cubicle, KEPT_ENDED)
+        if upcoming is None and not found.runs and entry.missed == Missed.RUN:
+            self._say(then, self._announcer.missed(entry, found.at))
+
+    def _judged(self, db: sqlite3.Connection, entry: Entry, plan: Plan, found: Due) -> _Time:
+        first = found.at
+        if found.collapsed:
+            since = max(at(entry.settled_at), at(self._now()) - GRACE - _TICK)
+            first = next_after(plan, since) or found.at
+        outcome = Ran.MISSED if not found.runs else Ran.OVERLAP if rows.is_running(db, entry.id) else Ran.CLAIMED
+        return _Time(found, first, outcome)
+
+    def _write_down(self, db: sqlite3.Connection, entry: Entry, time: _Time, now: float) -> None:
+        when = time.due.at.timestamp()
+        is_over = time.outcome is not Ran.CLAIMED
+        run = Run(
+            id=0,
+            entry=entry.id,
+            due_at=when,
+            collapsed=time.due.collapsed,
+            is_late=time.due.is_late,
+            by_hand=False,
+            origin=f"entry:{entry.id}:{round(when)}",
+            turn=None,
+            outcome=time.outcome,
+            claimed_at=now,
+            ended_at=now if is_over else None,
+        )
+        rows.forget_missed(db, entry.id, when)
+        rows.add_run(db, run)
+        rows.forget_runs(db, entry.id, KEPT_RUNS)
+        if time.outcome is not Ran.MISSED:
+            is_next = next_after(plan_of(*Wish.of(entry).when), at(entry.settled_at)) == time.first
+            rows.cover(db, entry.id, time.first.timestamp(), when, after=entry.settled_at if is_next else None)
+
+    def _send(self) -> None:
+        """Claimed runs become turns; what can't become one stays claimed, until it makes no sense any more."""
+        while True:
+            with self._store.reading() as db:
+                waiting = rows.unsent(db, _BATCH)
+            sent: list[tuple[Run, Entry, int]] = []
+            for run, entry in waiting:
+                try:
+                    sent.append((run, entry, self._submit(entry.cubicle, entry.prompt, run.origin)))
+                except OrchestratorError as error:
+                    logger.warning("entry %d can't run yet: %s", entry.id, error.message)
+                    self._give_up_late(run, entry)
+            if sent:
+                with self._store.writing() as db:
+                    for run, _, turn in sent:
+                        rows.set_turn(db, run.id, turn)
+            for _, entry, turn in sent:
+                self._told(entry, "run", turn=turn)
+            if len(sent) < _BATCH:
+                return
+
+    def _give_up_late(self, run: Run, entry: Entry) -> None:
+        if self._now() - run.claimed_at > GRACE.total_seconds():
+            with self._store.writing() as db:
+                rows.end_run(db, run.id, Ran.MISSED, self._now())
+            self._told(entry, "missed")
+
+    def _book_ended(self) -> None:
+        """Runs whose turns have ended get their outcomes; an entry that fails again and again is paused."""
+        with self._store.reading() as db:
+            if not rows.ended(db):
+                return
+        then: Then = []
+        touched: list[Entry] = []
+        with self._store.writing() as db:
+            for ended in rows.ended(db):
+                entry = rows.one(db, ended.entry)
+                if entry is None or not rows.end_run(db, ended.run, ended.outcome, self._now()):
+                    continue
+                touched.append(entry)
+                self._count(db, entry, ended.outcome, then)
+        for follow in then:
+            follow()
+        for entry in touched:
+            self._told(entry, "ended")
+
+    def _count(self, db: sqlite3.Connection, entry: Entry, outcome: Ran, then: Then) -> None:
+        if outcome is Ran.DONE:
+            rows.set_failures(db, entry.id, 0)
+        if outcome is not Ran.FAILED:
+            return
+        failures = entry.failures + 1
+        if failures < MOST_FAILURES or entry.status is not EntryStatus.ACTIVE:
+            rows.set_failures(db, entry.id, failures)
+            return
+        paused = replace(entry, status=EntryStatus.PAUSED, next_at=None, failures=failures)
+        rows.change(db, paused)
+        self._say(then, self._announcer.paused(paused))
+
+    def _say(self, then: Then, notice: Notice) -> None:
+        then.append(lambda: self._announcer.announce(notice))
+
+    def _told(self, entry: Entry, what: str, *, turn: int | None = None) -> None:
+        self._changed(entry.cubicle)
+        self._broker.publish(Event("calendar", entry.cubicle, {"entry": entry.id, "change": what, "turn": turn}))
+
+
+def _is_in(spans: list[tuple[float, float]], moment: datetime) -> bool:
+    return any(begin <= moment.timestamp() <= until for begin, until in spans)
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()

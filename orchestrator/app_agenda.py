@@ -1,0 +1,85 @@
+"""The part of the composition root for the calendar."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from orchestrator.agenda.agenda import Agenda
+from orchestrator.agenda.announcing import Announcer
+from orchestrator.agenda.clock import Clock
+from orchestrator.agenda.feeds import Feeds
+from orchestrator.agenda.offers import Offers
+from orchestrator.agenda.runs import Runs
+from orchestrator.agenda.snapshot import NAME, Snapshot
+from orchestrator.app_builders import Ground
+from orchestrator.capabilities.status import Next
+from orchestrator.notices import Notices
+from orchestrator.nouns import CALENDAR, CubicleKey
+from orchestrator.publishing import Publishing
+from orchestrator.turns import Turns
+
+
+class Calendar:
+    """The agenda with all that works for it."""
+
+    def __init__(self, ground: Ground, notices: Notices, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
+        store, broker, home = ground.store, ground.broker, ground.home
+        self._turns = turns
+        announcer = Announcer(notices, ground.people)
+        self._runs = Runs(
+            store=store, broker=broker, announcer=announcer, submit=self._submit, changed=self._show, now=now
+        )
+        feeds = Feeds(store, install=home.install, base_url=ground.settings.url, now=now)
+        self.agenda = Agenda(
+            store=store,
+            broker=broker,
+            announcer=announcer,
+            runs=self._runs,
+            feeds=feeds,
+            changed=self._changed,
+            now=now,
+        )
+        self.offers = Offers(self.agenda, self._runs, announcer)
+        self.offers.register(notices)
+        self._snapshots = Publishing(
+            NAME,
+            Snapshot(self.agenda, announcer).build,
+            store=store,
+            workspaces=ground.workspaces,
+            scratch=home.scratch,
+        )
+        self._clock = Clock(self._runs.tick, self._runs.earliest, now=now)
+        turns.when_ended(self._turn_ended)
+
+    def start(self) -> None:
+        """What is due runs, and what was missed or left half done is dealt with."""
+        self._snapshots.start()
+        self._clock.start()
+
+    def close(self) -> None:
+        """Nothing comes due any more."""
+        self._clock.close()
+        self._snapshots.close()
+
+    def publish(self, key: CubicleKey) -> None:
+        """The cubicle's snapshot is as things are; for before it starts."""
+        self._snapshots.publish(key)
+
+    def next(self, key: CubicleKey) -> Next | None:
+        """What is due next in a cubicle."""
+        found = self.agenda.upcoming(agent=key.agent, user=key.user, limit=1)
+        return Next(found[0][0].id, found[0][0].title, found[0][1]) if found else None
+
+    def _submit(self, key: CubicleKey, prompt: str, origin: str) -> int:
+        return self._turns.submit(key, prompt, source=CALENDAR, origin=origin).id
+
+    def _changed(self, key: CubicleKey) -> None:
+        self._show(key)
+        self._clock.stir()
+
+    def _show(self, key: CubicleKey) -> None:
+        self._snapshots.want(key)
+
+    def _turn_ended(self, _turn: int) -> None:
+        self._clock.stir()
