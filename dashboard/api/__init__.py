@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dashboard.api.agents import api as agents_api
 from dashboard.api.approvals import api as approvals_api
+from dashboard.api.assets import api as assets_api
 from dashboard.api.audit import api as audit_api
+from dashboard.api.budgets import api as budgets_api
 from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.events import api as events_api
@@ -14,6 +16,7 @@ from dashboard.api.memories import api as memories_api
 from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
+from dashboard.api.prices import api as prices_api
 from dashboard.api.questions import api as questions_api
 from dashboard.api.telegram import api as telegram_api
 from dashboard.api.tokens import api as tokens_api
@@ -22,7 +25,9 @@ from dashboard.api.users import api as users_api
 BLUEPRINTS = (
     agents_api,
     approvals_api,
+    assets_api,
     audit_api,
+    budgets_api,
     cubicles_api,
     deliveries_api,
     events_api,
@@ -32,6 +37,7 @@ BLUEPRINTS = (
     messages_api,
     notices_api,
     openapi_api,
+    prices_api,
     questions_api,
     telegram_api,
     tokens_api,

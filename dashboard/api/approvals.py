@@ -37,6 +37,11 @@ def every() -> Any:
 @api.post("/api/approvals/<approval>")
 def decide(approval: str) -> Any:
     """Approve or deny, once."""
+    return approval_json(decided(approval))
+
+
+def decided(approval: str) -> Approval:
+    """What the request decides about a question of the asker's; raises NotFound, BadInput, Conflict, Forbidden."""
     who, house = asker(), services()
     body = bodies.json_body("decision", "always")
     decision, always = body.get("decision"), body.get("always", False)
@@ -47,10 +52,9 @@ def decide(approval: str) -> Any:
     found = _visible(approval, who)
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then decide.")
-    decided = house.approvals.decide(
+    return house.approvals.decide(
         found.id, approve=decision == "approve", by=who.user, surface=who.surface, always=always
     )
-    return approval_json(decided)
 
 
 def _visible(approval: str, who: Asker) -> Approval:

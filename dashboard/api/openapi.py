@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Blueprint
 
-from dashboard import openapi_memories, openapi_notices, openapi_questions
+from dashboard import openapi_assets, openapi_memories, openapi_money, openapi_notices, openapi_questions
 from dashboard.auth import public
 from dashboard.openapi_route import AGENT, PAGE, USER, Route
 from dashboard.openapi_schemas import INTEGER, SCHEMAS, STRING, Schema, choice, ref
@@ -164,10 +164,19 @@ _OWN: tuple[Route, ...] = (
     Route("post", "/api/login-links", "A new one-time login link (operator)", "LoginLink", "NewLoginLink", 201),
 )
 
-ROUTES: tuple[Route, ...] = (*_OWN, *openapi_memories.ROUTES, *openapi_notices.ROUTES, *openapi_questions.ROUTES)
+ROUTES: tuple[Route, ...] = (
+    *_OWN,
+    *openapi_assets.ROUTES,
+    *openapi_memories.ROUTES,
+    *openapi_money.ROUTES,
+    *openapi_notices.ROUTES,
+    *openapi_questions.ROUTES,
+)
 ALL_SCHEMAS: dict[str, Schema] = {
     **SCHEMAS,
+    **openapi_assets.SCHEMAS,
     **openapi_memories.SCHEMAS,
+    **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,
     **openapi_questions.SCHEMAS,
 }

@@ -1,0 +1,58 @@
+"""Files from the internet, as the API describes them."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import AGENT, Route
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+
+_STATUSES = ("asked", "denied", "expired", "cancelled", "fetching", "done", "failed")
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "get",
+        "/api/assets",
+        "Files that agents asked for from the internet, newest first",
+        "Assets",
+        query={
+            "status": {**choice(*_STATUSES, "pending"), "description": "`pending` is `asked`"},
+            "limit": INTEGER,
+        },
+        fails=(400,),
+    ),
+    Route(
+        "post",
+        "/api/assets/{asset}",
+        "Approve or deny, once; the same as of the approval with this id",
+        "Asset",
+        "Decision",
+        fails=(400, 403, 404, 409),
+    ),
+    Route("get", f"{AGENT}/hosts", "Hosts that need no question (operator)", "AllowedHosts", fails=(404,)),
+    Route("delete", f"{AGENT}/hosts/{{host}}", "Ask about this host again (operator)", status=204, fails=(404,)),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Asset": closed(
+        {
+            "id": {**STRING, "description": "its approval's, where a person was asked"},
+            "agent": STRING,
+            "user": INTEGER,
+            "turn": nullable(INTEGER),
+            "description": {**STRING, "description": "the agent's words"},
+            "url": {**STRING, "description": "exactly what is fetched"},
+            "host": {**STRING, "description": "in ASCII"},
+            "file_type": STRING,
+            "status": choice(*_STATUSES),
+            "error": {**STRING, "description": "why it failed, as a sentence; else empty"},
+            "onward": {**nullable(STRING), "description": "the asset that it waits for: it sends on to another host"},
+            "path": {**nullable(STRING), "description": "where it lies, such as in/report.pdf"},
+            "size_bytes": nullable(INTEGER),
+            "sha256": nullable(STRING),
+            "content_type": {**nullable(STRING), "description": "what the server says that it is"},
+            "asked_at": TIME,
+            "ended_at": nullable(TIME),
+        }
+    ),
+    "Assets": closed({"assets": listing(ref("Asset"))}),
+    "AllowedHost": closed({"agent": STRING, "host": STRING, "by": STRING, "at": TIME}),
+    "AllowedHosts": closed({"hosts": listing(ref("AllowedHost"))}),
+}
