@@ -4,6 +4,6 @@ it.
 
 from __future__ import annotations
 
-from dashboard.pages import chat, home, login, memory
+from dashboard.pages import chat, home, login, memory, settings
 
-BLUEPRINTS = (home.pages, chat.pages, memory.pages, login.pages)
+BLUEPRINTS = (home.pages, chat.pages, memory.pages, settings.pages, login.pages)

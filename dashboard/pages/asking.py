@@ -59,8 +59,8 @@ class ApprovalView:
 
     @property
     def always_host(self) -> str:
-        """The host that may be allowed from now on; empty when there is none."""
-        return str(self.detail.get("host") or "")
+        """The host that the viewer may allow from now on; empty when there is none, or for members."""
+        return str(self.detail.get("host") or "") if asker().is_operator else ""
 
     @property
     def packages(self) -> list[PackageLine]:

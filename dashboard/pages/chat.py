@@ -9,6 +9,7 @@ from dashboard.auth import asker, own_turn
 from dashboard.house import services
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import frame, own_key
+from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_of_talk, turn_view
 from orchestrator.attachments import MOST
 from orchestrator.errors import NotFound
@@ -32,9 +33,16 @@ def chat(name: str) -> str:
         talk=talk,
         earlier=earlier,
         is_rehearsal=is_rehearsal(agent),
+        money=money_of(name),
         disk=disk_of(agent),
         most_files=MOST,
     )
+
+
+@pages.get("/parts/budget/<name>")
+def budget(name: str) -> str:
+    """A word about the day's budget, where there is one to say."""
+    return render_template("parts/budget.html", money=money_of(name))
 
 
 @pages.get("/parts/disk/<name>")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import ApprovalView
+from dashboard.pages.money import Money, money_of
 from dashboard.shapes import activity, delivery_json
 from orchestrator.attachments import untold
 from orchestrator.delivery.words import size
@@ -31,12 +32,7 @@ class AgentView:
 
     agent: Agent
     status: str
-    spent_micro: int
-
-    @property
-    def is_over_budget(self) -> bool:
-        """Nothing is left of today's money."""
-        return self.spent_micro >= self.agent.daily_budget_micro
+    money: Money
 
     @property
     def label(self) -> str:
@@ -144,10 +140,7 @@ def agent_views() -> list[AgentView]:
     """Every agent."""
     house, who = services(), asker()
     now = activity(house)
-    return [
-        AgentView(agent, now.of(agent.name, who.user), house.budget.today(agent.name).spent_micro)
-        for agent in house.agents.every()
-    ]
+    return [AgentView(agent, now.of(agent.name, who.user), money_of(agent.name)) for agent in house.agents.every()]
 
 
 @dataclass(frozen=True, slots=True)
