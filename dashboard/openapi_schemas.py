@@ -52,6 +52,7 @@ _SETTINGS: dict[str, Schema] = {
     "step_limit": INTEGER,
     "command_timeout_s": INTEGER,
     "daily_budget_usd": NUMBER,
+    "daily_budget_tokens": {**INTEGER, "description": "of models without a known price, beside the dollars"},
     "limits": closed(_LIMITS),
     "toolsets": listing(STRING),
 }
@@ -218,6 +219,7 @@ SCHEMAS: dict[str, Schema] = {
             "telegram": nullable(closed({"state": choice(*_BOT_STATES), "username": STRING})),
             "status": choice("idle", "active", "stopped"),
             "spent_today_usd": NUMBER,
+            "budget": ref("Budget"),
             "created_at": TIME,
         }
     ),

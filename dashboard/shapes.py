@@ -10,6 +10,7 @@ from typing import Any
 
 from dashboard.times import iso, with_iso_times
 from orchestrator import agents, approvals
+from orchestrator.budget import Standing
 from orchestrator.cubicles import State
 from orchestrator.delivery import deliveries
 from orchestrator.disk.metering import DiskUse
@@ -57,15 +58,30 @@ def user_json(user: User) -> dict[str, Any]:
 
 def agent_json(house: Services, agent: Agent, status: str) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
-    bot = house.bots.of(agent.name)
+    bot, standing = house.bots.of(agent.name), house.budget.standing(agent.name)
     return {
         **agents.as_json(agent),
         "approval": str(agent.approval),
         "has_telegram": house.agents.has_telegram(agent.name),
         "telegram": None if bot is None else {"state": str(bot.state), "username": bot.username},
         "status": status,
-        "spent_today_usd": house.budget.today(agent.name).spent_micro / MICRO,
+        "spent_today_usd": standing.spent_micro / MICRO,
+        "budget": budget_json(standing),
         "created_at": iso(agent.created_at),
+    }
+
+
+def budget_json(standing: Standing) -> dict[str, Any]:
+    """How an agent's day stands, in US dollars and in tokens of models without a known price."""
+    return {
+        "spent_usd": standing.spent_micro / MICRO,
+        "held_usd": standing.held_micro / MICRO,
+        "budget_usd": standing.budget_micro / MICRO,
+        "left_usd": standing.left_micro / MICRO,
+        "tokens": standing.tokens,
+        "token_budget": standing.token_budget,
+        "resets_at": iso(standing.resets_at),
+        "is_stopped": standing.is_stopped,
     }
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "memory": "memory",
     "inbox": "approvals approve deny",
     "questions": "questions answer",
+    "money": "budget prices",
     "tests": "test",
 }
 """Which module of ``commands`` has which commands. Only the one that is asked for is loaded: most need little of what

@@ -46,6 +46,10 @@ class Client:
         """PATCH with a JSON object."""
         return self._call("PATCH", path, json=body)
 
+    def put(self, path: str, body: dict[str, Any]) -> Any:
+        """PUT a JSON object."""
+        return self._call("PUT", path, json=body)
+
     def delete(self, path: str, **params: Any) -> Any:
         """DELETE."""
         return self._call("DELETE", path, params=_given(params))

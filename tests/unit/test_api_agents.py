@@ -18,7 +18,8 @@ def test_an_agent_is_made_changed_and_deleted(operator: Api) -> None:
     made = operator.post("/agents", {"name": "helper-2", "role": "Sorts papers", "limits": {"cpus": 0.5}})
     assert (made["status"], made["approval"], made["limits"]["cpus"]) == ("stopped", "dangerous", 0.5)
     changed = operator.call("PATCH", "/agents/helper-2", {"daily_budget_usd": 0.25, "limits": {"pids": 64}}).get_json()
-    assert changed == {**made, "daily_budget_usd": 0.25, "limits": {**made["limits"], "pids": 64}}
+    budget = {**made["budget"], "budget_usd": 0.25, "left_usd": 0.25}
+    assert changed == {**made, "daily_budget_usd": 0.25, "budget": budget, "limits": {**made["limits"], "pids": 64}}
     assert [agent["name"] for agent in operator.get("/agents")["agents"]] == ["crab", "helper-2"]
     assert operator.call("DELETE", "/agents/helper-2").status_code == 204
     assert operator.refused("GET", "/agents/helper-2")[0] == 404

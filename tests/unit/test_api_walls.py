@@ -38,6 +38,9 @@ FOR_OPERATORS = {
     ("POST", "/api/agents/<name>/telegram/confirm"),
     ("POST", "/api/agents/<name>/telegram/code"),
     ("GET", "/api/audit"),
+    ("GET", "/api/prices"),
+    ("PUT", "/api/prices/<provider>/<path:model>"),
+    ("DELETE", "/api/prices/<provider>/<path:model>"),
     ("POST", "/api/tokens"),
     ("POST", "/api/login-links"),
 }
@@ -54,6 +57,8 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
             ("<name>", "crab"),
             ("<approval>", "abcdefgh"),
             ("<question>", "abcdefgh"),
+            ("<provider>", "custom"),
+            ("<path:model>", "own/model"),
             ("<code>", "x"),
             ("<any_path:path>", "in/x"),
         ):

@@ -1,0 +1,18 @@
+"""How an agent's day stands, in money and tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard.house import services
+from dashboard.shapes import budget_json
+
+api = Blueprint("budgets", __name__)
+
+
+@api.get("/api/agents/<name>/budget")
+def standing(name: str) -> Any:
+    """What is spent, held and left today."""
+    return budget_json(services().budget.standing(name))

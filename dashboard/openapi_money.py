@@ -1,0 +1,54 @@
+"""Budgets and prices, as the API describes them."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import AGENT, Route
+from dashboard.openapi_schemas import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, closed, listing, ref
+
+_PRICE = "/api/prices/{provider}/{model}"
+_DOLLARS: dict[str, Schema] = {
+    "in": {**NUMBER, "description": "US dollars per million tokens of the prompt"},
+    "out": {**NUMBER, "description": "and of the answer"},
+    "cached": {**NUMBER, "description": "of the prompt, read from the provider's cache; as `in` where not given"},
+    "written": {**NUMBER, "description": "of the prompt, written into it; never below `in`"},
+}
+
+ROUTES: tuple[Route, ...] = (
+    Route("get", f"{AGENT}/budget", "What the agent has spent, and has left, today", "Budget", fails=(404,)),
+    Route("get", "/api/prices", "What models cost, first come first served (operator)", "Prices"),
+    Route(
+        "put",
+        _PRICE,
+        "A price of your own, before all others; `model` may be a pattern such as `gpt-*` (operator)",
+        "Price",
+        "NewPrice",
+        fails=(400, 503),
+    ),
+    Route("delete", _PRICE, "Take a price of your own away (operator)", status=204, fails=(400, 404, 503)),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Budget": closed(
+        {
+            "spent_usd": NUMBER,
+            "held_usd": {**NUMBER, "description": "for calls under way"},
+            "budget_usd": NUMBER,
+            "left_usd": NUMBER,
+            "tokens": {**INTEGER, "description": "used and held, of models without a known price"},
+            "token_budget": INTEGER,
+            "resets_at": TIME,
+            "is_stopped": {**BOOLEAN, "description": "nothing is left, or not enough for the last call"},
+        }
+    ),
+    "Price": closed({"provider": STRING, "model": STRING, **_DOLLARS, "is_own": BOOLEAN}),
+    "NewPrice": closed(_DOLLARS, required=("in", "out")),
+    "Prices": closed(
+        {
+            "date": {**STRING, "description": "of the last change"},
+            "fallback": {**closed(_DOLLARS), "description": "what a model without a price is charged"},
+            "prices": listing(ref("Price")),
+            "unknown": listing(
+                closed({"provider": STRING, "model": STRING, "calls": INTEGER, "tokens": INTEGER, "last_at": TIME})
+            ),
+        }
+    ),
+}
