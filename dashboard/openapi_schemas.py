@@ -207,7 +207,7 @@ SCHEMAS: dict[str, Schema] = {
     "Models": closed(
         {"default": STRING, "providers": listing(closed({"name": STRING, "default_model": STRING}))},
     ),
-    "User": closed({"id": INTEGER, **_USER}),
+    "User": closed({"id": INTEGER, **_USER, "time_zone_known": BOOLEAN}),
     "NewUser": closed(_USER, required=("name",)),
     "UserChange": closed(_USER, required=()),
     "Users": closed({"users": listing(ref("User"))}),

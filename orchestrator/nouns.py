@@ -100,6 +100,8 @@ class User:
     role: Role
     telegram_id: int | None
     time_zone: str
+    time_zone_known: bool = False
+    """Somebody said so; else it is UTC for want of anything better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,7 @@ class Delivery:
     kind: str
     """``photo``, ``video``, ``animation``, ``audio``, ``voice`` or ``document``."""
     caption: str
-    """A warning for whoever opens it, mostly empty."""
+    """What the agent says of it, quoted, and a warning for whoever opens it; mostly empty."""
     sha256: str
     size_bytes: int
     at: float

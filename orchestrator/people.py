@@ -97,7 +97,7 @@ class People:
         checked = _checked({"role": Role.MEMBER, "telegram_id": None, "time_zone": "UTC", **fields})
         with self._store.writing() as db:
             try:
-                user = rows.add(db, **checked, now=time.time())
+                user = rows.add(db, **checked, now=time.time(), time_zone_known="time_zone" in fields)
             except sqlite3.IntegrityError as error:
                 raise _taken(checked) from error
             audit_rows.add(db, "user.added", f"User {checked['name']} was added.", now=time.time(), user=user)
@@ -108,7 +108,7 @@ class People:
         with self._store.writing() as db:
             old = self.get(user)
             checked = _checked({**{name: getattr(old, name) for name in _FIELDS}, **fields})
-            new = replace(old, **checked)
+            new = replace(old, **checked, time_zone_known=old.time_zone_known or "time_zone" in fields)
             if new.role is not Role.OPERATOR and self.operator().id == user:
                 raise Conflict("The first operator stays operator: somebody must be able to run this install.")
             try:
@@ -120,6 +120,12 @@ class People:
                 db, "user.changed", f"User {new.name} was changed.", now=time.time(), user=user, detail=detail
             )
         return new
+
+    def ask_zone(self, user: int) -> bool:
+        """Somebody is about to ask this person for their time zone; once ever, and not when it was said. May be part of
+        a larger transaction, in which the question is written down."""
+        with self._store.writing() as db:
+            return rows.note_zone_asked(db, user, time.time())
 
     def check_removable(self, user: int) -> User:
         """The person with this id, who may be deleted; raises NotFound, or Conflict for the operator."""

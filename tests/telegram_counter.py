@@ -26,6 +26,7 @@ from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.presses import Handler, Presses
 from orchestrator.channels.telegram.reception import Reception
 from orchestrator.channels.telegram.whereabouts import Whereabouts
+from orchestrator.channels.telegram.zones import Zones
 from orchestrator.events import Broker
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, Turn
@@ -73,6 +74,10 @@ class Counter:
             store=self.store, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
             buttons=self.buttons, papers=self.papers, now=self.now,
         )  # fmt: skip
+        self.zones = Zones(
+            store=self.store, people=self.people, whereabouts=Whereabouts(self.store, self.people), mail=self.mail,
+            buttons=self.buttons, now=self.now,
+        )  # fmt: skip
         self.notices = Notices(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
         self.questions = Questions(
@@ -88,7 +93,7 @@ class Counter:
         self.cards, self.groups = Cards(reception), Groups(reception)
         self.handlers: dict[str, Handler] = {
             **self.asking.handlers, **self.noticing.handlers, **self.inquiries.handlers, **self.cards.handlers,
-            **self.groups.handlers,
+            **self.groups.handlers, **self.zones.handlers,
         }  # fmt: skip
         self.presses = self.fresh_presses()
 
@@ -107,7 +112,7 @@ class Counter:
         """As after a restart."""
         return Noticing(
             store=self.store, notices=self.notices, whereabouts=Whereabouts(self.store, self.people), mail=self.mail,
-            buttons=self.buttons, now=self.now,
+            buttons=self.buttons, ask_zone=self.zones.ask, now=self.now,
         )  # fmt: skip
 
     # --- what comes in -----------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.inquiry_text channels.telegram.letters channels.telegram.line "
             "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
             "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.noticing "
-            "channels.telegram.office channels.telegram.whereabouts "
+            "channels.telegram.office channels.telegram.whereabouts channels.telegram.zones "
             "channels.telegram.pacing channels.telegram.station "
             "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
             "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
@@ -130,7 +130,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "commands",
         ("commands commands.agent commands.chat commands.client commands.context commands.delivered "
-        "commands.doctor commands.files "
+        "commands.doctor commands.files commands.hosts "
         "commands.inbox commands.sending "
         "commands.look commands.memory commands.money commands.providers commands.questions commands.telegram commands.tests commands.up"),
     ),

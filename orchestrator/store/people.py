@@ -7,14 +7,23 @@ from typing import Any
 
 from orchestrator.nouns import Role, User
 
-_USER = "id, name, role, telegram_id, time_zone"
+_USER = "id, name, role, telegram_id, time_zone, time_zone_known"
 
 
-def add(db: sqlite3.Connection, *, name: str, role: Role, telegram_id: int | None, time_zone: str, now: float) -> int:
+def add(
+    db: sqlite3.Connection,
+    *,
+    name: str,
+    role: Role,
+    telegram_id: int | None,
+    time_zone: str,
+    now: float,
+    time_zone_known: bool = False,
+) -> int:
     """Insert a person; raises ``sqlite3.IntegrityError`` when the name or the Telegram id is taken."""
     cursor = db.execute(
-        "INSERT INTO users (name, role, telegram_id, time_zone, created_at) VALUES (?, ?, ?, ?, ?)",
-        (name, role, telegram_id, time_zone, now),
+        "INSERT INTO users (name, role, telegram_id, time_zone, time_zone_known, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+        (name, role, telegram_id, time_zone, time_zone_known, now),
     )
     return int(cursor.lastrowid or 0)
 
@@ -47,9 +56,18 @@ def operator(db: sqlite3.Connection) -> User | None:
 def change(db: sqlite3.Connection, user: User) -> None:
     """Store every field of an existing person anew."""
     db.execute(
-        "UPDATE users SET name = ?, role = ?, telegram_id = ?, time_zone = ? WHERE id = ?",
-        (user.name, user.role, user.telegram_id, user.time_zone, user.id),
+        "UPDATE users SET name = ?, role = ?, telegram_id = ?, time_zone = ?, time_zone_known = ? WHERE id = ?",
+        (user.name, user.role, user.telegram_id, user.time_zone, user.time_zone_known, user.id),
     )
+
+
+def note_zone_asked(db: sqlite3.Connection, user: int, now: float) -> bool:
+    """The person is being asked for their time zone now; False when they said it, or were asked before."""
+    cursor = db.execute(
+        "UPDATE users SET time_zone_asked_at = ? WHERE id = ? AND NOT time_zone_known AND time_zone_asked_at IS NULL",
+        (now, user),
+    )
+    return cursor.rowcount == 1
 
 
 def remove(db: sqlite3.Connection, user: int) -> None:
@@ -125,4 +143,5 @@ def _user(row: sqlite3.Row) -> User:
         role=Role(row["role"]),
         telegram_id=None if row["telegram_id"] is None else int(row["telegram_id"]),
         time_zone=str(row["time_zone"]),
+        time_zone_known=bool(row["time_zone_known"]),
     )

@@ -127,7 +127,7 @@ def test_without_a_chat_nothing_is_kept_for_later(desk: Counter) -> None:
     say(desk, key=OTHER)
     desk.opens(BOB)
     later = say(desk, key=OTHER)
-    assert desk.refs == [ref(later)]
+    assert desk.refs == [ref(later), f"zone:{OTHER.user}"]
 
 
 def test_what_was_dealt_with_elsewhere_is_shown(desk: Counter) -> None:

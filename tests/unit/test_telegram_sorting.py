@@ -179,6 +179,26 @@ def test_a_reply_quotes_what_it_replies_to(scene: Scene) -> None:
     assert scene.message(lambda s: s.ada.says(s.token, "?", reply_to=picture)).quoted.endswith("> document: plan.pdf")
 
 
+def test_a_reply_to_the_bot_says_to_which_message(scene: Scene) -> None:
+    """Only to a message of its own, and not where the reply was forwarded."""
+    own, others = scene.bot_says(scene.ada), scene.ada.says(scene.token, "mine")
+    replied = scene.message(lambda s: s.ada.says(s.token, "yes", reply_to_message=own))
+    assert replied.answers == own["message_id"]
+    assert scene.message(lambda s: s.ada.says(s.token, "yes", reply_to_message=others)).answers is None
+    forwarded = {"forward_origin": {"type": "hidden_user", "sender_user_name": "x"}}
+    assert scene.message(lambda s: s.ada.says(s.token, "yes", reply_to_message=own, **forwarded)).answers is None
+
+
+@pytest.mark.parametrize(("code", "language"), [("de", "de"), ("pt-BR", "pt-br"), (7, ""), ("x" * 90, ""), (None, "")])
+def test_the_language_of_an_app_is_known_where_it_says(scene: Scene, code: object, language: str) -> None:
+    """Anything odd is none."""
+    (update,) = scene.updates(lambda s: s.ada.says(s.token, "hello"))
+    update["message"]["from"]["language_code"] = code
+    found = scene.sort(update)
+    assert isinstance(found, Message)
+    assert found.sender.language == language
+
+
 def test_hidden_links_are_written_out(scene: Scene) -> None:
     """The agent sees where a word leads, as the person's app does; places count UTF-16 units."""
     entities = [{"type": "text_link", "offset": 3, "length": 4, "url": "https://example.org/x"}]

@@ -20,7 +20,7 @@ from orchestrator.channels.telegram.seams import Corrects
 from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.notices import Notices
-from orchestrator.nouns import Event, User
+from orchestrator.nouns import CubicleKey, Event, User
 from orchestrator.store import notices as notice_rows
 from orchestrator.store import telegram_buttons as rows
 from orchestrator.store import telegram_marks as marks
@@ -30,6 +30,7 @@ from orchestrator.store.telegram_buttons import Taken
 
 DEED = "notice"
 _MARK = "notices"
+_OF_TIMES = "calendar"
 _BATCH = 50
 _MENDED_S = 30 * 24 * 3600.0
 """Buttons of a notice that is older are not made anew."""
@@ -53,13 +54,16 @@ class Noticing:
         whereabouts: Whereabouts,
         mail: Corrects,
         buttons: Buttons,
+        ask_zone: Callable[[CubicleKey], None],
         now: Callable[[], float] = time.time,
     ) -> None:
+        """``ask_zone`` asks a person where they are, if they never were, in the transaction that is open."""
         self._store = store
         self._notices = notices
         self._whereabouts = whereabouts
         self._mail = mail
         self._buttons = buttons
+        self._ask_zone = ask_zone
         self._now = now
 
     @property
@@ -109,6 +113,8 @@ class Noticing:
             return
         body = replace(self._body(notice), thread=spot.thread, reply_to=spot.reply_to)
         self._mail.post(Letter(notice.cubicle.agent, spot.chat, _ref(notice), body))
+        if notice.kind == _OF_TIMES:
+            self._ask_zone(notice.cubicle)
 
     def _body(self, notice: Notice) -> Body:
         title = _TITLES.get(notice.kind, "About {agent}").format(agent=notice.cubicle.agent)

@@ -26,6 +26,7 @@ from orchestrator.channels.telegram.progress import Progress
 from orchestrator.channels.telegram.prompting import Prompting
 from orchestrator.channels.telegram.reception import Reception
 from orchestrator.channels.telegram.whereabouts import Whereabouts
+from orchestrator.channels.telegram.zones import Zones
 from orchestrator.nouns import CubicleKey
 from orchestrator.services import Services
 from orchestrator.store import telegram_people as people_rows
@@ -55,8 +56,14 @@ class Office:
             papers=papers,
         )
         whereabouts = Whereabouts(store, services.people)
+        zones = Zones(store=store, people=services.people, whereabouts=whereabouts, mail=mail, buttons=buttons)
         self.noticing = Noticing(
-            store=store, notices=services.notices, whereabouts=whereabouts, mail=mail, buttons=buttons
+            store=store,
+            notices=services.notices,
+            whereabouts=whereabouts,
+            mail=mail,
+            buttons=buttons,
+            ask_zone=zones.ask,
         )
         self.inquiries = Inquiries(
             store=store,
@@ -74,6 +81,7 @@ class Office:
             **self.asking.handlers,
             **self.inquiries.handlers,
             **self.noticing.handlers,
+            **zones.handlers,
             **cards.handlers,
             **groups.handlers,
             **self.commands.handlers,
@@ -88,6 +96,7 @@ class Office:
             arrivals=arrivals,
             commands=self.commands.run,
             answers=self.inquiries.take,
+            met=zones.met,
         )
         deeds = Deeds(
             people=services.people.of_telegram,

@@ -38,14 +38,16 @@ class Prompting:
         arrivals: Takes,
         commands: Callable[[Message, User], list[Letter]],
         answers: Callable[[Message, User], list[Letter] | None] = lambda _message, _user: None,
+        met: Callable[[Message, User], None] = lambda _message, _user: None,
     ) -> None:
         """In threads: ``commands`` runs what begins with a slash, and gives its answer; ``answers`` takes what answers
-        a question of the agent, and gives None where a message doesn't."""
+        a question of the agent, and gives None where a message doesn't; ``met`` hears who wrote."""
         self._turns = turns
         self._inbox = inbox
         self._arrivals = arrivals
         self._commands = commands
         self._answers = answers
+        self._met = met
 
     async def hear(self, message: Message, user: User) -> list[Letter]:
         """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
@@ -61,9 +63,10 @@ class Prompting:
         taken = await asyncio.to_thread(self._answers, message, user)
         if taken is not None:
             return taken
-        return await self._asked(message, CubicleKey(message.agent, user.id))
+        return await self._asked(message, user)
 
-    async def _asked(self, message: Message, key: CubicleKey) -> list[Letter]:
+    async def _asked(self, message: Message, user: User) -> list[Letter]:
+        key = CubicleKey(message.agent, user.id)
         if await asyncio.to_thread(self._turns.of_origin, message.origin) is not None:
             return []  # it was asked before this program was killed
         arrived = await self._arrivals.take(key, message.files)
@@ -72,6 +75,7 @@ class Prompting:
                 "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
             )
             await asyncio.to_thread(self._turns.submit, key, text, source="telegram", origin=message.origin)
+            await asyncio.to_thread(self._met, message, user)
         return replies(message, [Body(Rich(sentence)) for sentence in arrived.trouble])
 
     def _corrected(self, edit: Message) -> None:
