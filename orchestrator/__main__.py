@@ -24,6 +24,7 @@ COMMANDS = {
     "telegram": "telegram",
     "memory": "memory",
     "inbox": "approvals approve deny",
+    "hosts": "hosts",
     "questions": "questions answer",
     "money": "budget prices",
     "tests": "test",

@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context
 from orchestrator.commands.delivered import show_delivered
+from orchestrator.commands.inbox import exact_lines, wish
 from orchestrator.commands.questions import chosen, question_lines
 from orchestrator.commands.sending import send
 from orchestrator.errors import OrchestratorError, Unavailable
@@ -19,6 +20,8 @@ from orchestrator.text import one_line, terminal_safe
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
 _RESTART_S = 30.0
+_HOST_PAUSE_S = 0.5
+"""How often a chat looks whether the host was asked for something."""
 _ENDED = ("done", "failed", "stopped")
 
 
@@ -81,6 +84,7 @@ class _Follower:
         self._turn = turn
         self._shown: set[int] = set()
         self._asked: set[str] = set()
+        self._host_at = 0.0
 
     def until_the_end(self) -> dict[str, Any]:
         pause_s = _FIRST_PAUSE_S
@@ -90,7 +94,9 @@ class _Follower:
                 self._show(step)
             if now["steps"] and now["steps"][-1]["status"] == "running":
                 self._ask_questions()
-            if now["status"] in _ENDED:
+            is_over = now["status"] in _ENDED
+            self._ask_for_the_host(is_over=is_over)
+            if is_over:
                 return now
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, _LONGEST_PAUSE_S)
@@ -118,18 +124,33 @@ class _Follower:
             print(f"  $ {one_line(step['command'], 100)}", file=sys.stderr)
 
     def _ask(self, approval: str) -> None:
-        question = next(
-            (a for a in self._client.get("/approvals", status="pending")["approvals"] if a["id"] == approval), None
-        )
-        if question is None:
-            return  # somebody has answered it elsewhere
-        print(f"\n{terminal_safe(question['reason'])} It wants to run exactly this:\n", file=sys.stderr)
-        for line in question["shown"].splitlines():
-            print(f"    {line}", file=sys.stderr)
+        question = next((a for a in self._pending() if a["id"] == approval), None)
+        if question is not None:  # else somebody has answered it elsewhere
+            self._decide(question)
+
+    def _ask_for_the_host(self, *, is_over: bool) -> None:
+        """The agent may have asked for something that the host does, which waits beyond the turn."""
+        if not is_over and time.monotonic() < self._host_at:
+            return
+        self._host_at = time.monotonic() + _HOST_PAUSE_S
+        for question in self._pending():
+            if question["turn"] == self._turn and question["step"] is None and question["id"] not in self._asked:
+                self._asked.add(question["id"])
+                self._decide(question)
+
+    def _pending(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._client.get("/approvals", status="pending")["approvals"]
+        return found
+
+    def _decide(self, question: dict[str, Any]) -> None:
+        lines = ["", f"{terminal_safe(question['reason'])} {wish(question)}:", "", *exact_lines(question)]
+        print("\n".join(lines), file=sys.stderr)
+        approval = question["id"]
         if not sys.stdin.isatty():
             print(f"\nWaiting: ./hermit approve {approval}  or  ./hermit deny {approval}", file=sys.stderr)
             return
-        print("\nRun it? [y/N] ", end="", file=sys.stderr, flush=True)
+        ask = "Run it? [y/N] " if question["step"] is not None else "Agree to it? [y/N] "
+        print(f"\n{ask}", end="", file=sys.stderr, flush=True)
         decision = "approve" if sys.stdin.readline().strip().lower() in ("y", "yes") else "deny"
         self._client.post(f"/approvals/{approval}", {"decision": decision})
 

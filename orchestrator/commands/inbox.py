@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from orchestrator.commands.context import Context, show
-from orchestrator.text import terminal_safe
+from orchestrator.text import one_line, terminal_safe
+
+_WISHES = {
+    "asset": "It wants this to be fetched from the internet into its in/",
+    "packages": "It wants these packages to be fetched and installed",
+}
+_RUN = "It wants to run exactly this"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -17,7 +24,36 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     for name in ("approve", "deny"):
         deciding = commands.add_parser(name, help=f"{name} what waits, by its id")
         deciding.add_argument("id", metavar="ID")
-        deciding.set_defaults(run=_decide, decision=name)
+        deciding.set_defaults(run=_decide, decision=name, always=False)
+        if name == "approve":
+            deciding.add_argument(
+                "--always", action="store_true", help="let this agent fetch from this host without asking from now on"
+            )
+
+
+def wish(approval: dict[str, Any]) -> str:
+    """What is wanted, as the beginning of a question."""
+    return _WISHES.get(approval["kind"], _RUN)
+
+
+def exact_lines(approval: dict[str, Any]) -> list[str]:
+    """Exactly what is asked about, and what else to know, each line for a terminal."""
+    lines = [f"    {line}" for line in approval["shown"].splitlines()]
+    return [*lines, *(f"    {line}" for line in _asset_lines(approval["detail"]))] if _is_asset(approval) else lines
+
+
+def _is_asset(approval: dict[str, Any]) -> bool:
+    return bool(approval["kind"] == "asset" and "host" in approval["detail"])
+
+
+def _asset_lines(detail: dict[str, Any]) -> list[str]:
+    host, reads = one_line(detail["host"], 300), one_line(detail.get("host_shown", ""), 300)
+    read_as = f" (reads “{reads}”)" if reads and reads != host else ""
+    lines = [f"host: {host}{read_as}; it gets to read the {detail.get('url_chars', 0):,} characters after its name"]
+    lines += [f"! {one_line(warning, 2_500)}" for warning in detail.get("warnings", [])]
+    if detail.get("description"):
+        lines.append(f"what for, in its words: “{one_line(detail['description'], 500)}”")
+    return lines
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -28,13 +64,17 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         lines.append(
             f"{approval['id']}  {approval['agent']}  {approval['status']}  {terminal_safe(approval['reason'])}"
         )
-        lines += [f"    {line}" for line in approval["shown"].splitlines()]
+        lines += exact_lines(approval)
     show(body, as_json=options.json, lines=lines or ["Nothing waits for you."])
     return 0
 
 
 def _decide(context: Context, options: argparse.Namespace) -> int:
+    decision = {"decision": options.decision, **({"always": True} if options.always else {})}
     with context.client as client:
-        body = client.post(f"/approvals/{options.id}", {"decision": options.decision})
+        body = client.post(f"/approvals/{options.id}", decision)
     print(f"{options.id} is {body['status']}.")
+    if options.always:
+        host, agent = one_line(body["detail"]["host"], 300), body["agent"]
+        print(f"{agent} may fetch from {host} without asking now. './hermit hosts {agent} rm {host}' ends that.")
     return 0
