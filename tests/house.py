@@ -16,6 +16,7 @@ from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.errors import NotFound, Unavailable
+from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.nouns import (
@@ -202,7 +203,11 @@ class PaperHouse:
 
 @contextmanager
 def paper_house(
-    folder: Path, *, environment: Mapping[str, str] | None = None, crabs: bool = True
+    folder: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    crabs: bool = True,
+    internet: Internet | None = None,
 ) -> Iterator[PaperHouse]:
     """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
     settings = load(
@@ -218,7 +223,8 @@ def paper_house(
     )
     engine = PaperEngine()
     upstreams = {"rehearsal": Rehearsal()}
-    app = App(settings, prepare(settings.home), Parts(engine, lambda image: f"test/{image}", upstreams, "rehearsal"))
+    parts = Parts(engine, lambda image: f"test/{image}", upstreams, "rehearsal", internet=internet or Internet())
+    app = App(settings, prepare(settings.home), parts)
     services = app.services
     steps = Steps(store=app._store, broker=services.broker, agents=services.agents, approvals=services.approvals)
     house = PaperHouse(app, services, steps, engine)
