@@ -24,8 +24,11 @@ from orchestrator.disk.reserve import Reserve
 from orchestrator.events import Broker
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import Home
-from orchestrator.llm.proxy import Proxy
+from orchestrator.llm.proxy import Proxy, Remember
+from orchestrator.memories.embedder import Embedder
 from orchestrator.nouns import CubicleKey, Engine, Upstream
+from orchestrator.packages.errand import Errands, NoErrands
+from orchestrator.packages.outside import Outside
 from orchestrator.people import People
 from orchestrator.prices import Prices
 from orchestrator.store.database import Store
@@ -41,7 +44,7 @@ class Parts:
 
     engine: Engine
     image_tag: Callable[[str], str]
-    """The image for ``base`` or ``studio``, built first where it is missing."""
+    """The image for ``base``, ``studio`` or ``courier``, built first where it is missing."""
     upstreams: Mapping[str, Upstream]
     default_provider: str
     backoff_s: float = 0.5
@@ -49,6 +52,12 @@ class Parts:
     """What approved downloads come through."""
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
+    errands: Errands = field(default_factory=NoErrands)
+    """Who fetches packages."""
+    outside: Outside = field(default_factory=Outside)
+    """How they get to the indexes of packages."""
+    embedder: Embedder | None = None
+    """The embedding model for memories, where one is set up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,9 @@ class Ground:
     reserve: Reserve
 
 
-def build_proxy(prices: Prices, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker) -> Proxy:
+def build_proxy(
+    prices: Prices, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker, remember: Remember
+) -> Proxy:
     """The way to the models."""
     return Proxy(
         agents=agents,
@@ -77,6 +88,7 @@ def build_proxy(prices: Prices, parts: Parts, *, agents: Agents, budget: Budget,
         default_provider=parts.default_provider,
         prices=prices.table,
         backoff_s=parts.backoff_s,
+        remember=remember,
     )
 
 

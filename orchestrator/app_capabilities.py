@@ -23,7 +23,8 @@ from orchestrator.nouns import CubicleKey, Turn
 from orchestrator.packages.courier import Courier
 from orchestrator.packages.installations import Packages
 from orchestrator.packages.worker import Worker
-from orchestrator.pricing import load_prices, price_of
+from orchestrator.prices import Prices
+from orchestrator.pricing import price_of
 from orchestrator.questions import Questions
 from orchestrator.turns import Turns
 
@@ -165,12 +166,12 @@ def _meaning(ground: Ground) -> Meaning | None:
     if embedder is None:
         return None
     near = import_module("orchestrator.memories.nearest").Nearest(ground.store, embedder.model)
-    prices = load_prices(ground.home.prices)
+    prices = Prices(ground.home.prices)
     return Meaning(
         embedder,
         near,
         store=ground.store,
         agents=ground.agents,
         budget=ground.budget,
-        price=lambda provider, model: price_of(provider, model, prices),
+        price=lambda provider, model: price_of(provider, model, prices.table()),
     )

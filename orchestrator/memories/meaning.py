@@ -18,7 +18,7 @@ from orchestrator.errors import OrchestratorError, UpstreamFailed
 from orchestrator.memories.embedder import PROVIDER, Embedded, Embedder, Vector
 from orchestrator.memories.vectorizing import Vectorizing
 from orchestrator.nouns import CubicleKey, TokenUse
-from orchestrator.pricing import Price, cost, reservation
+from orchestrator.pricing import Price, believable, cost, reservation, tokens_reserved, tokens_used
 from orchestrator.recall.ranking import Found
 from orchestrator.store.database import Store
 
@@ -113,9 +113,10 @@ class Meaning:
             return self._embedded(texts).vectors
         model = self._embedder.model
         price = self._price(PROVIDER, model)
-        most = reservation(price, sum(len(text.encode()) for text in texts), 0, messages=len(texts))
-        agent = self._agents.get(key.agent)
-        hold = self._budget.reserve(agent, key, turn, provider=PROVIDER, model=model, micro=most)
+        size, agent = sum(len(text.encode()) for text in texts), self._agents.get(key.agent)
+        most = reservation(price, size, 0, messages=len(texts))
+        tokens = tokens_reserved(price, size, 0, messages=len(texts))
+        hold = self._budget.reserve(agent, key, turn, provider=PROVIDER, model=model, micro=most, tokens=tokens)
         try:
             found = self._embedded(texts)
         except UpstreamFailed as error:
@@ -127,7 +128,8 @@ class Meaning:
         except BaseException:
             self._budget.keep(hold, TokenUse(), "it was cut off")
             raise
-        self._budget.settle(hold, cost(price, found.use, hold.micro), found.use)
+        use = believable(found.use)
+        self._budget.settle(hold, cost(price, use, hold.micro), use, tokens=tokens_used(use, hold.tokens))
         return found.vectors
 
     # --- a query's vector --------------------------------------------------------------------------------------

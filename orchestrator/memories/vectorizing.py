@@ -66,9 +66,10 @@ class Vectorizing:
             self._news.notify_all()
 
     def settled(self, timeout_s: float) -> bool:
-        """Wait until nothing is left to do; False when the time is up before."""
+        """Wait until nothing is left to do; False when the time is up before, or the model fails."""
         with self._news:
-            return self._news.wait_for(lambda: self._is_idle, timeout_s) and not self._failures
+            self._news.wait_for(lambda: self._is_idle or self._failures, timeout_s)
+            return self._is_idle and not self._failures
 
     def close(self) -> None:
         """No vectors are made any more; a call under way may end by itself."""
