@@ -8,18 +8,21 @@ from __future__ import annotations
 import os
 import time
 
+TOOLSETS = ("calendar", "memory", "assets", "packages", "questions")
+ACTING = frozenset({"calendar", "memory", "assets"})
+"""Toolsets with panel actions."""
 PROMPT_FILE = os.path.join(os.path.dirname(__file__), "prompt.md")
 INSTALLED = {
-    "base": "bash, coreutils, python3 (standard library only), node, git, rg, jq, sqlite3, bc, file, zip, unzip",
-    "studio": "bash, coreutils, python3 with numpy, pandas, matplotlib, PIL, docx, openpyxl, pypdf and reportlab, "
+    "base": "python3 (standard library only), node, git, rg, jq, sqlite3, bc, file, zip, unzip",
+    "studio": "python3 with numpy, pandas, matplotlib, PIL, docx, openpyxl, pypdf, reportlab; "
     "node, ffmpeg, imagemagick, git, rg, jq, sqlite3, bc, file, zip, unzip",
 }
 
 
 def build_system_prompt(agent: dict[str, object]) -> str:
-    """The prompt for an agent's ``name, role, personality, image``."""
+    """The prompt for an agent's ``name, role, personality, image, toolsets``."""
     with open(PROMPT_FILE, encoding="utf-8") as file:
-        text = file.read()
+        text = _for_toolsets(file.read(), agent.get("toolsets"))
     image = str(agent.get("image") or "base")
     text = text.replace("{installed}", INSTALLED.get(image, INSTALLED["base"]))
     about = [f"Your name is {agent.get('name') or 'crab'}."]
@@ -29,6 +32,20 @@ def build_system_prompt(agent: dict[str, object]) -> str:
         if agent.get(key)
     ]
     return f"{text.strip()}\n\n# You\n" + "\n".join(about)
+
+
+def _for_toolsets(text: str, given: object) -> str:
+    """Without the lines that are for a toolset, ``[calendar] …``, which the agent does not have."""
+    has = {name for name in TOOLSETS if isinstance(given, list) and name in given}
+    has |= {"actions"} if has & ACTING else set()
+    lines = []
+    for line in text.splitlines():
+        mark, bracket, rest = line.partition("]")
+        if not bracket or mark[:1] != "[" or not mark[1:].isalpha():
+            lines.append(line)
+        elif mark[1:] in has:
+            lines.append(rest.removeprefix(" "))
+    return "\n".join(lines)
 
 
 def time_line(now: str, time_zone: str) -> str:

@@ -21,6 +21,8 @@ from crab.reaper import end_step
 BASH = "/bin/bash"
 CHUNK = 64 * 1024
 LOOK_FOR_STOP_S = 0.1
+LOOK_FOR_ANSWER_S = 1.0
+"""How often a command whose time is up is looked at again while a person is waited for."""
 PLENTY_BYTES = 64 * 1024 * 1024
 """A command that printed this much is read slowly from then on, so that an endless one costs next to no CPU."""
 SPAWN_FAILURES = {
@@ -64,8 +66,13 @@ class Shell:
         output_bytes: int,
         time_zone: str,
         is_stopped: Callable[[], bool],
+        waited: Callable[[], tuple[float, bool]] = lambda: (0.0, False),
     ) -> Result:
-        """Runs ``command`` to its end, its deadline or a stop; ``step`` marks its processes."""
+        """Runs ``command`` to its end, its deadline or a stop; ``step`` marks its processes.
+
+        ``waited`` is asked when the time is up: how many seconds of it were spent waiting for a person, which do not
+        count, and whether one is still waited for.
+        """
         started = time.monotonic()
         mark = f"{step}.{self._boot}"  # unique: a crab before this one may have left servers behind
         try:
@@ -75,7 +82,8 @@ class Shell:
             return Result(exit_code=126, output=text, omitted_bytes=0, duration_s=0.0, ended="exited")
         output = Output(output_bytes)
         try:
-            ended = process.follow(output, deadline=started + timeout_s, is_stopped=is_stopped)
+            deadline = _Deadline(started + timeout_s, waited)
+            ended = process.follow(output, deadline=deadline, is_stopped=is_stopped)
         finally:
             code = process.finish(f"HERMIT_STEP={mark}", output, self._drain)
         text, omitted = output.text()
@@ -101,6 +109,27 @@ def environment(home: str, *, step: str, time_zone: str) -> dict[str, str]:
         "UV_USE_IO_URING": "0",  # libuv would probe a system call that the cubicle forbids
         "HERMIT_STEP": step,
     }
+
+
+class _Deadline:
+    """When a command must have ended; it moves while a person is waited for."""
+
+    __slots__ = ("_due", "_waited", "at")
+
+    def __init__(self, due: float, waited: Callable[[], tuple[float, bool]]) -> None:
+        self._due = due
+        self._waited = waited
+        self.at = due
+
+    def has_passed(self, now: float) -> bool:
+        """The time is up, also when what was waited is not counted."""
+        if now < self.at:
+            return False
+        waited_s, is_waiting = self._waited()
+        self.at = self._due + waited_s
+        if is_waiting:
+            self.at = max(self.at, now + LOOK_FOR_ANSWER_S)
+        return now >= self.at
 
 
 class _Process:
@@ -130,7 +159,7 @@ class _Process:
         self.pidfd = _pidfd(self.pid)
         _prefer_as_victim(self.pid)
 
-    def follow(self, output: Output, *, deadline: float, is_stopped: Callable[[], bool]) -> str:
+    def follow(self, output: Output, *, deadline: _Deadline, is_stopped: Callable[[], bool]) -> str:
         """Reads until the command ends (``exited``), the deadline passes (``timeout``) or a person stops it."""
         poll = select.poll()
         poll.register(self.pipe, select.POLLIN)
@@ -144,9 +173,9 @@ class _Process:
                 if is_stopped():
                     return "stopped"
                 look_at = now + LOOK_FOR_STOP_S
-            if now >= deadline:
+            if deadline.has_passed(now):
                 return "timeout"
-            ready = dict(poll.poll(max(0.0, min(longest_s, deadline - now)) * 1000))
+            ready = dict(poll.poll(max(0.0, min(longest_s, deadline.at - now)) * 1000))
             if self.pipe in ready and not self._read(output):
                 poll.unregister(self.pipe)
             if (self.pidfd in ready or self.pidfd < 0) and self.has_ended():

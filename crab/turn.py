@@ -11,6 +11,7 @@ class Turn:
         "command_timeout_s",
         "history",
         "id",
+        "may_be_silent",
         "notes",
         "now",
         "output_bytes",
@@ -25,6 +26,8 @@ class Turn:
         self.id = int(as_number(given.get("id"), 0))
         self.text = str(given.get("text") or "")
         self.notes = [str(note) for note in notes] if isinstance(notes, list) else []
+        self.may_be_silent = given.get("may_be_silent") is True
+        """Nobody waits for a reply: a turn that ends without words is fine."""
         self.now = str(given.get("now") or "")
         self.time_zone = str(given.get("time_zone") or "UTC")
         self.history: list[dict[str, object]] = history if isinstance(history, list) else []

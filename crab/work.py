@@ -121,6 +121,8 @@ class Work:
         if not answer.errors and not answer.is_empty:
             self._unreadable = 0
             return
+        if answer.is_empty and self._turn.may_be_silent:
+            raise Ended("done")
         self._unreadable += 1
         if answer.is_empty:
             if self._unreadable >= 2:
@@ -205,7 +207,7 @@ class Work:
         return f"{what} {reason}"
 
     def _run(self, command: str) -> str:
-        turn = self._turn
+        turn, began = self._turn, time.time()
         result = self._shell.run(
             command,
             step=f"{turn.id}.{self._n}",
@@ -213,6 +215,7 @@ class Work:
             output_bytes=turn.output_bytes,
             time_zone=turn.time_zone,
             is_stopped=lambda: self._locks.is_stopped(turn.id),
+            waited=lambda: self._waited(began),
         )
         self._note("output", result.output)
         self._note("exit", f"{result.exit_code} {result.ended} after {result.duration_s} s")
@@ -222,6 +225,14 @@ class Work:
         if result.ended == "stopped" or answer.get("do") == "stop":
             raise Ended("stopped")
         return f"{describe(result)}\n\n{AGAIN}" if self._is_again(command, result) else describe(result)
+
+    def _waited(self, since: float) -> tuple[float, bool]:
+        """How long the host has waited for people on behalf of commands since then, and whether it still does."""
+        try:
+            answer = self._door.get(f"turns/{self._turn.id}/waited?since={since:.3f}") or {}
+        except DoorRefused:
+            return 0.0, False
+        return as_number(answer.get("waited_s"), 0.0), answer.get("is_waiting") is True
 
     def _is_again(self, command: str, result: Result) -> bool:
         """The last command was this one and ended the same way."""

@@ -8,7 +8,7 @@ from flask import Flask, request
 
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Caller
-from orchestrator.door_requests import asking, text, wait_s
+from orchestrator.door_requests import asking, text, unix_time, wait_s
 from orchestrator.errors import BadInput
 from orchestrator.store.calls import Call
 from orchestrator.strict_json import read_object
@@ -38,7 +38,7 @@ def add_call_routes(app: Flask, calls: Calls, turns: Turns) -> None:
 
     @app.get("/api/internal/turns/<id:turn>/waited")
     def waited(turn: int) -> Any:
-        seconds, is_waiting = calls.waited_s(asking(), turn)
+        seconds, is_waiting = calls.waited_s(asking(), turn, since=unix_time("since"))
         return {"waited_s": seconds, "is_waiting": is_waiting}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from flask import request
@@ -26,6 +27,14 @@ def wait_s() -> float:
     if not (text.isascii() and text.isdecimal()):
         raise BadInput("wait: send whole seconds.")
     return min(float(text), MAX_WAIT_S)
+
+
+def unix_time(name: str) -> float:
+    """The time in this argument, in Unix seconds, 0 where there is none; raises BadInput."""
+    text = request.args.get(name, "0")
+    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", text):
+        raise BadInput(f"{name}: send Unix seconds.")
+    return float(text)
 
 
 def text(body: dict[str, Any], field: str) -> str:

@@ -40,6 +40,8 @@ class FakeDoor:
         self.on_end: Callable[[Json], str] = lambda _: "continue"
         """What the host says after a command or after panel actions: ``continue`` or ``stop``."""
         self.act: Callable[[Any], Json] = lambda action: {"ok": True, "result": f"did {action}"}
+        self.waited: Callable[[], tuple[float, bool]] = lambda: (0.0, False)
+        """How long people were waited for, and whether one still is."""
         self.faults: list[str] = []
         """``drop`` (hang up unheard), ``drop_after`` (hang up after doing it), a status, ``garbage``, ``chunked``."""
         self.calls: list[tuple[str, Json]] = []
@@ -134,6 +136,10 @@ class FakeDoor:
             self.changed.notify_all()
         if (method, route) == ("GET", "turns/next"):
             return self._next(parse_qs(url.query))
+        if method == "GET" and route.endswith("/waited"):
+            assert float(parse_qs(url.query)["since"][0]) > 1e9
+            waited_s, is_waiting = self.waited()
+            return 200, {"waited_s": waited_s, "is_waiting": is_waiting}
         assert method == "POST", f"{method} {route}"
         if route == "llm":
             return self._llm(body)

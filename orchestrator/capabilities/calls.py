@@ -99,10 +99,10 @@ class Calls:
         with self._changed:
             self._changed.notify_all()
 
-    def waited_s(self, key: CubicleKey, turn: int) -> tuple[float, bool]:
-        """How long commands of this turn have waited for people, and whether one still does: seconds that don't count
-        as theirs."""
-        now, total, reached = self._now(), 0.0, 0.0
+    def waited_s(self, key: CubicleKey, turn: int, *, since: float = 0.0) -> tuple[float, bool]:
+        """How long commands of this turn have waited for people since then, and whether one still does: seconds that
+        don't count as theirs."""
+        now, total, reached = self._now(), 0.0, since
         with self._store.reading() as db:
             spans = [] if turn_rows.may_go_on(db, turn, key) is None else rows.waiting(db, turn)
         for begin, end in spans:

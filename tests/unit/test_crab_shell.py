@@ -29,6 +29,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         timeout_s: float = 20,
         output_bytes: int = LIMIT,
         is_stopped: Callable[[], bool] = lambda: False,
+        waited: Callable[[], tuple[float, bool]] = lambda: (0.0, False),
     ) -> Result:
         return shell.run(
             command,
@@ -37,6 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             output_bytes=output_bytes,
             time_zone="Europe/Vienna",
             is_stopped=is_stopped,
+            waited=waited,
         )
 
     return run
@@ -143,6 +145,44 @@ def test_output_before_the_deadline_is_kept(run: Run) -> None:
     """What was printed by then is there, also what a command says on being ended."""
     result = run("trap 'echo tidy; exit' TERM; echo begun; sleep 300 & wait", timeout_s=0.3)
     assert result.output == "begun\ntidy\n"
+
+
+def test_waiting_for_a_person_is_not_the_command_s_time(run: Run, tmp_path: Path) -> None:
+    """While one is waited for it goes on beyond its time; afterwards what was waited is added, and no more."""
+    asked: list[float] = []
+
+    def waited() -> tuple[float, bool]:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            (tmp_path / "answer").touch()
+            return 0.2, True
+        return 0.9, False
+
+    command = "until [ -e answer ]; do sleep 0.02; done; echo answered; exec sleep 300"
+    began = time.monotonic()
+    result = run(command, timeout_s=0.2, waited=waited)
+    assert (result.ended, result.output) == ("timeout", "answered\n")
+    assert len(asked) == 2
+    assert asked[0] - began >= 0.2
+    assert asked[1] - asked[0] >= 0.9  # it is not asked all the time
+
+
+def test_a_wait_that_ends_in_time(run: Run) -> None:
+    """A command that goes on after the answer ends as it would have."""
+    result = run("sleep 0.4; echo done; exit 3", timeout_s=0.1, waited=lambda: (20.0, False))
+    assert (result.ended, result.exit_code, result.output) == ("exited", 3, "done\n")
+
+
+def test_nobody_is_asked_in_time(run: Run) -> None:
+    """A command within its time costs no question; a stop ends one that waits for a person."""
+
+    def never() -> tuple[float, bool]:
+        raise AssertionError("asked")
+
+    assert run("true", waited=never).ended == "exited"
+    stopped = time.monotonic() + 0.3
+    ended = run("sleep 300", timeout_s=0.05, waited=lambda: (0, True), is_stopped=lambda: time.monotonic() > stopped)
+    assert ended.ended == "stopped"
 
 
 def test_stop_ends_a_command(run: Run, tmp_path: Path) -> None:
