@@ -165,6 +165,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 )
 
 FAMILIES = (
+    "orchestrator.memories",
     "orchestrator.agenda",
     "orchestrator.assets",
     "orchestrator.capabilities",
