@@ -21,6 +21,7 @@ PATIENCE_S = 600.0
 """How long a host that does not answer is tried again: it may be restarted meanwhile."""
 HELP_PATIENCE_S = 3.0
 POLL_S = 25
+PYTHON = "/usr/bin/python3"
 
 
 class NotOffered(Exception):
@@ -85,9 +86,20 @@ def _report(call: dict[str, object], request: Request) -> int:
     if call.get("status") == "failed":
         code = str(result.get("code") or "failed")
         return _fail(text, REFUSED if code in NO_CODES else FAILED, request, code)
+    if call.get("status") == "done" and "folder" in result:
+        return _installed(result, text, request)
     if call.get("status") == "waiting":
         result = {**result, "call": call.get("call"), "status": "waiting"}
     return _say(json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else text)
+
+
+def _installed(result: dict[str, object], text: str, request: Request) -> int:
+    """The packages are there; what installs them is a program of its own, as no other command needs it."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hermit_install.py")
+    arguments = [PYTHON, "-ISXutf8", program, str(result["folder"]), os.environ.get("HOME", "/app/workspace/work")]
+    if os.spawnv(os.P_WAIT, PYTHON, arguments):  # noqa: S606 - no shell is wanted
+        return _fail("the packages are there, but were not installed.", FAILED, request, "not_installed")
+    return _say(json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else f"{text} They are installed.")
 
 
 def _offered(door: Door) -> frozenset[str] | None:

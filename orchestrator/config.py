@@ -43,6 +43,8 @@ SETTINGS = {
     "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (else polled)",
     "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
+    "HERMIT_PIP_INDEX_URL": "where packages of Python come from (default: pip's own index)",
+    "HERMIT_NPM_REGISTRY": "where packages of Node come from (default: npm's own registry)",
     "HERMIT_FETCH_HTTP": "1 lets approved downloads come by plain http too, which anybody on the way can change",
 }
 
@@ -134,7 +136,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
         telegram_webhook_url=_webhook(values),
         fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
-        secrets=Secrets({name: values.get(name, "").strip() for name in secret_names}),
+        secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _indexes(values)),
     )
 
 
@@ -176,6 +178,11 @@ def _url(values: Mapping[str, str], name: str) -> str:
     if text and not _is_url(text):
         raise ConfigError(f"{name} is {text!r}; it must be a URL such as https://example.org/v1.")
     return text
+
+
+def _indexes(values: Mapping[str, str]) -> dict[str, str]:
+    """Secrets, as they may hold a name and a password."""
+    return {name: _url(values, name) for name in ("HERMIT_PIP_INDEX_URL", "HERMIT_NPM_REGISTRY")}
 
 
 def _webhook(values: Mapping[str, str]) -> str:

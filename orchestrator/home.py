@@ -15,7 +15,7 @@ from typing import IO
 
 from orchestrator.errors import Conflict, Unavailable
 
-_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram")
+_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram", "errands")
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
 
@@ -46,6 +46,11 @@ class Home:
     def scratch(self) -> Path:
         """Files that are being made and are moved elsewhere when whole."""
         return self.path / "scratch"
+
+    @property
+    def errands(self) -> Path:
+        """What couriers are given and what they bring, while they are under way."""
+        return self.path / "errands"
 
     @property
     def ballast(self) -> Path:

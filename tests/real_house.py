@@ -26,6 +26,8 @@ from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
+from orchestrator.engine_errands import DockerErrands
+from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
@@ -337,12 +339,15 @@ def real_house(
     image_tag: Callable[[str], str],
     *,
     engine_client: docker.DockerClient | None = None,
+    internet: Internet | None = None,
 ) -> Iterator[RealHouse]:
-    """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test."""
+    """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test, and
+    have an internet of its own."""
     with ScriptedUpstream() as model:
         settings = load(_settings(home, free_port(), model), home)
         place = prepare(settings.home)
         engine = DockerEngine(engine_client or client, place.install)
+        errands = DockerErrands(engine_client or client, place.install, str(home))
         upstreams = build_upstreams(
             keys={},
             custom_base_url=settings.llm_base_url,
@@ -350,7 +355,13 @@ def real_house(
             custom_model="scripted",
             ollama_url=None,
         )
-        app = App(settings, place, Parts(engine, image_tag, upstreams, CUSTOM, backoff_s=0.02))
+        app = App(
+            settings,
+            place,
+            Parts(
+                engine, image_tag, upstreams, CUSTOM, backoff_s=0.02, errands=errands, internet=internet or Internet()
+            ),
+        )
         app.start()
         api = Api(settings.url)
         try:

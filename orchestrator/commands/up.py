@@ -19,10 +19,12 @@ from orchestrator.commands import telegram
 from orchestrator.commands.context import Context
 from orchestrator.commands.providers import embedder, providers
 from orchestrator.engine_docker import DockerEngine
+from orchestrator.engine_errands import DockerErrands
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.home import Claim, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
 from orchestrator.host.image import Target, ensure_image
+from orchestrator.packages.outside import outside
 from orchestrator.ports import who_listens
 from orchestrator.text import terminal_safe
 
@@ -105,7 +107,8 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
     upstreams, default_provider = providers(context)
 
     def image_tag(target: str) -> str:
-        wanted: Target = "studio" if target == "studio" else "base"
+        targets: dict[str, Target] = {"studio": "studio", "courier": "courier"}
+        wanted = targets.get(target, "base")
         return ensure_image(client, wanted, machine=machine, progress=progress, root=context.root)
 
     return Parts(
@@ -114,6 +117,8 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
         upstreams=upstreams,
         default_provider=default_provider,
         blot=blots.add,
+        errands=DockerErrands(client, context.home.install, str(context.home.path)),
+        outside=outside(context.settings, context.environment),
         embedder=embedder(context),
     )
 

@@ -26,7 +26,7 @@ from orchestrator.host.progress import Progress, Task
 
 logger = logging.getLogger(__name__)
 
-Target = Literal["base", "studio"]
+Target = Literal["base", "studio", "courier"]
 
 REPOSITORY = "hermitshell/cubicle"
 CONTENT_LABEL = "hermitshell.content"
@@ -34,7 +34,9 @@ TARGET_LABEL = "hermitshell.target"
 BASE_LABEL = "hermitshell.base"
 BUILD_SILENCE_S = 600
 """A build that prints nothing for so long hangs."""
-NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000}
+NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "courier": 1_500_000_000}
+COURIER_FILES = ("cubicle/courier.Dockerfile", "cubicle/courier.py", "cubicle/install")
+"""The courier's image has nothing to do with the others, and is not made anew when the crab changes."""
 KEEP_OLD_S = 3600.0
 """An image younger than this stays: somebody may be about to start it."""
 _TAIL_LINES = 15
@@ -53,14 +55,14 @@ def ensure_image(
     """
     try:
         base = ensure_base(client, machine, progress)
-        files = context_files(root)
+        files = context_files(root, target)
         content = content_hash(files, target, base)
         name = f"{REPOSITORY}:{target}-{content[:12]}"
         if _has(client, name, content):
             return name
         _check_room(client, target, machine)
         labels = {CONTENT_LABEL: content, TARGET_LABEL: target, BASE_LABEL: base}
-        with progress.task(f"Building the cubicle image ({target})") as task:
+        with progress.task(f"Building the {'' if target == 'courier' else 'cubicle '}image ({target})") as task:
             events = _build(client, name, labels, context_tar(files), apt_options=carried_settings(machine))
             _finish(events, machine.state_dir / f"image-{target}.log", task)
             _remove_old(client, target, content, older_than_s=KEEP_OLD_S)
@@ -75,10 +77,14 @@ def ensure_image(
 # --- what an image is made of ----------------------------------------------------------------------------------
 
 
-def context_files(root: Path) -> dict[str, tuple[bytes, int]]:
+def context_files(root: Path, target: Target = "base") -> dict[str, tuple[bytes, int]]:
     """Every file that enters the build, by its name in it: content and mode. Only this repository's own."""
-    paths = [path for path in (root / "cubicle").iterdir() if path.suffix not in (".json", ".md")]
-    paths += [path for path in (root / "crab").rglob("*") if path.suffix in (".py", ".md", ".json", ".txt")]
+    if target == "courier":
+        paths = [root / name for name in COURIER_FILES]
+    else:
+        paths = [path for path in (root / "cubicle").iterdir() if path.suffix not in (".json", ".md")]
+        paths = [path for path in paths if not path.name.startswith("courier")]
+        paths += [path for path in (root / "crab").rglob("*") if path.suffix in (".py", ".md", ".json", ".txt")]
     files = {}
     for path in paths:
         if path.is_file() and not path.is_symlink() and not path.name.startswith("."):
@@ -132,8 +138,8 @@ def _build(
     return client.api.build(
         fileobj=io.BytesIO(context),
         custom_context=True,
-        dockerfile="cubicle/Dockerfile",
-        target=labels[TARGET_LABEL],
+        dockerfile=f"cubicle/{'courier.' if labels[TARGET_LABEL] == 'courier' else ''}Dockerfile",
+        target="" if labels[TARGET_LABEL] == "courier" else labels[TARGET_LABEL],
         tag=name,
         labels=labels,
         buildargs={"BASE": labels[BASE_LABEL], "APT_OPTIONS": apt_options},

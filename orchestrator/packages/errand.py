@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.errors import Unavailable
+
 
 @dataclass(frozen=True, slots=True)
 class Errand:
@@ -33,3 +35,14 @@ class Errands(Protocol):
 
     def clear(self) -> None:
         """None is under way any more, not even one that was sent before a restart."""
+
+
+class NoErrands:
+    """Nobody is there to be sent, as where the house stands on paper alone."""
+
+    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:  # noqa: ARG002 - as whoever does go
+        """It can't be done."""
+        raise Unavailable("Nothing can be fetched here: no engine runs couriers for this house.")
+
+    def clear(self) -> None:
+        """None ever was."""

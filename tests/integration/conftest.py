@@ -44,8 +44,8 @@ def image_tag(client: docker.DockerClient, machine: LocalMachine) -> Callable[[s
 
     def tag(kind: str) -> str:
         if kind not in made:
-            target: Target = "studio" if kind == "studio" else "base"
-            made[kind] = ensure_image(client, target, machine=machine, progress=Progress())
+            targets: dict[str, Target] = {"studio": "studio", "courier": "courier"}
+            made[kind] = ensure_image(client, targets.get(kind, "base"), machine=machine, progress=Progress())
         return made[kind]
 
     return tag
