@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from orchestrator.budget import Hold, dollars
-from orchestrator.errors import OverBudget
-from orchestrator.nouns import TokenUse
+from orchestrator.budget import Budget, Hold, dollars
+from orchestrator.budget_notices import BudgetNotices
+from orchestrator.errors import NotFound, OverBudget
+from orchestrator.notices import Notices
+from orchestrator.nouns import CubicleKey, TokenUse
 from orchestrator.store.ledger import Day
-from tests.rooms import KEY, OTHER, Rooms, at_once, rooms
+from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
 
 @pytest.fixture
@@ -155,3 +157,195 @@ def test_an_unknown_agent_has_spent_nothing(house: Rooms) -> None:
 def test_dollars(micro: int, shown: str) -> None:
     """Small sums show more digits."""
     assert dollars(micro) == shown
+
+
+# --- tokens of models without a known price --------------------------------------------------------------------
+
+
+def _hold_tokens(house: Rooms, tokens: int, micro: int = 1) -> Hold:
+    return house.budget.reserve(house.crab, KEY, None, provider="own", model="x", micro=micro, tokens=tokens)
+
+
+def test_fifty_calls_at_once_with_tokens_for_three(house: Rooms) -> None:
+    """Exactly three are let through; the others are told what it would take, a price among it."""
+    house.agents.change("crab", {"daily_budget_tokens": 3_500})
+    results = at_once(*[partial(_hold_tokens, house, 1_000)] * 50)
+    assert sum(isinstance(result, Hold) for result in results) == 3
+    refusals = [result.message for result in results if isinstance(result, OverBudget)]
+    assert len(refusals) == 47
+    assert all("daily_budget_tokens" in message and "prices set own x" in message for message in refusals)
+    assert house.budget.standing("crab").tokens == 3_000
+
+
+def test_tokens_are_booked_as_money_is(house: Rooms) -> None:
+    """Settled at the count, kept whole, released to nothing; a death keeps what was held."""
+    house.budget.settle(_hold_tokens(house, 100), 1, TokenUse(prompt=30, completion=10), tokens=40)
+    house.budget.keep(_hold_tokens(house, 100), TokenUse(), "the answer broke off")
+    house.budget.release(_hold_tokens(house, 100), "it was refused")
+    _hold_tokens(house, 7)
+    house.budget.reconcile()
+    day = house.budget.today("crab")
+    assert (day.spent_tokens, day.reserved_tokens) == (147, 0)
+
+
+def test_tokens_of_models_with_a_price_do_not_count(house: Rooms) -> None:
+    """There dollars say enough."""
+    house.agents.change("crab", {"daily_budget_tokens": 0})
+    house.budget.settle(_hold(house), 5, TokenUse(prompt=10**6, completion=10**6), tokens=2 * 10**6)
+    assert house.budget.standing("crab").tokens == 0
+    with pytest.raises(OverBudget):
+        _hold_tokens(house, 1)
+
+
+def test_dollars_hold_beside_tokens(house: Rooms) -> None:
+    """A model without a price still can't spend more than the day has."""
+    with pytest.raises(OverBudget, match="daily_budget_usd"):
+        _hold_tokens(house, 1, micro=3_000_001)
+
+
+# --- the day and the clock -------------------------------------------------------------------------------------
+
+MORNING = 1_782_900_000.0  # 2026-07-01 10:00 UTC
+DAY = 86_400.0
+
+
+def test_a_clock_that_steps_refunds_nothing(house: Rooms) -> None:
+    """Forty days back there is nothing left, and forty days on a new day, which is spent once as well."""
+    clock = [MORNING]
+    budget = Budget(house.store, now=lambda: clock[0])
+
+    def spend() -> Hold:
+        return budget.reserve(house.crab, KEY, None, provider="fake", model="fake-1", micro=3_000_000)
+
+    def is_refused_at(moment: float) -> bool:
+        clock[0] = moment
+        with pytest.raises(OverBudget):
+            budget.reserve(house.crab, KEY, None, provider="fake", model="fake-1", micro=1)
+        return budget.today("crab").spent_micro == 3_000_000
+
+    budget.settle(spend(), 3_000_000, TokenUse())
+    assert is_refused_at(MORNING - 40 * DAY)
+    assert is_refused_at(MORNING)
+    clock[0] = MORNING + 40 * DAY
+    hold = spend()
+    clock[0] = MORNING - 40 * DAY  # it steps while the call is under way
+    budget.settle(hold, 3_000_000, TokenUse())
+    for moment in (MORNING - 40 * DAY, MORNING, MORNING + 40 * DAY, MORNING + DAY):
+        assert is_refused_at(moment)
+    with house.store.reading() as db:
+        booked = db.execute("SELECT day, cost_micro, reserved_micro FROM spending_days ORDER BY day").fetchall()
+    assert [tuple(row) for row in booked] == [("2026-07-01", 3_000_000, 0), ("2026-08-10", 3_000_000, 0)]
+
+
+def test_how_the_day_stands(house: Rooms) -> None:
+    """Spent, held and left, when it begins anew, and whether the agent has stopped."""
+    clock = [MORNING]
+    budget = Budget(house.store, now=lambda: clock[0])
+    hold = budget.reserve(house.crab, KEY, None, provider="own", model="x", micro=1_000_000, tokens=500)
+    budget.reserve(house.crab, KEY, None, provider="fake", model="y", micro=500_000)
+    budget.settle(hold, 250_000, TokenUse(prompt=1, completion=2), tokens=3)
+    standing = budget.standing("crab")
+    assert (standing.spent_micro, standing.held_micro, standing.budget_micro) == (250_000, 500_000, 3_000_000)
+    assert (standing.left_micro, standing.tokens, standing.token_budget) == (2_250_000, 3, 2_000_000)
+    assert standing.resets_at == MORNING + 14 * 3600
+    assert not standing.is_stopped
+    with pytest.raises(NotFound):
+        budget.standing("nobody")
+
+
+def test_it_has_stopped_when_the_rest_covers_no_call(house: Rooms) -> None:
+    """Until a call passes again, a hold is freed, or the budget is raised."""
+    hold = _hold(house, 2_900_000)
+    with pytest.raises(OverBudget):
+        _hold(house, 200_000)
+    assert house.budget.standing("crab").is_stopped
+    house.budget.release(hold, "it was refused")
+    assert not house.budget.standing("crab").is_stopped
+    house.budget.settle(_hold(house), 3_000_000, TokenUse())
+    assert house.budget.standing("crab").is_stopped
+    house.agents.change("crab", {"daily_budget_usd": 4})
+    assert not house.budget.standing("crab").is_stopped
+
+
+def test_the_refusal_says_what_to_do(house: Rooms) -> None:
+    """How much is spent and held, when it goes on, and how it goes on now."""
+    house.budget.settle(_hold(house), 1_500_000, TokenUse())
+    _hold(house)
+    with pytest.raises(OverBudget) as caught:
+        _hold(house, 600_000)
+    for part in ("$1.50 of $3.00 spent", "$1.00 held", "may cost $0.60", "midnight UTC", "agent set crab daily_budget"):
+        assert part in caught.value.message
+
+
+# --- what people hear ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(house: Rooms) -> Callable[[CubicleKey], list[str]]:
+    """What a cubicle's person was told of the budget."""
+    notices = Notices(house.store, house.broker)
+    house.budget.heed(BudgetNotices(notices).heed)
+    return lambda key: [notice.text for notice in notices.recent(key) if notice.kind == "budget"]
+
+
+def _spend(house: Rooms, micro: int, key: CubicleKey = KEY, turn: int | None = None) -> None:
+    hold = house.budget.reserve(house.crab, key, turn, provider="fake", model="m", micro=micro)
+    house.budget.settle(hold, micro, TokenUse())
+
+
+def test_people_hear_at_four_fifths_and_at_the_end_once(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+    """Not before, not again, and what they may do is said to whoever may do it."""
+    _spend(house, 2_390_000)
+    assert told(KEY) == []
+    with watching(house.broker) as news:
+        for _ in range(5):
+            _spend(house, 10_000)
+        assert len(of_kind(heard(news), "notice")) == 1
+    assert len(told(KEY)) == 1
+    assert "four fifths" in told(KEY)[0]
+    assert "daily_budget_usd" in told(KEY)[0]
+    _spend(house, 560_000)
+    for _ in range(3):
+        with pytest.raises(OverBudget):
+            _hold(house, 1)
+    assert len(told(KEY)) == 2
+    assert "commands still work" in told(KEY)[1]
+    assert told(OTHER) == []
+
+
+def test_whoever_crossed_it_and_the_operator_hear(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+    """A member can't raise it, so they are told who can; the operator hears without the turn."""
+    turn = house.under_way(key=OTHER)
+    _spend(house, 2_500_000, OTHER, turn.id)
+    assert "The operator can raise it." in told(OTHER)[0]
+    assert "agent set crab" in told(KEY)[0]
+    _spend(house, 100_000)
+    assert (len(told(KEY)), len(told(OTHER))) == (1, 1)
+
+
+def test_one_that_ends_the_day_at_once_is_told_once(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+    """No word at four fifths after that."""
+    _spend(house, 3_000_000)
+    house.agents.change("crab", {"daily_budget_usd": 3.5})
+    _spend(house, 1)
+    assert len(told(KEY)) == 1
+
+
+def test_tokens_are_told_of_too(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+    """With how many there are."""
+    house.agents.change("crab", {"daily_budget_tokens": 1_000})
+    hold = _hold_tokens(house, 900)
+    house.budget.settle(hold, 1, TokenUse(prompt=800, completion=50), tokens=850)
+    assert "850 of 1,000 tokens" in told(KEY)[0]
+
+
+def test_an_agent_that_is_gone_is_booked_quietly(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+    """Its call ends after it does, and its person may be gone as well."""
+    hold = house.budget.reserve(house.crab, CubicleKey("crab", 99), None, provider="fake", model="m", micro=3_000_000)
+    house.budget.settle(hold, 3_000_000, TokenUse())
+    assert len(told(KEY)) == 1
+    house.agents.change("crab", {"daily_budget_usd": 9})
+    last = _hold(house)
+    house.agents.remove("crab")
+    house.budget.settle(last, 9_000_000, TokenUse())
+    assert house.budget.today("crab").spent_micro == 12_000_000
