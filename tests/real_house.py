@@ -31,6 +31,7 @@ from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
+from orchestrator.packages.outside import outside
 from tests.scripted_upstream import Reply, Request, ScriptedUpstream, answers
 
 API_TOKEN = "test-token-of-the-operator"
@@ -340,11 +341,12 @@ def real_house(
     *,
     engine_client: docker.DockerClient | None = None,
     internet: Internet | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[RealHouse]:
     """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test, and
-    have an internet of its own."""
+    have an internet and more settings of its own."""
     with ScriptedUpstream() as model:
-        settings = load(_settings(home, free_port(), model), home)
+        settings = load({**_settings(home, free_port(), model), **(environment or {})}, home)
         place = prepare(settings.home)
         engine = DockerEngine(engine_client or client, place.install)
         errands = DockerErrands(engine_client or client, place.install, str(home))
@@ -359,7 +361,14 @@ def real_house(
             settings,
             place,
             Parts(
-                engine, image_tag, upstreams, CUSTOM, backoff_s=0.02, errands=errands, internet=internet or Internet()
+                engine,
+                image_tag,
+                upstreams,
+                CUSTOM,
+                backoff_s=0.02,
+                errands=errands,
+                internet=internet or Internet(),
+                outside=outside(settings, {}),
             ),
         )
         app.start()
