@@ -52,13 +52,14 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("opening what strangers made", "beneath folders"),
     ("what is done with it", "arrivals snapshots tree"),
+    ("beneath the rows", "store.fact_words"),
     (
         "the outside world, wrapped",
         ("bells delivery.out_events disk.reserve engine_docker engine_errands events fetch.body fetch.fetcher "
-        "fetch.internet fetch.network home http_server logs ports workspace store.fact_words store.published "
+        "fetch.internet fetch.network home http_server logs ports workspace store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.agenda store.agenda_file store.assets store.calls store.memories store.published_memories store.notices store.ledger "
+        "live live.harbour store.agenda store.assets store.calls store.memories store.notices store.ledger "
         "store.packages store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
         "store.telegram_people store.turns "
@@ -68,6 +69,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "llm.upstreams.secret llm.upstreams.sse "
         "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
     ),
+    ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
     ("the courier and its shelf", "packages.courier packages.shelf"),
     ("hands", "delivery.trays agents archives audit budget doors locks notices people prices publishing"),
@@ -151,7 +153,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         (
             "api api.agents api.approvals api.assets api.audit api.budgets api.cubicles api.deliveries api.events api.files api.health "
             "api.memories api.messages api.notices api.openapi api.prices api.questions api.telegram api.tokens api.users "
-            "pages pages.asking pages.chat pages.filters pages.frame pages.memory pages.money pages.settings "
+            "pages pages.asking pages.calendar pages.chat pages.filters pages.frame pages.memory pages.money pages.settings pages.you "
             "pages.home pages.login pages.views webhook"
         ),
     ),
@@ -208,6 +210,7 @@ _SHOWS = (
     "prices",
     "questions",
     "store.assets",
+    "store.agenda",
     "store.audit",
     "store.notices",
     "store.telegram_bots",
