@@ -125,7 +125,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "examinations",
         (
-            "examine examine.engine examine.finding examine.inside examine.services examine.surroundings "
+            "examine examine.embeddings examine.engine examine.finding examine.inside examine.services examine.surroundings "
             "examine.telegram examine.walls"
         ),
     ),
@@ -177,6 +177,7 @@ FAMILIES = (
     "orchestrator.policy",
     "orchestrator.schedule",
     "orchestrator.shell",
+    "orchestrator.store.",
     "orchestrator.llm.upstreams",
     "orchestrator.host",
     "orchestrator.commands",

@@ -14,10 +14,11 @@ import requests
 
 from orchestrator.channels.telegram.checkup import check_up
 from orchestrator.commands.context import Context, show
-from orchestrator.commands.providers import providers
+from orchestrator.commands.providers import embedder, providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.errors import OrchestratorError
 from orchestrator.examine import surroundings
+from orchestrator.examine.embeddings import EMBEDDINGS, examine_embeddings
 from orchestrator.examine.engine import ENGINE, IMAGE, examine_engine, examine_image
 from orchestrator.examine.finding import Finding, State, fail, ok, warn
 from orchestrator.examine.services import MODEL, examine_model
@@ -62,6 +63,7 @@ def examine(context: Context) -> list[Finding]:
     if client is not None:
         client.close()
     found += _tried(MODEL, lambda: [_model(context)])
+    found += _tried(EMBEDDINGS, lambda: _embeddings(context))
     found += _tried(TELEGRAM, lambda: _telegram(context))
     found += surroundings.examine_disk(context.machine, _places(context, info))
     found.append(
@@ -98,6 +100,17 @@ def _with_engine(context: Context, client: docker.DockerClient, found: list[Find
 
 def _model(context: Context) -> Finding:
     return examine_model(*providers(context))
+
+
+def _embeddings(context: Context) -> list[Finding]:
+    """Nothing where no embedding model is set up."""
+    found = embedder(context)
+    if found is None:
+        return []
+    try:
+        return [examine_embeddings(found)]
+    finally:
+        found.close()
 
 
 def _telegram(context: Context) -> list[Finding]:

