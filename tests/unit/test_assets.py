@@ -505,7 +505,11 @@ def test_who_waits_in_the_turn_is_not_told_twice(at: Desk) -> None:
 
 def test_a_failure_after_the_turn_is_told(at: Desk) -> None:
     """With the reason; a no, which the person said themselves, only to the agent."""
-    at.site(lambda visit: visit.send(answer(b"", "404 Not Found")) and None)
+
+    def has_nothing(visit: Visit) -> None:
+        visit.send(answer(b"", "404 Not Found"))
+
+    at.site(has_nothing)
     at.fetched()
     assert "does not have it (status 404)" in at.notices.recent(KEY)[0].text
     refused = at.ask("https://files.example/b")
