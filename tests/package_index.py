@@ -1,4 +1,4 @@
-"""An index of packages on this machine, for tests: a simple index for pip and a registry for npm, with packages that are
+"""An index of packages on this machine, for tests: a simple index for pip, a registry for npm, with packages that are
 made here, on an address that containers of the engine reach. It remembers what it was asked for."""
 
 from __future__ import annotations

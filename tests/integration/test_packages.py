@@ -1,0 +1,213 @@
+"""Packages on the real engine: asked for inside a real cubicle, agreed to over the API, fetched by a courier from an
+index on this machine, and used by the agent, who has no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import docker
+import pytest
+
+from tests.package_index import PackageIndex, wheel
+from tests.real_house import ProcessHouse, RealHouse, eventually, process_house, real_house
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture(scope="module")
+def index(client: docker.DockerClient) -> Iterator[PackageIndex]:
+    """An index that containers reach: it listens where the engine's network ends on this machine."""
+    config = client.networks.get("bridge").attrs["IPAM"]["Config"][0]
+    try:
+        made = PackageIndex(config.get("Gateway", ""))
+    except OSError:
+        pytest.skip("the engine is on another machine, whose network ends there")
+    with made:
+        made.wheel(
+            "greeter", "1.2.0", {"greeter.py": "import words\ndef hello(): return words.HELLO\n"}, needs=("words",)
+        )
+        made.wheel("words", "0.9", {"words.py": "HELLO = 'ahoy'\n"})
+        made.wheel("unwanted", "1.0", {"unwanted.py": ""})
+        made.tarball("left-side", "1.0.0", {"index.js": "module.exports = 'left'\n"})
+        made.tarball(
+            "both-sides",
+            "2.1.0",
+            {"index.js": "module.exports = require('left-side') + ' and right'\n", "run.js": "#!/usr/bin/env node\n"},
+            needs={"left-side": "^1.0.0"},
+            bin={"sides": "run.js"},
+            scripts={"postinstall": "echo gotcha > /errand/out/gotcha"},
+        )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def house(
+    tmp_path_factory: pytest.TempPathFactory,
+    client: docker.DockerClient,
+    image_tag: Callable[[str], str],
+    index: PackageIndex,
+) -> Iterator[RealHouse]:
+    """A house that knows this index alone."""
+    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, environment=index.settings) as made:
+        yield made
+
+
+def question(house: RealHouse | ProcessHouse, turn: int) -> dict[str, Any]:
+    """The open question of a turn; the courier's image may have to be built before there is one."""
+    return eventually(
+        lambda: next(
+            (a for a in house.api.get("/approvals", status="pending")["approvals"] if a["turn"] == turn), None
+        ),
+        patience_s=400,
+    )
+
+
+def test_a_package_with_what_it_needs(house: RealHouse, index: PackageIndex) -> None:
+    """The whole list is what a person agrees to; nothing is downloaded before; then the agent imports it."""
+    agent = house.agent()
+    turn = agent.send(
+        house.plays.commands(
+            "hermit install pip greeter", "python3 -c 'import greeter; print(greeter.hello())'", reply="Installed."
+        )
+    )
+    asked = question(house, turn)
+    lines = asked["text"].splitlines()
+    assert (asked["kind"], lines[0]) == ("packages", "pip install")
+    assert [line.split()[0] for line in lines[1:]] == ["greeter==1.2.0", "words==0.9"]
+    assert all("sha256:" in line and " KB " in line for line in lines[1:])
+    assert asked["detail"]["asked"] == ["greeter"]
+    assert [package["name"] for package in asked["detail"]["packages"]] == ["greeter", "words"]
+    assert agent.decide(asked["id"], "approve").status_code == 200
+    ended = agent.ended(turn, patience_s=60)
+    outputs = [step["output"] for step in ended["steps"]]
+    assert (ended["status"], "They are installed." in outputs[0], outputs[1].strip()) == ("done", True, "ahoy")
+    shelf = agent.work.parent / "data" / "packages"
+    files = sorted(path.name for path in shelf.rglob("*") if path.is_file())
+    assert files == [
+        "greeter-1.2.0-py3-none-any.whl",
+        "packages.json",
+        "requirements.txt",
+        "words-0.9-py3-none-any.whl",
+    ]
+    assert list(house.home.joinpath("errands").iterdir()) == []
+    assert (
+        house.inside(agent, "sh", "-c", "touch /app/workspace/data/packages/x 2>/dev/null || echo no").strip() == "no"
+    )
+    before = len(index.asked)
+    again = agent.ask(house.plays.commands("hermit install pip greeter --json"))
+    assert json.loads(again["steps"][0]["output"])["packages"][0] == {"name": "greeter", "version": "1.2.0"}
+    assert len(index.asked) == before
+
+
+def test_npm_runs_no_scripts_and_links_commands(house: RealHouse) -> None:
+    """The tree that npm planned lies in the agent's work folder, and no script of a package ran anywhere."""
+    agent = house.agent()
+    turn = agent.send(
+        house.plays.commands(
+            "hermit install npm both-sides@2.1.0",
+            "node -e \"console.log(require('both-sides'))\"",
+            "test -x node_modules/.bin/sides && echo linked",
+        )
+    )
+    asked = question(house, turn)
+    assert [line.split()[0] for line in asked["text"].splitlines()[1:]] == ["both-sides@2.1.0", "left-side@1.0.0"]
+    agent.decide(asked["id"], "approve")
+    ended = agent.ended(turn, patience_s=60)
+    outputs = [step["output"].strip() for step in ended["steps"]]
+    assert outputs[1:] == ["left and right", "linked"], outputs
+
+
+def test_no_is_no(house: RealHouse, index: PackageIndex) -> None:
+    """A denial reaches the program that waits with a code of its own, and nothing is downloaded."""
+    agent = house.agent()
+    turn = agent.send(house.plays.commands("hermit install pip unwanted; echo code $?"))
+    agent.decide(question(house, turn)["id"], "deny")
+    ended = agent.ended(turn)
+    assert "said no" in ended["steps"][0]["output"]
+    assert "code 3" in ended["steps"][0]["output"]
+    assert not (agent.work.parent / "data" / "packages").exists()
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ("pip nothing-of-this-name", "no such package"),
+        ("npm nothing-of-this-name", "no such package"),
+        ("pip greeter==9", "no such package"),
+        ("pip git+https://example.com/x", "is no package of pip's"),
+        ("npm ../x", "is no package of npm's"),
+    ],
+)
+def test_what_can_not_be_had(house: RealHouse, wish: str, said: str) -> None:
+    """A sentence says what is wrong, and nobody is asked."""
+    agent = house.agent()
+    ended = agent.ask(house.plays.commands(f"hermit install {wish}; echo code $?"), timeout=120)
+    assert said in ended["steps"][0]["output"]
+    assert "code 1" in ended["steps"][0]["output"]
+
+
+def test_another_file_than_agreed_is_refused(house: RealHouse, index: PackageIndex) -> None:
+    """The index serves other bytes after the approval: nothing of them reaches the cubicle."""
+    index.wheel("shifty", "1.0", {"shifty.py": "GOOD = True\n"})
+    agent = house.agent()
+    turn = agent.send(house.plays.commands("hermit install pip shifty"))
+    asked = question(house, turn)
+    index.offer("shifty", "shifty-1.0-py3-none-any.whl", wheel("shifty", "1.0", {"shifty.py": "GOOD = None\n"}))
+    agent.decide(asked["id"], "approve")
+    assert "not what was agreed to" in agent.ended(turn, patience_s=60)["steps"][0]["output"]
+    assert not (agent.work.parent / "data" / "packages").exists()
+
+
+def test_the_courier_has_walls(house: RealHouse, client: docker.DockerClient, index: PackageIndex) -> None:
+    """No privileges, nothing of the host but two private folders; and it is gone afterwards."""
+    index.wheel("slow-one", "1.0", {"slow_one.py": ""})
+    agent = house.agent()
+    turn = agent.send(house.plays.commands("hermit install pip slow-one"))
+    asked = question(house, turn)
+    index.going.clear()
+    agent.decide(asked["id"], "approve")
+    label = f"hermitshell.errands-of={house.install}"
+    found = eventually(lambda: client.api.containers(filters={"label": label}))
+    facts = client.api.inspect_container(found[0]["Id"])
+    index.going.set()
+    host = facts["HostConfig"]
+    assert (host["ReadonlyRootfs"], host["Privileged"], host["CapDrop"]) == (True, False, ["ALL"])
+    assert "no-new-privileges:true" in host["SecurityOpt"]
+    assert any(option.startswith("seccomp={") for option in host["SecurityOpt"])
+    assert facts["Config"]["User"] not in ("", "0", "0:0")
+    assert sorted((m["Destination"], m["RW"]) for m in facts["Mounts"]) == [
+        ("/errand/in", False),
+        ("/errand/out", True),
+    ]
+    assert not any("docker.sock" in m["Source"] for m in facts["Mounts"])
+    assert agent.ended(turn, patience_s=60)["status"] == "done"
+    eventually(lambda: not client.api.containers(all=True, filters={"label": label}))
+
+
+def test_a_death_in_the_middle(
+    tmp_path_factory: pytest.TempPathFactory,
+    client: docker.DockerClient,
+    image_tag: Callable[[str], str],
+    index: PackageIndex,
+) -> None:
+    """Killed while a courier fetches, the house sends another at its start; the program inside waits."""
+    image_tag("courier")
+    index.wheel("held-back", "1.0", {"held_back.py": "HERE = 'here'\n"})
+    with process_house(tmp_path_factory.mktemp("home"), client, index.settings) as house:
+        agent = house.agent()
+        turn = agent.send(
+            house.plays.commands("hermit install pip held-back", "python3 -c 'import held_back; print(held_back.HERE)'")
+        )
+        asked = question(house, turn)
+        index.going.clear()
+        agent.decide(asked["id"], "approve")
+        label = f"hermitshell.errands-of={house.install}"
+        first = eventually(lambda: client.api.containers(filters={"label": label}))[0]["Id"]
+        house.restart()
+        eventually(lambda: [c for c in client.api.containers(filters={"label": label}) if c["Id"] != first])
+        index.going.set()
+        ended = agent.ended(turn, patience_s=60)
+        assert ended["steps"][-1]["output"].strip() == "here", ended
+        assert client.api.containers(all=True, filters={"label": label}) == []
