@@ -151,10 +151,11 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
-            "api api.agents api.approvals api.assets api.audit api.budgets api.cubicles api.deliveries api.events api.files api.health "
-            "api.memories api.messages api.notices api.openapi api.prices api.questions api.telegram api.tokens api.users "
-            "pages pages.asking pages.calendar pages.chat pages.filters pages.frame pages.memory pages.money pages.settings pages.you "
-            "pages.home pages.login pages.views webhook"
+            "api api.agents api.approvals api.assets api.audit api.budgets api.cubicles api.deliveries api.events "
+            "api.files api.health api.me api.memories api.messages api.notices api.openapi api.prices "
+            "api.questions api.telegram api.tokens api.users pages pages.asking pages.calendar pages.chat "
+            "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views "
+            "pages.you webhook"
         ),
     ),
     ("the application", "app"),
