@@ -1,46 +1,23 @@
-"""``orchestrator.llm.proxy``: what of a cubicle's call gets to a provider, and what it costs whatever happens."""
+"""``orchestrator.llm.proxy``: what of a cubicle's call gets to a provider, and how it is tried again, cut and shown."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.errors import BadInput, NotFound, OrchestratorError, OverBudget, Stopped, TooLarge, UpstreamFailed
-from orchestrator.llm.proxy import MAX_TOKENS, Proxy, read_request
+from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamFailed
+from orchestrator.llm.proxy import MAX_TOKENS, read_request
 from orchestrator.nouns import ModelRequest, TokenUse
-from orchestrator.pricing import load_prices
-from tests.fakes import FakeUpstream, Reply, cut_off, failing
+from tests.fakes import Reply, failing
+from tests.proxy_line import BODY, Line, line_of, swallow
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
-BODY = {"messages": [{"role": "user", "content": "hi"}]}
 SECRET = "sk-attacker-1234567890"
-
-
-@dataclass
-class Line:
-    """A proxy with its providers."""
-
-    house: Rooms
-    proxy: Proxy
-    fake: FakeUpstream
-    other: FakeUpstream
-
-    def ask(self, body: dict[str, Any] | None = None, *, turn: int | None = None) -> dict[str, Any]:
-        """A cubicle's call."""
-        whole = (BODY if body is None else body) | ({} if turn is None else {"turn": turn})
-        check: Callable[[], None] = partial(self.house.turns.check_wanted, KEY, turn or 0)
-        return self.proxy.complete(KEY, whole, check_wanted=check if turn is not None else lambda: None)
-
-    def spent(self) -> tuple[int, int]:
-        """Booked and held today, in micro-dollars."""
-        day = self.house.budget.today("crab")
-        return day.spent_micro, day.reserved_micro
 
 
 @pytest.fixture
@@ -50,26 +27,12 @@ def house(tmp_path: Path) -> Iterator[Rooms]:
         yield made
 
 
-def _line(house: Rooms, *replies: Reply, other: tuple[Reply, ...] = (), backoff_s: float = 0.001) -> Line:
-    fake, second = FakeUpstream("fake", *replies), FakeUpstream("other", *other)
-    proxy = Proxy(
-        agents=house.agents,
-        budget=house.budget,
-        broker=house.broker,
-        upstreams={"fake": fake, "other": second},
-        default_provider="fake",
-        prices=load_prices,
-        backoff_s=backoff_s,
-    )
-    return Line(house, proxy, fake, second)
-
-
 # --- what gets through -----------------------------------------------------------------------------------------
 
 
 def test_answers_with_text_usage_and_model(house: Rooms) -> None:
     """The whole text, what it cost, and who gave it."""
-    line = _line(house, Reply(texts=("hel", "lo"), use=TokenUse(prompt=1000, completion=100)))
+    line = line_of(house, Reply(texts=("hel", "lo"), use=TokenUse(prompt=1000, completion=100)))
     answer = line.ask()
     assert (answer["output"], answer["model"]) == ("hello", "fake-1")
     assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (1000, 100)
@@ -79,7 +42,7 @@ def test_answers_with_text_usage_and_model(house: Rooms) -> None:
 
 def test_only_allowed_parts_reach_the_provider(house: Rooms) -> None:
     """Tools, connectors, keys, addresses, counts and unknown fields of any kind are dropped."""
-    line = _line(house)
+    line = line_of(house)
     line.ask(
         {
             "messages": [
@@ -173,7 +136,7 @@ REFUSED = {
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
 def test_refuses_what_it_can_not_vouch_for(house: Rooms, body: dict[str, Any]) -> None:
     """Nothing is sent, nothing is held."""
-    line = _line(house)
+    line = line_of(house)
     with pytest.raises(BadInput):
         line.ask(body)
     assert line.fake.requests == []
@@ -183,7 +146,7 @@ def test_refuses_what_it_can_not_vouch_for(house: Rooms, body: dict[str, Any]) -
 def test_too_much_is_refused(house: Rooms) -> None:
     """Six MiB of messages are the most."""
     with pytest.raises(TooLarge):
-        _line(house).ask({"messages": [{"role": "user", "content": "x" * 2_200_000}] * 3})
+        line_of(house).ask({"messages": [{"role": "user", "content": "x" * 2_200_000}] * 3})
 
 
 def test_inline_pictures_pass() -> None:
@@ -199,7 +162,7 @@ def test_inline_pictures_pass() -> None:
 
 def test_a_call_belongs_to_a_turn_of_its_own_cubicle(house: Rooms) -> None:
     """Another's turn is not found, and is not charged; one's own is."""
-    line, foreign, mine = _line(house), house.under_way("x", OTHER), house.under_way()
+    line, foreign, mine = line_of(house), house.under_way("x", OTHER), house.under_way()
     with pytest.raises(NotFound):
         line.ask(turn=foreign.id)
     assert line.fake.requests == []
@@ -209,74 +172,11 @@ def test_a_call_belongs_to_a_turn_of_its_own_cubicle(house: Rooms) -> None:
 
 def test_a_stopped_turn_calls_no_model(house: Rooms) -> None:
     """Neither while the crab has not heard of it yet, nor later."""
-    line, turn = _line(house), house.under_way()
+    line, turn = line_of(house), house.under_way()
     house.turns.stop(turn.id)
     with pytest.raises(Stopped):
         line.ask(turn=turn.id)
     assert (line.fake.requests, line.spent()) == ([], (0, 0))
-
-
-# --- money -----------------------------------------------------------------------------------------------------
-
-
-def test_over_budget_nothing_is_sent(house: Rooms) -> None:
-    """The person is told what it would take."""
-    house.agents.change("crab", {"daily_budget_usd": 0.000001})
-    line = _line(house)
-    with pytest.raises(OverBudget):
-        line.ask()
-    assert line.fake.requests == []
-
-
-def test_fifty_calls_at_once_with_a_budget_for_three(house: Rooms) -> None:
-    """The provider sees exactly three."""
-    line = _line(house, Reply(), Reply(hold_head=True))
-    line.ask()
-    with house.store.reading() as db:
-        hold = db.execute("SELECT reserved_micro FROM spending").fetchone()[0]
-    house.agents.change("crab", {"daily_budget_usd": (line.spent()[0] + 3.5 * hold) / 1e6})
-    refused: list[Any] = []
-    crowd = threading.Thread(target=lambda: at_once(*[lambda: refused.append(_swallow(line.ask))] * 50))
-    crowd.start()
-    while len(refused) < 47 and crowd.is_alive():
-        crowd.join(0.01)
-    assert all(isinstance(result, OverBudget) for result in refused)
-    line.fake.release.set()
-    crowd.join(20)
-    assert len(line.fake.requests) == 1 + 3
-    assert line.spent()[1] == 0
-
-
-@pytest.mark.parametrize(
-    "use",
-    [TokenUse(), TokenUse(prompt=100), TokenUse(completion=5), TokenUse(cached=10)],
-)
-def test_without_a_bill_the_whole_hold_is_paid(house: Rooms, use: TokenUse) -> None:
-    """Missing counts are never free."""
-    line = _line(house, Reply(use=use))
-    line.ask()
-    with house.store.reading() as db:
-        row = db.execute("SELECT reserved_micro, cost_micro FROM spending").fetchone()
-    assert row["cost_micro"] == row["reserved_micro"] == line.spent()[0]
-
-
-def test_a_broken_stream_costs_its_hold(house: Rooms) -> None:
-    """Each try that broke off is kept whole."""
-    line = _line(house, cut_off("hel", may_retry=True), Reply())
-    assert line.ask()["output"] == '{"message": "hello"}'
-    with house.store.reading() as db:
-        assert [row["state"] for row in db.execute("SELECT state FROM spending ORDER BY id")] == ["kept", "settled"]
-    assert line.spent()[1] == 0
-
-
-@pytest.mark.parametrize(("may_have_cost", "state"), [(False, "released"), (True, "kept")])
-def test_a_refusal_costs_nothing_unless_it_may_have(house: Rooms, may_have_cost: bool, state: str) -> None:  # noqa: FBT001 - a table's column
-    """What the upstream says of the failure decides."""
-    line = _line(house, failing(may_retry=False, may_have_cost=may_have_cost))
-    with pytest.raises(UpstreamFailed):
-        line.ask()
-    with house.store.reading() as db:
-        assert [row["state"] for row in db.execute("SELECT state FROM spending")] == [state]
 
 
 # --- trying again ----------------------------------------------------------------------------------------------
@@ -284,7 +184,7 @@ def test_a_refusal_costs_nothing_unless_it_may_have(house: Rooms, may_have_cost:
 
 def test_tries_again_and_holds_money_for_each_try(house: Rooms) -> None:
     """Refused, refused, answered: one settled, two released."""
-    line = _line(house, failing(), failing(), Reply())
+    line = line_of(house, failing(), failing(), Reply())
     line.ask()
     with house.store.reading() as db:
         states = [row["state"] for row in db.execute("SELECT state FROM spending ORDER BY id")]
@@ -293,7 +193,7 @@ def test_tries_again_and_holds_money_for_each_try(house: Rooms) -> None:
 
 def test_gives_up_after_four_tries(house: Rooms) -> None:
     """And says what the last of them said."""
-    line = _line(house, failing("It is down."))
+    line = line_of(house, failing("It is down."))
     with pytest.raises(UpstreamFailed, match=r"It is down\."):
         line.ask()
     assert len(line.fake.requests) == 4
@@ -301,7 +201,7 @@ def test_gives_up_after_four_tries(house: Rooms) -> None:
 
 def test_does_not_repeat_what_is_hopeless(house: Rooms) -> None:
     """A wrong key is wrong the second time too."""
-    line = _line(house, failing(may_retry=False))
+    line = line_of(house, failing(may_retry=False))
     with pytest.raises(UpstreamFailed):
         line.ask()
     assert len(line.fake.requests) == 1
@@ -309,7 +209,7 @@ def test_does_not_repeat_what_is_hopeless(house: Rooms) -> None:
 
 def test_waits_as_long_as_the_provider_says(house: Rooms) -> None:
     """Its Retry-After, not our own pause; longer ones each time without one."""
-    line = _line(house, failing(retry_after_s=0.08), failing(), failing(), Reply(), backoff_s=0.01)
+    line = line_of(house, failing(retry_after_s=0.08), failing(), failing(), Reply(), backoff_s=0.01)
     line.ask()
     pauses = [after - before for before, after in zip(line.fake.at, line.fake.at[1:], strict=False)]
     assert pauses[0] >= 0.08
@@ -319,7 +219,7 @@ def test_waits_as_long_as_the_provider_says(house: Rooms) -> None:
 
 def test_does_not_wait_for_hours(house: Rooms) -> None:
     """A Retry-After beyond our patience ends the call at once."""
-    line = _line(house, failing(retry_after_s=3600))
+    line = line_of(house, failing(retry_after_s=3600))
     with pytest.raises(UpstreamFailed):
         line.ask()
     assert len(line.fake.requests) == 1
@@ -332,7 +232,7 @@ def test_does_not_wait_for_hours(house: Rooms) -> None:
 def test_the_fallback_answers_when_the_model_does_not(house: Rooms, fallback: str, provider: str, model: str) -> None:
     """Written as MODEL or MODEL@PROVIDER."""
     house.agents.change("crab", {"fallback_model": fallback})
-    line = _line(house, failing(may_retry=False), Reply())
+    line = line_of(house, failing(may_retry=False), Reply())
     assert line.ask()["model"] == model
     asked = {"fake": line.fake, "other": line.other}[provider]
     assert asked.requests[-1].model == model
@@ -341,7 +241,7 @@ def test_the_fallback_answers_when_the_model_does_not(house: Rooms, fallback: st
 def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(house: Rooms) -> None:
     """A local server that is down has no list of models."""
     house.agents.change("crab", {"fallback_model": "tiny@other"})
-    line = _line(house)
+    line = line_of(house)
     line.fake.default_model = ""
     assert line.ask()["model"] == "tiny"
 
@@ -349,7 +249,7 @@ def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(h
 def test_a_fallback_that_fails_too_is_the_error(house: Rooms) -> None:
     """The last word is the fallback's."""
     house.agents.change("crab", {"fallback_model": "tiny@other"})
-    line = _line(house, failing("one", may_retry=False), other=(failing("two", may_retry=False),))
+    line = line_of(house, failing("one", may_retry=False), other=(failing("two", may_retry=False),))
     with pytest.raises(UpstreamFailed, match="two"):
         line.ask()
 
@@ -357,7 +257,7 @@ def test_a_fallback_that_fails_too_is_the_error(house: Rooms) -> None:
 def test_a_provider_that_was_taken_away_is_named(house: Rooms) -> None:
     """With what to do."""
     house.agents.change("crab", {"provider": "other"})
-    line = _line(house)
+    line = line_of(house)
     line.proxy._upstreams = {"fake": line.fake}
     with pytest.raises(NotFound, match="other is not set up"):
         line.ask()
@@ -366,16 +266,9 @@ def test_a_provider_that_was_taken_away_is_named(house: Rooms) -> None:
 # --- stopping --------------------------------------------------------------------------------------------------
 
 
-def _swallow(deed: Callable[[], Any]) -> Any:
-    try:
-        return deed()
-    except OrchestratorError as error:
-        return error
-
-
 def _stopped_while(line: Line, turn: int, is_there: Callable[[], bool]) -> Any:
     results: list[Any] = []
-    caller = threading.Thread(target=lambda: results.append(_swallow(partial(line.ask, turn=turn))))
+    caller = threading.Thread(target=lambda: results.append(swallow(partial(line.ask, turn=turn))))
     caller.start()
     while not is_there():
         assert caller.is_alive()
@@ -392,7 +285,7 @@ def _stopped_while(line: Line, turn: int, is_there: Callable[[], bool]) -> Any:
 )
 def test_a_stop_cuts_the_call_and_its_hold_is_kept(house: Rooms, reply: Reply) -> None:
     """Before the answer's head and within it: nobody knows what it cost."""
-    line, turn = _line(house, reply), house.under_way()
+    line, turn = line_of(house, reply), house.under_way()
     assert isinstance(_stopped_while(line, turn.id, line.fake.is_held.is_set), Stopped)
     with house.store.reading() as db:
         assert [row["state"] for row in db.execute("SELECT state FROM spending")] == ["kept"]
@@ -400,14 +293,14 @@ def test_a_stop_cuts_the_call_and_its_hold_is_kept(house: Rooms, reply: Reply) -
 
 def test_a_stop_ends_the_pause_before_the_next_try(house: Rooms) -> None:
     """At once, and nothing more is sent or held."""
-    line, turn = _line(house, failing(retry_after_s=30)), house.under_way()
+    line, turn = line_of(house, failing(retry_after_s=30)), house.under_way()
     assert isinstance(_stopped_while(line, turn.id, lambda: bool(line.fake.requests)), Stopped)
     assert (len(line.fake.requests), line.spent()) == (1, (0, 0))
 
 
 def test_closing_cuts_every_call(house: Rooms) -> None:
     """Whoever waits is let go."""
-    line = _line(house, Reply(hold_head=True))
+    line = line_of(house, Reply(hold_head=True))
     results: list[Any] = []
     crowd = threading.Thread(target=lambda: results.extend(at_once(*[line.ask] * 5)))
     crowd.start()
@@ -423,7 +316,7 @@ def test_closing_cuts_every_call(house: Rooms) -> None:
 
 def test_the_message_is_shown_as_it_comes_to_those_who_watch(house: Rooms) -> None:
     """The message within the answer, never the answer's own form."""
-    line, turn = _line(house, Reply(texts=('{"message": "hel', 'lo", "terminal": "rm x"}'))), house.under_way()
+    line, turn = line_of(house, Reply(texts=('{"message": "hel', 'lo", "terminal": "rm x"}'))), house.under_way()
     with watching(house.broker) as news:
         line.ask(turn=turn.id)
         shown = [body["text"] for body in of_kind(heard(news), "delta")]
@@ -433,7 +326,7 @@ def test_the_message_is_shown_as_it_comes_to_those_who_watch(house: Rooms) -> No
 
 def test_nobody_watches_nothing_is_shown(house: Rooms) -> None:
     """A call without a turn is nobody's to watch either."""
-    line = _line(house)
+    line = line_of(house)
     with watching(house.broker) as news:
         line.ask()
         assert of_kind(heard(news), "delta") == []
