@@ -45,6 +45,8 @@ _NPM_WORDS = {
     "ENOSPC": "too_large",
     "EINVALIDPACKAGENAME": "not_found",
 }
+_COMPLAINT = re.compile(r"ERROR:|npm ERR!")
+_NOISE = re.compile(r"^code |^\d+ *$|/_logs/|complete log|Note that you can|tarball, folder, http")
 T = TypeVar("T")
 
 
@@ -209,7 +211,7 @@ def _run(task: dict[str, Any], command: list[str], own: dict[str, str], *, folde
 
 def _word_for(system: str, said: str) -> str:
     """What was the matter, by what pip or npm said."""
-    if "No space left" in said:
+    if "No space left" in said or "File too large" in said:
         return "too_large"
     if system == "npm":
         code = re.search(r"^npm ERR! code (\S+)", said, re.MULTILINE)
@@ -223,10 +225,10 @@ def _word_for(system: str, said: str) -> str:
 
 
 def _complaints(said: str) -> str:
-    lines = [
-        line for line in said.splitlines() if line.startswith(("ERROR", "npm ERR!")) and "complete log" not in line
-    ]
-    return "\n".join(re.sub(r"\(from versions: .*", "", line).strip() for line in lines)[:MOST_SAID]
+    """What pip or npm complained of, on one line, without what helps nobody."""
+    lines = [re.sub(r"^(ERROR:|npm ERR!) *", "", line) for line in said.splitlines() if _COMPLAINT.match(line)]
+    kept = [re.sub(r"\(from versions: .*", "", line).strip() for line in lines if not _NOISE.search(line)]
+    return " ".join(line for line in dict.fromkeys(kept) if line)[:MOST_SAID]
 
 
 def _redacted(said: str) -> str:

@@ -74,7 +74,7 @@ class DockerErrands:
             pids_limit=_PIDS,
             oom_score_adj=500,
             tmpfs={"/tmp": f"rw,nosuid,nodev,noexec,size={_TMP_MB}m,mode=1777"},  # noqa: S108 - of the container
-            ulimits=_ulimits(errand.max_bytes),
+            ulimits=_ulimits(),
             mounts=[_bind(errand.given, "/errand/in", read_only=True), _bind(errand.brought, "/errand/out")],
             log_config=LogConfig(type="none"),
             restart_policy={"Name": "no"},
@@ -120,7 +120,8 @@ def _bind(source: Path, target: str, *, read_only: bool = False) -> Mount:
     return Mount(target, str(source), type="bind", read_only=read_only, propagation="rprivate")
 
 
-def _ulimits(max_bytes: int) -> list[Ulimit]:
+def _ulimits() -> list[Ulimit]:
+    max_bytes = _TMP_MB << 20
     return [
         Ulimit(name="fsize", soft=max_bytes, hard=max_bytes),
         Ulimit(name="nofile", soft=_OPEN_FILES, hard=_OPEN_FILES),

@@ -191,9 +191,9 @@ def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     system = task["system"]
     said = report.get("said")
     quoted = f" It said: {one_line(visible(said), 500)}" if isinstance(said, str) and said else ""
-    kind = "ready-made wheel for this Python (source packages are not built)" if system == PIP else "version"
     sentences = {
-        "not_found": f"The index has no such package, or no {kind}.",
+        "not_found": "The index has no such package, or not in that version"
+        + (", or not as a wheel for this Python (source packages are not built)." if system == PIP else "."),
         "conflict": "The packages, or what they need, don't go together.",
         "unreachable": "The index can't be reached from the courier's container. './hermit doctor' and the page on "
         "operations say what it needs.",
