@@ -20,6 +20,7 @@ _MANY_MARKS = 4
 _FLAG = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]{1,16}\U000e007f)")
 """The flags of England, Scotland and Wales are spelled in characters that draw nothing of their own."""
 
+_INNER_QUOTES = str.maketrans("“”", "‘’")
 _BREAKS = re.compile(r"\n(?:[ \t]*\n){3,}")
 _SPACES = re.compile(r"[ \t]{40,}|[ \t]+(?=\n|\Z)")
 
@@ -51,6 +52,12 @@ def one_line(text: str, limit: int = 200) -> str:
     """The text on one line for a log or a list: newlines and tabs written out too, cut at ``limit`` characters."""
     shown = "".join(char if _is_plain(char) else _written_out(char) for char in text[: limit + 1])
     return shown if len(text) <= limit else shown[:limit] + "…"
+
+
+def in_quotes(text: str, limit: int = 200) -> str:
+    """Words of somebody else within a sentence of ours, on one line between “ and ”, neither of which is in them: where
+    they begin and end can't be mistaken."""
+    return f"“{one_line(text, limit).translate(_INNER_QUOTES)}”"
 
 
 def terminal_safe(text: str) -> str:

@@ -101,6 +101,15 @@ class Agenda:
         """What came of an entry, the newest first."""
         return self._runs.of(entry, limit)
 
+    def entry_of(self, turn: int) -> Entry | None:
+        """The entry that began this turn; None when it is gone, or none did."""
+        found = self._runs.of_turn(turn)
+        return None if found is None else found[1]
+
+    def run_of(self, turn: int) -> tuple[Run, Entry] | None:
+        """The run that became this turn, with its entry; None when there is none (any more)."""
+        return self._runs.of_turn(turn)
+
     def words(self, entry: Entry) -> str:
         """``every weekday at 09:00``."""
         return saying.rhythm(Wish.of(entry), self._announcer.zone(entry.cubicle))

@@ -11,19 +11,19 @@ from orchestrator.agenda.wishes import Wish, at, plan_of
 from orchestrator.schedule.words import DAYS, MONTHS, describe
 from orchestrator.schedule.zones import wall_at, zone_named
 from orchestrator.store.agenda import Entry, EntryStatus
-from orchestrator.text import one_line
+from orchestrator.text import in_quotes
 
 _PROMPT_CHARS = 300
 
 
 def quoted(entry: Entry) -> str:
     """The entry's title."""
-    return f"“{one_line(entry.title)}”"
+    return in_quotes(entry.title)
 
 
 def prompt_of(entry: Entry) -> str:
     """What the agent is told, or its beginning."""
-    return f"“{one_line(entry.prompt, _PROMPT_CHARS)}”"
+    return in_quotes(entry.prompt, _PROMPT_CHARS)
 
 
 def rhythm(wish: Wish, time_zone: str) -> str:

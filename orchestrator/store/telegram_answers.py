@@ -37,9 +37,10 @@ class Shown:
 
 
 def untold(db: sqlite3.Connection, limit: int) -> list[int]:
-    """The oldest turns from Telegram that have ended and whose answer was not posted."""
+    """The oldest turns from Telegram and from the calendar that have ended and whose answer was not posted."""
     rows = db.execute(
         f"SELECT id FROM turns WHERE source = 'telegram' AND told_at IS NULL AND status IN {_ENDED} "  # noqa: S608 - constant
+        f"UNION ALL SELECT id FROM turns WHERE source = 'calendar' AND told_at IS NULL AND status IN {_ENDED} "
         "ORDER BY id LIMIT ?",
         (limit,),
     )

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from orchestrator.channels.telegram.answers import Answers
+from orchestrator.channels.telegram.whereabouts import Spot
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import TurnStatus
 from orchestrator.telegram_text import MARK, utf16_len
 from tests.rooms import KEY, OTHER, rooms
 from tests.telegram_desk import CHAT, GROUP, Desk, PaperMail
+
+TITLE = f"{MARK} Water\u202e the plants"
 
 
 @pytest.fixture
@@ -25,9 +28,15 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def answers(desk: Desk, turns: Any = None) -> Answers:
-    """As the channel makes them."""
-    folder = desk.house.home / "answers"
-    return Answers(store=desk.house.store, mail=desk.mail, turns=turns or desk.house.turns, folder=folder)
+    """As the channel makes them; ada's private chat is open, and all that the calendar begins is called the same."""
+    return Answers(
+        store=desk.house.store,
+        mail=desk.mail,
+        turns=turns or desk.house.turns,
+        folder=desk.house.home / "answers",
+        spot_of=lambda key: Spot(CHAT) if key == KEY else None,
+        title_of=lambda _: TITLE,
+    )
 
 
 def sweep(desk: Desk, turns: Any = None) -> int:
@@ -61,6 +70,46 @@ def test_a_turn_from_elsewhere_stays_there(desk: Desk) -> None:
         desk.ends(desk.takes())
     assert sweep(desk) == 0
     assert desk.mail.letters == []
+
+
+RUNS = {
+    "a reply": ("Watered.", TurnStatus.DONE, "", ["Watered."]),
+    "silence": ("", TurnStatus.DONE, "", []),
+    "blank": (" \n", TurnStatus.DONE, "", []),
+    "internal": ("Noted.", TurnStatus.DONE, "INTERNAL: ", []),
+    "internal, failing": (None, TurnStatus.FAILED, "internal: ", []),
+    "failing": (None, TurnStatus.FAILED, "", ["I could not finish this.\nno water"]),
+    "stopped": (None, TurnStatus.STOPPED, "", ["Stopped."]),
+}
+
+
+@pytest.mark.parametrize("which", RUNS)
+def test_what_the_calendar_began_is_told_in_private(desk: Desk, which: str) -> None:
+    """Once, under its title, unless it was silent or between the house and the agent."""
+    reply, status, prefix, expected = RUNS[which]
+    desk.house.turns.submit(KEY, f"{prefix}water the plants", source="calendar")
+    turn = desk.takes()
+    desk.house.turns.end(KEY, turn.id, status, reply=reply, error="no water" if status is TurnStatus.FAILED else None)
+    assert (sweep(desk), sweep(desk)) == (1, 0)
+    assert [letter.chat for letter in desk.mail.letters] == [CHAT] * len(expected)
+    title = "⏰ ◇ Water\\u202e the plants"
+    assert [letter.body.rich.text for letter in desk.mail.letters] == [
+        f"{MARK} crab:\n{title}\n{text}" for text in expected
+    ]
+
+
+def test_a_long_reply_of_the_calendar_has_its_title_too(desk: Desk) -> None:
+    """Above its beginning; without a chat it stays in the other surfaces."""
+    for key in (KEY, OTHER):
+        desk.house.turns.submit(key, "write a book", source="calendar")
+        turn = desk.house.turns.take(key, "boot", 0)
+        assert turn is not None
+        desk.house.turns.end(key, turn.id, TurnStatus.DONE, reply="A long story. " * 5_000)
+    assert sweep(desk) == 2
+    first, second = desk.mail.letters
+    assert "⏰ ◇ Water" in first.body.rich.text
+    assert first.chat == second.chat == CHAT
+    assert len(second.body.files) == 1
 
 
 def test_a_turn_under_way_is_not_answered_yet(desk: Desk) -> None:

@@ -16,6 +16,7 @@ from orchestrator.notices import as_json
 from orchestrator.nouns import Event, User
 from orchestrator.store.notices import Notice, Offer
 from orchestrator.telegram_text import MARK, Rich
+from orchestrator.text import in_quotes
 from tests.rooms import KEY, OTHER, Rooms, at_once
 from tests.telegram_counter import ADA, BOB, EVE, GROUP, Counter, counter
 
@@ -193,11 +194,14 @@ def test_a_press_that_died_half_way_leaves_buttons(desk: Counter) -> None:
 
 QUOTES = {
     "plain": ("crab put “tea” at 17:00.", ["tea"]),
-    "a quote that closes itself": ("crab put “tea” and http://e.org “x” down.", ["tea” and http://e.org “x"]),
+    "two": ("crab called “tea” “coffee”.", ["tea", "coffee"]),
+    "an address": ("crab put “http://e.org” down.", ["http://e.org"]),
+    "a quote in a quote": (f"crab put {in_quotes('a” was “b')} down.", ["a’ was ‘b"]),
     "the mark": (f"crab put “{MARK} approved” down.", ["◇ approved"]),
     "hidden": ("crab put “a\u202eb\u200b” down.", ["a\\u202eb\\u200b"]),
     "lines": ("“one”\n“two”", ["one", "two"]),
     "none": ("80 % of today's budget is spent.", []),
+    "empty": ("crab put “” down.", []),
     "open": ("crab put “tea down.", []),
 }  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""Answers: every turn that came from Telegram ends in letters to the chat it came from, once.
+"""Answers: every turn that came from Telegram ends in letters to the chat it came from, once; what the calendar began
+is told in the person's private chat, unless it was silent.
 
 The turn's row says whether that was done, in the same transaction as the letters, so a sweep after any death posts what
 is missing and nothing twice. What the agent wrote stands under the line that says so; a text that would fill the
@@ -9,20 +10,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from orchestrator.agenda.telling import is_told
 from orchestrator.channels.telegram.letters import Attached, Body, Letter
 from orchestrator.channels.telegram.seams import Asked, Post
+from orchestrator.channels.telegram.whereabouts import Spot
 from orchestrator.errors import OrchestratorError
-from orchestrator.nouns import Turn, TurnStatus
+from orchestrator.nouns import CALENDAR, CubicleKey, Turn, TurnStatus
 from orchestrator.store import telegram_answers as rows
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_answers import Place
+from orchestrator.telegram_entities import moved
 from orchestrator.telegram_text import (
     MARK,
+    Entity,
     Rich,
     as_file,
     fits,
@@ -31,12 +37,14 @@ from orchestrator.telegram_text import (
     plain,
     render,
     split,
+    utf16_len,
 )
 from orchestrator.text import one_line
 
 logger = logging.getLogger(__name__)
 
 _BATCH = 20
+_TITLE_CHARS = 120
 _BEGINNING_UNITS = 2_000
 """Of a text that goes as a file, this much is in the chat."""
 _NOT_LAID_OUT = f"{MARK} The answer is there, but it could not be laid out for Telegram. It is in the dashboard."
@@ -46,13 +54,24 @@ class Answers:
     """Owes each turn from Telegram its answer."""
 
     def __init__(
-        self, *, store: Store, mail: Post, turns: Asked, folder: Path, now: Callable[[], float] = time.time
+        self,
+        *,
+        store: Store,
+        mail: Post,
+        turns: Asked,
+        folder: Path,
+        spot_of: Callable[[CubicleKey], Spot | None] = lambda _: None,
+        title_of: Callable[[int], str] = lambda _: "",
+        now: Callable[[], float] = time.time,
     ) -> None:
-        """``folder`` is private and for this alone: the files of long answers lie there until they are sent."""
+        """``folder`` is private and for this alone: the files of long answers lie there until they are sent.
+        ``spot_of`` knows a person's private chat, ``title_of`` which entry of the calendar began a turn."""
         self._store = store
         self._mail = mail
         self._turns = turns
         self._folder = folder
+        self._spot_of = spot_of
+        self._title_of = title_of
         self._now = now
         self._sweeping = asyncio.Lock()  # one sweep at a time, so that the answers of a chat keep their order
 
@@ -83,16 +102,25 @@ class Answers:
     def _tell(self, number: int) -> None:
         """The turn's letters and the note that they are posted, or neither."""
         turn = self._turns.get(number)
+        place = self._place(turn)
         with self._store.reading() as db:
-            place = rows.place_of(db, number)
-            is_reply = place is not None and (not place.is_private or rows.was_followed(db, place))
-        if place is None:
-            logger.warning("turn %s came from a chat that is no longer known, so its answer stays here", number)
+            is_reply = place is not None and _shows_what_it_answers(db, place)
         letters = [] if place is None else self._letters(turn, place, is_reply=is_reply)
         with self._store.writing() as db:
             if rows.set_told(db, number, self._now()):
                 for letter in letters:
                     self._mail.post(letter)
+
+    def _place(self, turn: Turn) -> Place | None:
+        """Where the answer belongs; None where nobody is to be told."""
+        if turn.source == CALENDAR:
+            spot = self._spot_of(turn.cubicle) if is_told(turn) else None
+            return None if spot is None else Place(turn.cubicle.agent, spot.chat, None, None, "")
+        with self._store.reading() as db:
+            place = rows.place_of(db, turn.id)
+        if place is None:
+            logger.warning("turn %s came from a chat that is no longer known, so its answer stays here", turn.id)
+        return place
 
     def _letters(self, turn: Turn, place: Place, *, is_reply: bool) -> list[Letter]:
         is_silent = turn.status is TurnStatus.STOPPED
@@ -111,19 +139,31 @@ class Answers:
 
     def _answer(self, turn: Turn) -> list[Body]:
         agent, reply = turn.cubicle.agent, turn.reply or ""
+        about = self._about(turn)
         said = render(reply)
-        bodies = [Body(rich) for rich in messages(agent, said)] if fits(said) else self._as_file(turn)
+        said = _under(about, said) if said.text.strip() else said
+        bodies = [Body(rich) for rich in messages(agent, said)] if fits(said) else self._as_file(turn, about)
+        rest = about if not bodies else Rich("")
         if turn.status is TurnStatus.FAILED:
-            bodies += [Body(rich) for rich in messages(agent, _sorry(turn.error))[:2]]
+            bodies += [Body(rich) for rich in messages(agent, _under(rest, _sorry(turn.error)))[:2]]
         elif turn.status is TurnStatus.STOPPED:
-            bodies.append(Body(header(agent, Rich("Stopped."))))
-        return bodies or [Body(header(agent, Rich("Done.")))]
+            bodies.append(Body(header(agent, _under(rest, Rich("Stopped.")))))
+        return bodies or [Body(header(agent, _under(rest, Rich("Done."))))]
 
-    def _as_file(self, turn: Turn) -> list[Body]:
+    def _about(self, turn: Turn) -> Rich:
+        """What the calendar began says so in its first line, with the title that the agent or a person gave it."""
+        if turn.source != CALENDAR:
+            return Rich("")
+        title = one_line(self._title_of(turn.id), _TITLE_CHARS).strip() or "from the calendar"
+        text = f"⏰ {title}"
+        return Rich(text, (Entity("code", utf16_len("⏰ "), utf16_len(title)),))
+
+    def _as_file(self, turn: Turn, title: Rich) -> list[Body]:
         """The beginning as a message, the whole as a file."""
         agent, reply = turn.cubicle.agent, turn.reply or ""
         beginning = (split(render(reply[: 3 * _BEGINNING_UNITS]), _BEGINNING_UNITS) or [Rich("")])[0]
-        first = Body(header(agent, Rich(f"{beginning.text}\n…", beginning.entities), "beginning"))
+        shown = _under(title, Rich(f"{beginning.text}\n…", beginning.entities))
+        first = Body(header(agent, shown, "beginning"))
         try:
             path = self._kept(turn.id, as_file(plain(reply)))
         except OSError as error:
@@ -148,6 +188,18 @@ class Answers:
                 found = [rows.letter(db, f"turn:{turn}:{n}") for n in (1, 2)]
             if all(one is not None and one[0] in ("sent", "failed") for one in found):
                 path.unlink(missing_ok=True)
+
+
+def _shows_what_it_answers(db: sqlite3.Connection, place: Place) -> bool:
+    """In a group always, in private where something else was said since; what nobody asked for answers nothing."""
+    return place.message is not None and (not place.is_private or rows.was_followed(db, place))
+
+
+def _under(first: Rich, rest: Rich) -> Rich:
+    """One text below another."""
+    if not first.text:
+        return rest
+    return Rich(f"{first.text}\n{rest.text}", (*first.entities, *moved(rest.entities, first.units + 1)))
 
 
 def _sorry(error: str | None) -> Rich:

@@ -18,9 +18,9 @@ from orchestrator.text import one_line
 NOT_THE_MARK = "◇"
 _NOTE_UNITS = 4096
 _MOST_CODES = 90
-_DOT = re.compile(r"(?<=\S)[.。．｡](?=\S)")
+_DOT = re.compile(r"(?<=[^\s'])[.。．｡](?=\S)")
 _SCHEME = re.compile("://")
-_QUOTED = re.compile("([^“]*)“(.*)”([^”]*)")
+_QUOTED = re.compile("“([^“”]*)”")
 _LINE_CHARS, _ENDING_CHARS = 1_500, 400
 _SIZES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _SPANS = ((86_400, "day", "days"), (3_600, "hour", "hours"), (60, "minute", "minutes"))
@@ -78,16 +78,15 @@ def quoting(title: str, text: str, *endings: str) -> Rich:
 
 
 def _with_quotes(line: str) -> Line:
-    """From the first mark of a quote to the last: what is quoted may hold such marks itself."""
-    found = _QUOTED.match(line)
-    if found is None:
-        return unlinked(one_line(line, _LINE_CHARS))
-    before, words, after = found.groups()
-    return (
-        unlinked(one_line(before, _LINE_CHARS)) + "“",
-        Theirs(words, _LINE_CHARS),
-        "”" + unlinked(one_line(after, _LINE_CHARS)),
-    )
+    """Whoever writes such a text lets no sign of a quote stand within one (``text.in_quotes``)."""
+    parts: list[Part] = []
+    for n, part in enumerate(_QUOTED.split(line)):
+        words = one_line(part, _LINE_CHARS)
+        if n % 2 and words.strip():
+            parts += ["“", Theirs(part, _LINE_CHARS), "”"]
+        else:
+            parts.append(f"“{words}”" if n % 2 else unlinked(words))
+    return tuple(parts)
 
 
 def shown(theirs: Theirs) -> str:

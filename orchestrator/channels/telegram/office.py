@@ -87,7 +87,14 @@ class Office:
             **self.commands.handlers,
         }
         presses = Presses(buttons=buttons, mail=mail, people=services.people.of_telegram, handlers=handlers)
-        self.answers = Answers(store=store, mail=mail, turns=services.turns, folder=folder / "answers")
+        self.answers = Answers(
+            store=store,
+            mail=mail,
+            turns=services.turns,
+            folder=folder / "answers",
+            spot_of=whereabouts.private,
+            title_of=self._title_of,
+        )
         self.progress = Progress(store=store, mail=mail, turns=services.turns, line_of=line_of)
         arrivals = Arrivals(workspaces=services.workspaces, audit=services.audit, room=self._room, line_of=line_of)
         prompting = Prompting(
@@ -111,6 +118,10 @@ class Office:
     def _is_enabled(self, agent: str, chat: int) -> bool:
         with self._store.reading() as db:
             return people_rows.is_enabled(db, agent, chat)
+
+    def _title_of(self, turn: int) -> str:
+        entry = self._services.agenda.entry_of(turn)
+        return "" if entry is None else entry.title
 
     def _is_paired(self, agent: str) -> bool:
         state = self._services.bots.of(agent)
