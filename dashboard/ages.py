@@ -28,6 +28,14 @@ def exact(at: float, zone: str) -> str:
     return datetime.fromtimestamp(at, UTC).astimezone(ZoneInfo(zone)).strftime("%a %d %b %Y, %H:%M:%S %Z")
 
 
+def day_and_time(at: float, zone: str, now: float) -> str:
+    """``Sat 28 Feb, 10:00``, with the year where it is another one."""
+    place = ZoneInfo(zone)
+    when, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (at, now))
+    year = "" if when.year == today.year else f" {when.year}"
+    return f"{when:%a} {when.day} {when:%b}{year}, {when:%H:%M}"
+
+
 def took(seconds: float) -> str:
     """``0.2 s``, ``14 s``, ``3 min 5 s``."""
     if seconds < 10:

@@ -210,6 +210,13 @@ SCHEMAS: dict[str, Schema] = {
     "User": closed({"id": INTEGER, **_USER, "time_zone_known": BOOLEAN}),
     "NewUser": closed(_USER, required=("name",)),
     "UserChange": closed(_USER, required=()),
+    "MyChange": closed(
+        {
+            "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
+            "if_unknown": {**BOOLEAN, "description": "change nothing where a zone was said before"},
+        },
+        required=("time_zone",),
+    ),
     "Users": closed({"users": listing(ref("User"))}),
     "Agent": closed(
         {

@@ -12,6 +12,7 @@ from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.events import api as events_api
 from dashboard.api.files import api as files_api
 from dashboard.api.health import api as health_api
+from dashboard.api.me import api as me_api
 from dashboard.api.memories import api as memories_api
 from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
@@ -33,6 +34,7 @@ BLUEPRINTS = (
     events_api,
     files_api,
     health_api,
+    me_api,
     memories_api,
     messages_api,
     notices_api,

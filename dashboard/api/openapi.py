@@ -29,6 +29,8 @@ _OWN: tuple[Route, ...] = (
     Route("get", "/api/openapi.json", "This document", is_public=True),
     Route("get", "/api/status", "How each part is (operator)", "Status"),
     Route("get", "/api/models", "Which models an agent may be given", "Models"),
+    Route("get", "/api/me", "Who asks", "User"),
+    Route("patch", "/api/me", "Another time zone for oneself", "User", "MyChange", fails=(400,)),
     Route("get", "/api/users", "All people (operator)", "Users"),
     Route("post", "/api/users", "A new person (operator)", "User", "NewUser", 201, fails=(400, 409)),
     Route("patch", "/api/users/{user}", "Change a person (operator)", "User", "UserChange", fails=(400, 404, 409)),

@@ -24,6 +24,7 @@ def register(app: Flask) -> None:
     """Templates of ``app`` know these names."""
     app.jinja_env.filters.update(
         when=when,
+        moment=moment,
         took=ages.took,
         megabytes=megabytes,
         dollars=dollars,
@@ -33,6 +34,7 @@ def register(app: Flask) -> None:
         said=chat_safe,
         output=terminal_safe,
         tone=tone,
+        capitalize_first=capitalize_first,
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf()})
@@ -48,11 +50,22 @@ def tone(name: str) -> int:
     return zlib.crc32(name.encode()) % TONES
 
 
+def capitalize_first(text: str) -> str:
+    """The text with a capital to begin with, and nothing else changed."""
+    return text[:1].upper() + text[1:]
+
+
 def when(at: float) -> Markup:
     """A time: relative for reading, exact on hover, both kept fresh by the page."""
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         iso(at), ages.exact(at, asker().user.time_zone), ages.relative(at, time.time())
     )
+
+
+def moment(at: float) -> Markup:
+    """A time of a plan: the day and the time by the viewer's clock, exact on hover."""
+    zone = asker().user.time_zone
+    return Markup('<span title="{}">{}</span>').format(ages.exact(at, zone), ages.day_and_time(at, zone, time.time()))
 
 
 def _viewer() -> Asker | None:

@@ -13,6 +13,7 @@ from dashboard.house import services
 from dashboard.pages.asking import ApprovalView
 from dashboard.pages.money import Money, money_of
 from dashboard.shapes import activity, delivery_json
+from orchestrator.agenda.telling import is_told
 from orchestrator.attachments import untold
 from orchestrator.delivery.words import size
 from orchestrator.disk.metering import DiskUse
@@ -97,6 +98,14 @@ class SentFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """Which entry of the calendar a turn comes from."""
+
+    entry: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class TurnView:
     """A message with all that came of it."""
 
@@ -112,6 +121,8 @@ class TurnView:
     """What the person was asked, and how that ended."""
     notices: tuple[Notice, ...] = ()
     """What the house said about it."""
+    planned: Planned | None = None
+    """The entry of the calendar that made it, while there is one."""
 
     @property
     def is_run(self) -> bool:
@@ -121,9 +132,8 @@ class TurnView:
     @property
     def is_silent(self) -> bool:
         """A run of the calendar of which nothing was to be told."""
-        turn = self.turn
-        has_news = bool(turn.reply or self.deliveries or self.notices or self.decided or self.answered)
-        return self.is_run and turn.status is TurnStatus.DONE and not has_news
+        has_news = bool(self.deliveries or self.notices or self.decided or self.answered)
+        return self.turn.status.is_final and not is_told(self.turn) and not has_news
 
     @property
     def is_open(self) -> bool:
@@ -166,6 +176,7 @@ def turn_view(turn: Turn) -> TurnView:
         tuple(view for view in asked if view.approval.status is not ApprovalStatus.PENDING),
         tuple(question for question in house.questions.of_turn(turn.id) if question.status != PENDING),
         tuple(house.notices.of_turn(now.cubicle, turn.id)),
+        _planned(now),
     )
 
 
@@ -199,6 +210,11 @@ def is_rehearsal(agent: Agent) -> bool:
 
 def _delivery_view(delivery: Delivery) -> DeliveryView:
     return DeliveryView(delivery, delivery_json(delivery)["url"] or "", size(delivery.size_bytes))
+
+
+def _planned(turn: Turn) -> Planned | None:
+    run = services().agenda.run_of(turn.id) if turn.source == CALENDAR else None
+    return None if run is None else Planned(run[1].id, run[1].title)
 
 
 def _question(step: Step) -> Approval | None:

@@ -26,8 +26,9 @@ async function act(source, body) {
   rest(source, true);
   try {
     const answer = await call(source.dataset.call, source.dataset.path, body);
-    if (source.dataset.go) return location.assign(source.dataset.go);
+    if (source.dataset.go) return leave(source.dataset.go);
     if (source.matches("[data-reset]")) source.reset();
+    if (source.matches("[data-fold]")) source.closest("details").open = false;
     if (done) done.hidden = false;
     for (const kind of (source.dataset.news ?? "").split(" ").filter(Boolean)) {
       document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail: answer ?? {} }));
@@ -36,6 +37,11 @@ async function act(source, body) {
     show(trouble, error);
   }
   rest(source, false);
+}
+
+function leave(path) {
+  if (path === location.pathname) location.reload();
+  else location.assign(path);
 }
 
 // The nearest place for a refusal: the form's own, else that of what the button is about.
@@ -52,18 +58,24 @@ function rest(source, is) {
 }
 
 // Numbers are numbers, boxes that share a name with data-list are a list, a box alone is true or false. An empty field
-// with data-optional is left out.
+// with data-optional is left out; in a form with data-changed, whatever is as it was.
 export function fieldsOf(form) {
   const body = {};
+  const isChange = form.matches("[data-changed]");
   for (const field of form.elements) {
-    if (!field.name || field.disabled || (field.type === "radio" && !field.checked)) continue;
+    if (!field.name || field.disabled || (isChange && isAsItWas(field))) continue;
     if (field.dataset.list !== undefined) {
       body[field.name] ??= [];
       if (field.checked) body[field.name].push(field.value);
     } else if (field.type === "checkbox") body[field.name] = field.checked;
-    else if (field.value.trim() || field.dataset.optional === undefined) {
+    else if (isChange || field.value.trim() || field.dataset.optional === undefined) {
       body[field.name] = field.type === "number" ? Number(field.value) : field.value;
     }
   }
   return body;
+}
+
+function isAsItWas(field) {
+  if (field.options) return [...field.options].every((option) => option.selected === option.defaultSelected);
+  return field.type === "checkbox" ? field.checked === field.defaultChecked : field.value === field.defaultValue;
 }

@@ -5,17 +5,21 @@ import { startNews } from "./news.js";
 import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
 import { startApprovals } from "./approvals.js";
+import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
 import { startTimes } from "./times.js";
+import { startZone } from "./zone.js";
 
 startForms();
 startTimes();
 if (document.body.dataset.viewer) {
   startActs();
   startApprovals();
+  startCalendar();
   startCards();
   startParts();
   startChat();
   startNews();
+  startZone();
 }

@@ -1,0 +1,156 @@
+"""An agent's calendar for the viewer: what is planned and what came of it, with a form for each entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from flask import Blueprint, render_template
+
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.pages.frame import frame, own_key
+from orchestrator.errors import NotFound
+from orchestrator.nouns import CubicleKey
+from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran, Run
+
+pages = Blueprint("calendar", __name__)
+
+MOST_RUNS = 50
+MOST_PAST = 100
+PRESETS = (
+    ("", "Once"),
+    ("FREQ=DAILY", "Every day"),
+    ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "Every weekday"),
+    ("FREQ=WEEKLY", "Every week"),
+    ("FREQ=MONTHLY", "Every month"),
+    ("FREQ=YEARLY", "Every year"),
+)
+_SAID = {
+    Ran.CLAIMED: ("running", "about to start"),
+    Ran.RUNNING: ("running", "under way"),
+    Ran.DONE: ("ok", "done"),
+    Ran.FAILED: ("bad", "failed"),
+    Ran.STOPPED: ("refused", "stopped"),
+    Ran.MISSED: ("refused", "missed: nobody could run it at that time"),
+    Ran.OVERLAP: ("refused", "left out: the run before it was still under way"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EntryView:
+    """One entry."""
+
+    entry: Entry
+    words: str
+    """``every weekday at 09:00``."""
+
+    @property
+    def by(self) -> str:
+        """Who made it."""
+        return self.entry.cubicle.agent if self.entry.by == BY_AGENT else self.entry.by
+
+    @property
+    def is_paused(self) -> bool:
+        """It does not come due until somebody says so."""
+        return self.entry.status is EntryStatus.PAUSED
+
+    @property
+    def is_ended(self) -> bool:
+        """It does not come due any more."""
+        return self.entry.status is EntryStatus.ENDED
+
+    @property
+    def start_wall(self) -> str:
+        """The start by the clock of its zone, as a form's field has it."""
+        start = datetime.fromisoformat(self.entry.start)
+        wall = start if start.tzinfo is None else start.astimezone(ZoneInfo(self.entry.time_zone))
+        return (
+            f"{wall.replace(tzinfo=None):%Y-%m-%dT%H:%M}" if len(self.entry.start) > 10 else f"{self.entry.start}T09:00"
+        )
+
+    @property
+    def last_day(self) -> str:
+        """The day after which it does not repeat, as a form's field has it."""
+        is_series_end = bool(self.entry.repeat) and self.entry.end[:10] > self.entry.start[:10]
+        return self.entry.end[:10] if is_series_end else ""
+
+    @property
+    def is_preset(self) -> bool:
+        """How it repeats is one of the common ways."""
+        return self.entry.repeat in dict(PRESETS)
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One time that an entry was due."""
+
+    run: Run
+
+    @property
+    def sign(self) -> str:
+        """Its icon."""
+        return _SAID[self.run.outcome][0]
+
+    @property
+    def words(self) -> str:
+        """What came of it."""
+        return _SAID[self.run.outcome][1]
+
+
+@pages.get("/agents/<name>/calendar")
+def calendar(name: str) -> str:
+    """The whole page."""
+    key, framed = own_key(name), frame(name, "calendar")
+    has_calendar = "calendar" in framed["agent"].toolsets
+    return render_template(
+        "calendar.html",
+        **framed,
+        entries=_entries(key),
+        presets=PRESETS,
+        has_calendar=has_calendar,
+        feed_url=services().agenda.feed_url(key),
+    )
+
+
+@pages.get("/parts/calendar/<name>")
+def entries(name: str) -> str:
+    """What is planned."""
+    return render_template("parts/calendar.html", agent=services().agents.get(name), entries=_entries(own_key(name)))
+
+
+@pages.get("/agents/<name>/calendar/<id:entry>")
+def one(name: str, entry: int) -> str:
+    """One entry, what came of it, and a form to change it."""
+    view, framed = _own(name, entry), frame(name, "calendar")
+    return render_template("entry.html", **framed, view=view, runs=_runs(entry), presets=PRESETS)
+
+
+@pages.get("/parts/calendar/<name>/<id:entry>")
+def one_now(name: str, entry: int) -> str:
+    """One entry as it stands."""
+    view = _own(name, entry)
+    return render_template("parts/entry.html", agent=services().agents.get(name), view=view, runs=_runs(entry))
+
+
+def _entries(key: CubicleKey) -> list[EntryView]:
+    """What comes due first is first, then what is paused; the newest of what has ended last."""
+    agenda = services().agenda
+    found = agenda.every(key.agent, key.user)
+    open_ones = [entry for entry in found if entry.status is not EntryStatus.ENDED]
+    ended = sorted((e for e in found if e.status is EntryStatus.ENDED), key=lambda e: e.settled_at, reverse=True)
+    return [EntryView(entry, agenda.words(entry)) for entry in (*open_ones, *ended[:MOST_PAST])]
+
+
+def _own(name: str, entry: int) -> EntryView:
+    """The viewer's entry; raises NotFound."""
+    agenda = services().agenda
+    found = agenda.get(entry)
+    if found.cubicle != CubicleKey(name, asker().user.id):
+        raise NotFound(f"There is no entry {entry} in the calendar.")
+    return EntryView(found, agenda.words(found))
+
+
+def _runs(entry: int) -> list[RunView]:
+    return [RunView(run) for run in services().agenda.runs(entry, MOST_RUNS)]
