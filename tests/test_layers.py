@@ -104,6 +104,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.carrier "
             "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
             "channels.telegram.commands_files channels.telegram.commands_operator channels.telegram.commands_own "
+            "channels.telegram.commands_plans "
             "channels.telegram.contents channels.telegram.decisions channels.telegram.groups channels.telegram.hearing "
             "channels.telegram.inbox channels.telegram.incoming channels.telegram.inquiries "
             "channels.telegram.inquiry_text channels.telegram.letters channels.telegram.line "
@@ -198,6 +199,7 @@ SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 
 _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
 _SHOWS = (
+    "agenda.telling",
     "agents",
     "approvals",
     "assets.words",
