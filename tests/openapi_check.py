@@ -69,7 +69,8 @@ def _operation(method: str, path: str) -> dict[str, Any]:
     bare = path.partition("?")[0]
     literal_first = sorted(_DOCUMENT["paths"], key=lambda described: described.count("{"))
     for described in literal_first:
-        pattern = re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(described).replace(r"\{path\}", ".+"))
+        with_slashes = re.sub(r"\\{(path|model)\\}", ".+", re.escape(described))
+        pattern = re.sub(r"\\{[a-z]+\\}", "[^/]+", with_slashes)
         if re.fullmatch(pattern, bare) and method in _DOCUMENT["paths"][described]:
             found: dict[str, Any] = _DOCUMENT["paths"][described][method]
             return found

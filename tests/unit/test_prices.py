@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -53,7 +52,7 @@ def test_a_price_of_ones_own_wins_and_goes_again(prices: Prices, house: Rooms) -
     assert prices.own() == (row,)
     document = json.loads((house.home / "prices.json").read_text())
     assert (document["date"], prices.table().date) == ("2026-07-01", "2026-07-01")
-    assert os.stat(house.home / "prices.json").st_mode & 0o777 == 0o600
+    assert (house.home / "prices.json").stat().st_mode & 0o777 == 0o600
     prices.remove("openai", "gpt-4O", by="ada (api)")
     assert _of(prices, "openai", "gpt-4o") == ours
     assert [row.text for row in house.audited("prices.changed")] == [
