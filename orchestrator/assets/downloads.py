@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from orchestrator.assets.assets import Assets
 from orchestrator.assets.landing import Landing
@@ -162,7 +162,7 @@ class Downloads:
         limits = replace(self._internet.limits, file_bytes=min(room, most))
         fetcher = Fetcher(limits, rules=self._rules, network=self._internet.network, tls=self._internet.tls)
         is_stopped = _Rarely(lambda: self._is_unwanted(asset.id))
-        with tempfile.TemporaryFile(dir=self._folder) as file:
+        with _nameless(self._folder) as file:
             sink = _Sink(file, self._landing.check)
             try:
                 fetched = fetcher.fetch(link, sink, other_hosts=other_hosts, is_stopped=is_stopped)
@@ -222,6 +222,14 @@ class _Sink:
             self._file.flush()
         except OSError as error:
             raise _refused(error) from error
+
+
+def _nameless(folder: Path) -> BinaryIO:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return cast("BinaryIO", tempfile.TemporaryFile(dir=folder))
+    except OSError as error:
+        raise _refused(error) from error
 
 
 def _refused(error: OSError) -> Unavailable:
