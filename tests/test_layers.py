@@ -59,7 +59,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.internet fetch.network home http_server logs ports workspace store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.agenda store.assets store.calls store.memories store.notices store.ledger "
+        "live live.harbour store.agenda store.assets store.app_storage store.calls store.memories store.notices store.ledger "
         "store.packages store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
         "store.telegram_people store.turns "
@@ -81,7 +81,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "memories.meaning memories.memory memories.nearest memories.offers memories.recollection memories.searching "
             "memories.vectorizing "
             "agenda.agenda agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.runs agenda.saying "
-            "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
+            "agenda.shapes agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
         ),
     ),
     (
@@ -93,6 +93,13 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("installations", "packages.installations packages.worker"),
     ("judging and watching", "delivery.sending delivery.tray_watch disk.metering leaving steps watch"),
+    (
+        "apps in a browser",
+        (
+            "previews.apps previews.live previews.live_headers previews.routes previews.server previews.shim "
+            "previews.static_files previews.storage previews.wire"
+        ),
+    ),
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's requests", "door_calls door_streams"),
     ("what the inside and the surfaces may call", "door services"),
@@ -147,16 +154,16 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
-    ("nouns described", "openapi_assets openapi_memories openapi_money openapi_notices openapi_questions"),
+    ("nouns described", "openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices openapi_questions"),
     ("who asks", "auth"),
     (
         "routes",
         (
-            "api api.agents api.approvals api.assets api.audit api.budgets api.cubicles api.deliveries api.events "
+            "api api.agents api.approvals api.assets api.audit api.budgets api.calendar api.cubicles api.deliveries api.events "
             "api.files api.health api.me api.memories api.messages api.notices api.openapi api.prices "
             "api.questions api.telegram api.tokens api.users pages pages.asking pages.calendar pages.chat "
             "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views "
-            "pages.you webhook"
+            "feed pages.you webhook"
         ),
     ),
     ("the application", "app"),
@@ -176,6 +183,7 @@ FAMILIES = (
     "orchestrator.engine_",
     "orchestrator.packages",
     "orchestrator.panel",
+    "orchestrator.previews",
     "orchestrator.policy",
     "orchestrator.schedule",
     "orchestrator.shell",
@@ -199,6 +207,7 @@ SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 
 _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
 _SHOWS = (
+    "agenda.shapes",
     "agenda.telling",
     "agents",
     "approvals",

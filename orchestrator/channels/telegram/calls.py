@@ -15,6 +15,7 @@ from orchestrator.channels.telegram.letters import Body
 from orchestrator.channels.telegram.notes import Line, clock, note
 from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.replies import reply_ref
+from orchestrator.channels.telegram.zones import Zones
 from orchestrator.nouns import CubicleKey, Role, User
 from orchestrator.services import Services
 from orchestrator.store.database import Store
@@ -31,6 +32,7 @@ class Desk:
     cards: Cards
     groups: Groups
     papers: Papers
+    zones: Zones
     now: Callable[[], float] = time.time
 
 
@@ -81,6 +83,8 @@ class Command:
     name: str
     description: str
     run: Handler
+    is_private: bool = False
+    """Its answer is nobody's business but the person's: not in groups."""
 
 
 def says(title: str, *lines: Line) -> list[Body]:

@@ -232,7 +232,7 @@ class TelegramChannel:
         commands = self.office.commands
         everybody, operators = commands.menu(is_operator=False), commands.menu(is_operator=True)
         operator = self._services.people.operator().telegram_id
-        menus: Menus = [("private", everybody), ("groups", everybody)]
+        menus: Menus = [("private", everybody), ("groups", commands.menu(is_operator=False, is_group=True))]
         return menus if operator is None else [*menus, (operator, operators)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.channels.telegram import commands_files, commands_operator, commands_own
+from orchestrator.channels.telegram import commands_files, commands_operator, commands_own, commands_plans
 from orchestrator.channels.telegram.calls import Call, Command, Desk, says
 from orchestrator.channels.telegram.incoming import Message
 from orchestrator.channels.telegram.letters import Body, Letter
@@ -21,10 +21,10 @@ from orchestrator.nouns import Role, User
 KEYBOARD = (("/status", "/stop"), ("/files", "/approvals"), ("/help",))
 """What a tap sends; shown with the first words and with the help, in private."""
 _WITH_KEYBOARD = ("start", "help")
-_FOR_ALL = (*commands_own.COMMANDS, *commands_files.COMMANDS)
+_FOR_ALL = (*commands_own.COMMANDS, *commands_plans.COMMANDS, *commands_files.COMMANDS)
 _ORDER = (
     *("start", "help", "status", "stop", "clear", "reset", "workspace", "files", "calendar", "memory", "budget"),
-    *("approvals", "logs", "apps", "agents", "containers", "users", "groups"),
+    *("timezone", "approvals", "logs", "apps", "agents", "containers", "users", "groups"),
 )
 
 
@@ -40,12 +40,17 @@ class Commands:
     @property
     def handlers(self) -> dict[str, Handler]:
         """What the buttons under answers do."""
-        return {**commands_files.handlers(self._desk), **commands_own.handlers(self._desk)}
+        return {
+            **commands_files.handlers(self._desk),
+            **commands_own.handlers(self._desk),
+            **commands_plans.handlers(self._desk),
+        }
 
-    def menu(self, *, is_operator: bool) -> list[tuple[str, str]]:
+    def menu(self, *, is_operator: bool, is_group: bool = False) -> list[tuple[str, str]]:
         """Names and descriptions, for Telegram's own menu."""
         known = {**self._for_all, **self._for_operators} if is_operator else self._for_all
-        return [(name, known[name].description) for name in _ORDER if name in known]
+        offered = {name: command for name, command in known.items() if not (is_group and command.is_private)}
+        return [(name, offered[name].description) for name in _ORDER if name in offered]
 
     def run(self, message: Message, user: User) -> list[Letter]:
         """Do what the message commands; the answer, to be posted in this order. Every command has one."""
@@ -59,8 +64,8 @@ class Commands:
         command = self._for_all.get(name)
         if command is None and call.user.role is Role.OPERATOR:
             command = self._for_operators.get(name)
-            if command is not None and not call.message.place.is_private:
-                return says("Not here", f"/{name} shows what is nobody's business but yours. Ask me in private.")
+        if command is not None and command.is_private and not call.message.place.is_private:
+            return says("Not here", f"/{name} shows what is nobody's business but yours. Ask me in private.")
         if command is None:
             return says("I don't know that", (Theirs(f"/{name}", 40), " is none of my commands. /help shows them all."))
         try:
@@ -74,5 +79,8 @@ class Commands:
             "Write what you want done, in your own words. Send files along, or reply to a message to speak of it.",
             f"{call.agent} works in a locked container without internet. Before something risky it asks you.",
             "",
-            *(f"/{name} – {description}" for name, description in self.menu(is_operator=call.is_operator)),
+            *(f"/{name} – {description}" for name, description in self._menu_here(call)),
         )
+
+    def _menu_here(self, call: Call) -> list[tuple[str, str]]:
+        return self.menu(is_operator=call.is_operator, is_group=not call.message.place.is_private)

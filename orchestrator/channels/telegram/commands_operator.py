@@ -89,8 +89,8 @@ def groups(call: Call) -> list[Body]:
 
 
 COMMANDS = (
-    Command("agents", "All agents", agents),
-    Command("containers", "What runs", containers),
-    Command("users", "Who may talk to your agents", users),
-    Command("groups", "Where this bot listens", groups),
+    Command("agents", "All agents", agents, is_private=True),
+    Command("containers", "What runs", containers, is_private=True),
+    Command("users", "Who may talk to your agents", users, is_private=True),
+    Command("groups", "Where this bot listens", groups, is_private=True),
 )

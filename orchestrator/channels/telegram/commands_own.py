@@ -15,7 +15,6 @@ from orchestrator.store.telegram_buttons import Taken
 
 STOP = "stop"
 _MOST_QUESTIONS = 5
-_DAY_S = 24 * 3600
 
 
 def start(call: Call) -> list[Body]:
@@ -112,14 +111,21 @@ def reset(call: Call) -> list[Body]:
 
 
 def budget(call: Call) -> list[Body]:
-    """What was spent today."""
-    agent = call.desk.services.agents.get(call.agent)
-    day = call.desk.services.budget.today(call.agent)
-    midnight = (call.desk.now() // _DAY_S + 1) * _DAY_S
-    lines = [f"Spent today: {dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)}."]
-    if day.reserved_micro:
-        lines.append(f"Held for calls under way: {dollars(day.reserved_micro)}.")
-    return says(f"{call.agent}'s budget", *lines, f"It begins anew at {call.clock(midnight)} (midnight UTC).")
+    """What was spent today, what is left, and when it begins anew."""
+    day = call.desk.services.budget.standing(call.agent)
+    lines = [
+        f"Spent today: {dollars(day.spent_micro)} of {dollars(day.budget_micro)}.",
+        f"Left: {dollars(day.left_micro)}.",
+    ]
+    if day.held_micro:
+        lines.append(f"Held for calls under way: {dollars(day.held_micro)}.")
+    if day.tokens:
+        used = f"{day.tokens:,} of {day.token_budget:,} tokens"
+        lines.append(f"Of models whose price nobody knows: {used}.")
+    if day.is_stopped:
+        lines.append(f"{call.agent} has stopped for today. Commands still work.")
+    begins = f"It begins anew at {call.clock(day.resets_at)} (midnight UTC)."
+    return says(f"{call.agent}'s budget", *lines, begins)
 
 
 def approvals(call: Call) -> list[Body]:
@@ -138,29 +144,14 @@ def approvals(call: Call) -> list[Body]:
     return bodies
 
 
-def calendar(call: Call) -> list[Body]:
-    """There is none yet."""
-    return says("Calendar", f"{call.agent} has no calendar yet: it can't do things by itself at a set time.")
-
-
-def memory(call: Call) -> list[Body]:
-    """There is none yet."""
-    return says(
-        "Memory",
-        f"{call.agent} has no long-term memory yet. It knows this conversation, which /clear forgets, and your files.",
-    )
-
-
 COMMANDS = (
     Command("start", "Begin", start),
     Command("status", "What goes on", status),
     Command("stop", "Stop what is being done", stop),
     Command("clear", "Forget the conversation", clear),
     Command("reset", "A new container; files stay", reset),
-    Command("budget", "What was spent today", budget),
+    Command("budget", "What was spent today, what is left", budget),
     Command("approvals", "What waits for your decision", approvals),
-    Command("calendar", "What is planned", calendar),
-    Command("memory", "What is remembered", memory),
 )
 
 

@@ -76,7 +76,7 @@ class Office:
         )
         reception = Reception(store, mail, buttons, services.people)
         cards, groups = Cards(reception), Groups(reception)
-        self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers))
+        self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers, zones))
         handlers = {
             **self.asking.handlers,
             **self.inquiries.handlers,

@@ -1,0 +1,211 @@
+"""Commands about what an agent does by itself, and what it knows: the calendar, memory, the person's time.
+
+Titles and facts are mostly written by agents: they stand as such, on one line each. Buttons here are for the person
+whose calendar or memory it is, and show the list anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orchestrator.channels.telegram.calls import Call, Command, Desk, says
+from orchestrator.channels.telegram.incoming import Press
+from orchestrator.channels.telegram.letters import Body, Button
+from orchestrator.channels.telegram.notes import Line, Part, Theirs, ago, clock, many, note
+from orchestrator.channels.telegram.presses import Handler, Outcome
+from orchestrator.errors import NotFound
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus
+from orchestrator.store.memories import Fact
+from orchestrator.store.telegram_buttons import Taken
+
+PAUSE, RESUME, DELETE, FORGET = "entry.pause", "entry.resume", "entry.delete", "fact.forget"
+_MOST_ENTRIES, _MOST_FACTS = 8, 10
+_TITLE_CHARS, _FACT_CHARS = 80, 300
+
+
+# --- the calendar ------------------------------------------------------------------------------------------------
+
+
+def calendar(call: Call) -> list[Body]:
+    """What comes due, with buttons; with ``link`` where calendar apps read it."""
+    if call.message.argument.strip().casefold() == "link":
+        url = call.desk.services.agenda.feed_url(call.key)
+        return says(
+            f"{call.agent}'s calendar in your calendar app",
+            "Subscribe to this address there. Whoever knows it can read the calendar, and do nothing else:",
+            Theirs(url, 500),
+        )
+    return [_calendar(call.desk, call.key, call.user, ref=call.ref(), person=call.message.sender.id)]
+
+
+def _calendar(desk: Desk, key: CubicleKey, user: User, *, ref: str, person: int) -> Body:
+    agenda = desk.services.agenda
+    entries = [e for e in agenda.every(key.agent, key.user) if e.status is not EntryStatus.ENDED]
+    if not entries:
+        return Body(
+            note(
+                f"{key.agent}'s calendar is empty",
+                f"Tell {key.agent} what to do when: “Every weekday at nine, look for new invoices.”",
+            )
+        )
+    entries.sort(key=lambda entry: (entry.next_at is None, entry.next_at or 0.0, entry.id))
+    shown, rest = entries[:_MOST_ENTRIES], len(entries) - _MOST_ENTRIES
+    lines: list[Line] = []
+    buttons: list[tuple[Button, ...]] = []
+    for entry in shown:
+        lines += _entry_lines(desk, entry, user)
+        again = ("⏸ Pause", PAUSE) if entry.status is EntryStatus.ACTIVE else ("▶ Resume", RESUME)
+        buttons.append(
+            tuple(
+                Button(f"{label} {entry.id}", desk.buttons.make(key.agent, ref, person, kind, _subject(key, entry.id)))
+                for label, kind in (again, ("✕ Delete", DELETE))
+            )
+        )
+    if rest > 0:
+        lines.append(f"… and {many(rest, 'more entry', 'more entries')}. The dashboard shows them all.")
+    unsure = "" if user.time_zone_known else " (you never said where you are)"
+    lines += ["", f"Times are {user.time_zone}{unsure}: /timezone. For your calendar app: /calendar link"]
+    return Body(note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
+
+
+def _entry_lines(desk: Desk, entry: Entry, user: User) -> list[Line]:
+    now = desk.now()
+    when = "paused" if entry.next_at is None else clock(entry.next_at, user.time_zone, now)
+    return [
+        (f"{entry.id}  ", Theirs(entry.title, _TITLE_CHARS), f" – {when}"),
+        (f"     {desk.services.agenda.words(entry)}, by ", *_author(entry.by)),
+    ]
+
+
+def _on_entry(desk: Desk, deed: Callable[[Entry, User], str]) -> Handler:
+    """A button that does something about an entry, and shows the calendar as it is then."""
+
+    def press(taken: Taken, press: Press, user: User) -> Outcome:
+        key, number = _parts(taken.subject)
+        own = _owner(desk, key, user)
+        try:
+            toast = deed(desk.services.agenda.get(number), user)
+        except NotFound as error:  # it was deleted elsewhere, and the list shows that
+            toast = error.message
+        desk.buttons.retire(taken.ref)
+        return Outcome(toast, _calendar(desk, key, own, ref=taken.ref, person=press.sender.id))
+
+    return press
+
+
+def _author(by: str) -> tuple[Part, ...]:
+    return ("the agent",) if by == BY_AGENT else (Theirs(by, 64),)
+
+
+# --- memory ------------------------------------------------------------------------------------------------------
+
+
+def memory(call: Call) -> list[Body]:
+    """The newest facts; ``add`` notes one, ``search`` looks for some."""
+    verb, _, words = call.message.argument.strip().partition(" ")
+    memories, words = call.desk.services.memories, words.strip()
+    if verb.casefold() == "add":
+        if not words:
+            return says("What should be remembered?", "Write it behind: /memory add I am allergic to nuts")
+        fact = memories.add(call.key, words, by=call.user.name)
+        return says("Remembered", (f"{fact.id}  ", Theirs(fact.text, _FACT_CHARS)))
+    if verb.casefold() == "search":
+        if not words:
+            return says("What shall I look for?", "Write it behind: /memory search allergies")
+        found = memories.search(call.key, words, _MOST_FACTS)
+        return [_facts(call.desk, call.key, found, "What fits best", ref=call.ref(), person=call.message.sender.id)]
+    return [_memory(call.desk, call.key, ref=call.ref(), person=call.message.sender.id)]
+
+
+def _memory(desk: Desk, key: CubicleKey, *, ref: str, person: int) -> Body:
+    found = desk.services.memories.every(key, limit=_MOST_FACTS)
+    return _facts(desk, key, found, f"What {key.agent} remembers, newest first", ref=ref, person=person)
+
+
+def _facts(desk: Desk, key: CubicleKey, facts: list[Fact], title: str, *, ref: str, person: int) -> Body:
+    if not facts:
+        return Body(note("Nothing remembered", "Note something yourself: /memory add I am allergic to nuts"))
+    lines: list[Line] = []
+    for fact in facts:
+        lines.append((f"{fact.id}  ", Theirs(fact.text, _FACT_CHARS)))
+        lines.append(("     by ", *_author(fact.by), f", {ago(fact.at, desk.now())}"))
+    made = [
+        Button(f"✕ Forget {fact.id}", desk.buttons.make(key.agent, ref, person, FORGET, _subject(key, fact.id)))
+        for fact in facts
+    ]
+    rows = tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
+    return Body(note(title, *lines, "", "More: /memory add …, /memory search …"), buttons=rows)
+
+
+def _forget(desk: Desk) -> Handler:
+    def press(taken: Taken, press: Press, user: User) -> Outcome:
+        key, number = _parts(taken.subject)
+        _owner(desk, key, user)
+        try:
+            desk.services.memories.remove(key, number, by=user.name)
+            toast = "Forgotten."
+        except NotFound as error:  # as above
+            toast = error.message
+        desk.buttons.retire(taken.ref)
+        return Outcome(toast, _memory(desk, key, ref=taken.ref, person=press.sender.id))
+
+    return press
+
+
+# --- the person's time -------------------------------------------------------------------------------------------
+
+
+def timezone(call: Call) -> list[Body]:
+    """The person's time zone, with others to choose from; with a name: that one from now on."""
+    zones, wanted = call.desk.zones, call.message.argument.strip()
+    if wanted:
+        return [zones.set(call.user, wanted)]
+    return [zones.shown(call.agent, call.ref(), call.user, call.message.sender.language)]
+
+
+COMMANDS = (
+    Command("calendar", "What is planned", calendar, is_private=True),
+    Command("memory", "What is remembered; add …, search …", memory, is_private=True),
+    Command("timezone", "Where you are, such as Europe/Vienna", timezone, is_private=True),
+)
+
+
+def handlers(desk: Desk) -> dict[str, Handler]:
+    """What the buttons do."""
+    agenda = desk.services.agenda
+
+    def pause(entry: Entry, user: User) -> str:
+        agenda.change(entry.id, {"status": "paused"}, by=user)
+        return "Paused."
+
+    def resume(entry: Entry, user: User) -> str:
+        agenda.change(entry.id, {"status": "active"}, by=user)
+        return "It goes on."
+
+    def delete(entry: Entry, user: User) -> str:
+        agenda.remove(entry.id, by=user)
+        return "Deleted."
+
+    return {
+        PAUSE: _on_entry(desk, pause),
+        RESUME: _on_entry(desk, resume),
+        DELETE: _on_entry(desk, delete),
+        FORGET: _forget(desk),
+    }
+
+
+def _owner(desk: Desk, key: CubicleKey, user: User) -> User:
+    """Only the person themself: not even an operator sees by a button what others plan and keep."""
+    if user.id != key.user:
+        raise NotFound("This is somebody else's.")
+    return desk.services.people.get(user.id)
+
+
+def _subject(key: CubicleKey, number: int) -> str:
+    return f"{key.agent}:{key.user}:{number}"
+
+
+def _parts(subject: str) -> tuple[CubicleKey, int]:
+    agent, user, number = subject.split(":")
+    return CubicleKey(agent, int(user)), int(number)
