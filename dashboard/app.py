@@ -9,6 +9,7 @@ from werkzeug.routing import IntegerConverter, Map
 
 from dashboard import auth, faults, headers, hosts, house, transfers
 from dashboard.api import BLUEPRINTS as API
+from dashboard.feed import feed
 from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
 from dashboard.paths import AnyPath
@@ -43,6 +44,6 @@ def create_app(services: Services) -> Flask:
     app.after_request(headers.add)
     faults.register(app)
     filters.register(app)
-    for blueprint in (*API, *PAGES, webhook):
+    for blueprint in (*API, *PAGES, feed, webhook):
         app.register_blueprint(blueprint)
     return app

@@ -17,6 +17,8 @@ _FEATURES = (
     "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb "
     "xr-spatial-tracking"
 )
+PRIVATE = "private"
+"""The one thing that may be kept a while, by whom it is for: a calendar that an app reads again and again."""
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -35,5 +37,6 @@ def add(response: Response) -> Response:
     response.headers.update(HEADERS)
     if is_held:
         response.headers["Content-Security-Policy"] = HELD
-    response.headers["Cache-Control"] = "no-cache" if request.endpoint == "static" else "no-store"
+    if response.headers.get("Cache-Control") != PRIVATE:
+        response.headers["Cache-Control"] = "no-cache" if request.endpoint == "static" else "no-store"
     return response

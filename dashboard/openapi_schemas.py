@@ -227,6 +227,7 @@ SCHEMAS: dict[str, Schema] = {
             "status": choice("idle", "active", "stopped"),
             "spent_today_usd": NUMBER,
             "budget": ref("Budget"),
+            "ics_url": {**STRING, "description": "your calendar with it, for calendar apps; a secret"},
             "created_at": TIME,
         }
     ),

@@ -56,7 +56,7 @@ def user_json(user: User) -> dict[str, Any]:
     return {**asdict(user), "role": str(user.role)}
 
 
-def agent_json(house: Services, agent: Agent, status: str) -> dict[str, Any]:
+def agent_json(house: Services, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
     bot, standing = house.bots.of(agent.name), house.budget.standing(agent.name)
     return {
@@ -67,6 +67,7 @@ def agent_json(house: Services, agent: Agent, status: str) -> dict[str, Any]:
         "status": status,
         "spent_today_usd": standing.spent_micro / MICRO,
         "budget": budget_json(standing),
+        "ics_url": house.agenda.feed_url(CubicleKey(agent.name, viewer.id)),
         "created_at": iso(agent.created_at),
     }
 

@@ -7,6 +7,7 @@ from dashboard.api.approvals import api as approvals_api
 from dashboard.api.assets import api as assets_api
 from dashboard.api.audit import api as audit_api
 from dashboard.api.budgets import api as budgets_api
+from dashboard.api.calendar import api as calendar_api
 from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.events import api as events_api
@@ -29,6 +30,7 @@ BLUEPRINTS = (
     assets_api,
     audit_api,
     budgets_api,
+    calendar_api,
     cubicles_api,
     deliveries_api,
     events_api,

@@ -22,7 +22,9 @@ def every() -> Any:
     """All agents."""
     house, who = services(), asker()
     now = activity(house)
-    return {"agents": [agent_json(house, agent, now.of(agent.name, who.user)) for agent in house.agents.every()]}
+    return {
+        "agents": [agent_json(house, agent, now.of(agent.name, who.user), who.user) for agent in house.agents.every()]
+    }
 
 
 @api.post("/api/agents")
@@ -77,5 +79,5 @@ def log(name: str) -> Any:
 
 
 def _shown(agent: Agent) -> dict[str, Any]:
-    house = services()
-    return agent_json(house, agent, activity(house).of(agent.name, asker().user))
+    house, viewer = services(), asker().user
+    return agent_json(house, agent, activity(house).of(agent.name, viewer), viewer)

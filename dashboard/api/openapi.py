@@ -8,7 +8,14 @@ from typing import Any
 
 from flask import Blueprint
 
-from dashboard import openapi_assets, openapi_memories, openapi_money, openapi_notices, openapi_questions
+from dashboard import (
+    openapi_assets,
+    openapi_calendar,
+    openapi_memories,
+    openapi_money,
+    openapi_notices,
+    openapi_questions,
+)
 from dashboard.auth import public
 from dashboard.openapi_route import AGENT, PAGE, USER, Route
 from dashboard.openapi_schemas import INTEGER, SCHEMAS, STRING, Schema, choice, ref
@@ -169,6 +176,7 @@ _OWN: tuple[Route, ...] = (
 ROUTES: tuple[Route, ...] = (
     *_OWN,
     *openapi_assets.ROUTES,
+    *openapi_calendar.ROUTES,
     *openapi_memories.ROUTES,
     *openapi_money.ROUTES,
     *openapi_notices.ROUTES,
@@ -177,6 +185,7 @@ ROUTES: tuple[Route, ...] = (
 ALL_SCHEMAS: dict[str, Schema] = {
     **SCHEMAS,
     **openapi_assets.SCHEMAS,
+    **openapi_calendar.SCHEMAS,
     **openapi_memories.SCHEMAS,
     **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,
@@ -185,7 +194,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
 """Nouns with several routes describe them in a module of their own."""
 
 _BYTES = "*/*"
-_NUMBERS = ("user", "turn", "delivery", "notice", "event", "memory")
+_NUMBERS = ("user", "turn", "delivery", "notice", "entry", "memory")
 _DESCRIPTION = (
     "Every call needs `Authorization: Bearer TOKEN` (`./hermit token create NAME`) or the dashboard's session with its "
     'CSRF token. Errors are `{"error": {"code", "message"}}`. Times are ISO 8601 in UTC, money is in US dollars.'

@@ -18,11 +18,10 @@ from orchestrator.agenda import saying
 from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.feeds import Feeds
 from orchestrator.agenda.runs import Runs
-from orchestrator.agenda.wishes import Wish, at, plan_of, read_change, read_new
+from orchestrator.agenda.wishes import Wish, at, bound, plan_of, read_change, read_new, read_when
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooMany
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event, User
-from orchestrator.schedule.missed import Missed
 from orchestrator.schedule.plans import between, check
 from orchestrator.store import agenda as rows
 from orchestrator.store import audit as audit_rows
@@ -96,6 +95,14 @@ class Agenda:
         active = [entry for entry in self.every(agent, user) if entry.status is EntryStatus.ACTIVE]
         found = heapq.merge(*(self._times(entry, begin, end, limit) for entry in active), key=lambda pair: pair[1])
         return list(islice(found, limit))
+
+    def within(self, key: CubicleKey, begin: str, end: str) -> list[tuple[Entry, datetime]]:
+        """What comes due in one cubicle between two dates or times as somebody wrote them (empty: open); by the
+        person's clock. Raises BadInput."""
+        zone = self._announcer.zone(key)
+        first = bound("from", read_when("from", begin), zone) if begin else None
+        last = bound("to", read_when("to", end), zone, is_last=True) if end else None
+        return self.upcoming(agent=key.agent, user=key.user, begin=first, end=last, limit=MOST_AHEAD)
 
     def runs(self, entry: int, limit: int = 50) -> list[Run]:
         """What came of an entry, the newest first."""
@@ -271,44 +278,6 @@ class Agenda:
         audit_rows.add(
             db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail={}
         )
-
-
-def as_json(entry: Entry, words: str) -> dict[str, Any]:
-    """The entry as surfaces show it."""
-    wish = Wish.of(entry)
-    return {
-        "id": entry.id,
-        "agent": entry.cubicle.agent,
-        "user": entry.cubicle.user,
-        **{name: getattr(wish, name) for name in ("title", "prompt", "start")},
-        "end": entry.end or None,
-        "time_zone": entry.time_zone,
-        "repeat": entry.repeat or None,
-        "color": entry.color or None,
-        "missed": str(Missed(entry.missed)),
-        "status": str(entry.status),
-        "words": words,
-        "next_at": entry.next_at,
-        "failures": entry.failures,
-        "by": entry.by,
-        "turn": entry.turn,
-        "created_at": entry.created_at,
-        "changed_at": entry.changed_at,
-    }
-
-
-def run_json(run: Run) -> dict[str, Any]:
-    """What came of a time, as surfaces show it."""
-    return {
-        "id": run.id,
-        "due_at": run.due_at,
-        "turn": run.turn,
-        "outcome": str(run.outcome),
-        "is_late": run.is_late,
-        "by_hand": run.by_hand,
-        "collapsed": run.collapsed,
-        "ended_at": run.ended_at,
-    }
 
 
 def _found(db: sqlite3.Connection, entry: int) -> Entry:

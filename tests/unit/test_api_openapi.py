@@ -38,7 +38,7 @@ def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:
 
 def test_later_routes_do_not_exist_yet(app: Flask) -> None:
     """They say 404 as JSON."""
-    for path in ("/api/agents/crab/calendar", "/api/", "/api"):
+    for path in ("/api/agents/crab/tricks", "/api/", "/api"):
         answer = app.test_client().get(path)
         assert (answer.status_code, answer.get_json()["error"]["code"]) == (404, "not_found"), path
 

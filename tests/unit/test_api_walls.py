@@ -18,6 +18,7 @@ PUBLIC = {
     "/api/health",
     "/api/openapi.json",
     "/d/<token>",
+    "/ics/<secret>.ics",
     "/login",
     "/login/<code>",
     "/static/<path:filename>",
@@ -38,6 +39,7 @@ FOR_OPERATORS = {
     ("POST", "/api/agents/<name>/telegram/confirm"),
     ("POST", "/api/agents/<name>/telegram/code"),
     ("GET", "/api/audit"),
+    ("GET", "/parts/hosts/<name>"),
     ("GET", "/api/prices"),
     ("PUT", "/api/prices/<provider>/<path:model>"),
     ("DELETE", "/api/prices/<provider>/<path:model>"),
@@ -54,6 +56,7 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
         for part, example in (
             ("<path:filename>", "logo.svg"),
             ("<token>", "x"),
+            ("<secret>", "x"),
             ("<name>", "crab"),
             ("<approval>", "abcdefgh"),
             ("<question>", "abcdefgh"),

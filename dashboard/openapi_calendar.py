@@ -1,0 +1,111 @@
+"""The calendar, as the API describes it."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import AGENT, USER, Route
+from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+
+_WHEN = {**STRING, "description": "a date or a time; without an offset by the person's own clock"}
+_START = {**STRING, "description": "a moment with its offset, a time of the zone's own clock, or a day"}
+_END = {**nullable(STRING), "description": "within a day of the start how long each time takes; later, the series' end"}
+_REPEAT = {**nullable(STRING), "description": "an RRULE of RFC 5545, or a cron line of five fields"}
+_MISSED = {**choice("run", "skip"), "description": "once, late (within a day), or not at all"}
+_WORDS: dict[str, Schema] = {
+    "title": STRING,
+    "prompt": STRING,
+    "start": _START,
+    "end": _END,
+    "time_zone": {**STRING, "description": "an IANA name; the person's where it is left out"},
+    "repeat": _REPEAT,
+    "color": nullable(STRING),
+    "missed": _MISSED,
+}
+_ENTRY: dict[str, Schema] = {
+    "id": INTEGER,
+    "agent": STRING,
+    "user": INTEGER,
+    **_WORDS,
+    "status": choice("active", "paused", "ended"),
+    "words": {**STRING, "description": "when it comes due, such as: every weekday at 09:00"},
+    "next_at": nullable(TIME),
+    "failures": {**INTEGER, "description": "failing runs in a row; three pause it"},
+    "by": {**STRING, "description": "`agent`, or the name of the person who made it"},
+    "turn": {**nullable(INTEGER), "description": "in which turn the agent made it"},
+    "created_at": TIME,
+    "changed_at": TIME,
+}
+_OUTCOMES = ("claimed", "running", "done", "failed", "stopped", "missed", "overlap")
+_ONE = f"{AGENT}/calendar/{{entry}}"
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "get",
+        f"{AGENT}/calendar",
+        "All entries, or with `from` or `to` those that come due then; `times` are the next 60 days' or that time's",
+        "Calendar",
+        query={"from": _WHEN, "to": _WHEN, **USER},
+        fails=(400, 404),
+    ),
+    Route(
+        "post",
+        f"{AGENT}/calendar",
+        "A new entry",
+        "CalendarEntry",
+        "NewCalendarEntry",
+        201,
+        USER,
+        fails=(400, 404, 429),
+    ),
+    Route("get", _ONE, "An entry, with its last runs", "CalendarEntryWithRuns", query=USER, fails=(404,)),
+    Route(
+        "patch",
+        _ONE,
+        "Change an entry, pause it or resume it",
+        "CalendarEntry",
+        "CalendarChange",
+        query=USER,
+        fails=(400, 404, 429),
+    ),
+    Route("delete", _ONE, "Delete an entry with its runs", status=204, query=USER, fails=(404,)),
+    Route(
+        "post",
+        f"{_ONE}/run",
+        "Run it now, beside its times",
+        "CalendarTurn",
+        status=202,
+        query=USER,
+        fails=(404, 409, 429, 503),
+    ),
+    Route(
+        "post",
+        f"{AGENT}/calendar/feed",
+        "A new address for calendar apps; the one before leads nowhere any more",
+        "CalendarFeed",
+        status=201,
+        query=USER,
+        fails=(404,),
+    ),
+)
+SCHEMAS: dict[str, Schema] = {
+    "CalendarEntry": closed(_ENTRY),
+    "CalendarRun": closed(
+        {
+            "id": INTEGER,
+            "due_at": TIME,
+            "turn": nullable(INTEGER),
+            "outcome": {**choice(*_OUTCOMES), "description": "overlap: the run before it was still under way"},
+            "is_late": BOOLEAN,
+            "by_hand": BOOLEAN,
+            "collapsed": {**INTEGER, "description": "other missed times that it stands for"},
+            "ended_at": nullable(TIME),
+        }
+    ),
+    "CalendarEntryWithRuns": closed({**_ENTRY, "runs": listing(ref("CalendarRun"))}),
+    "Calendar": closed(
+        {"entries": listing(ref("CalendarEntry")), "times": listing(closed({"id": INTEGER, "at": TIME}))}
+    ),
+    "NewCalendarEntry": closed(_WORDS, required=("title", "prompt", "start")),
+    "CalendarChange": closed({**_WORDS, "status": choice("active", "paused")}, required=()),
+    "CalendarTurn": closed({"turn": INTEGER}),
+    "CalendarFeed": closed({"ics_url": STRING}),
+}
