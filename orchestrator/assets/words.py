@@ -87,7 +87,7 @@ def result(asset: Asset) -> dict[str, Any]:
     """The same for programs."""
     if asset.status is AssetStatus.DONE:
         return {"path": f"{INBOX}/{asset.name}", "size_bytes": asset.size_bytes, "sha256": asset.sha256}
-    return {"status": str(asset.status)}
+    return {"code": str(asset.status)}
 
 
 def led_astray(asset: Asset, other: Asset) -> str:
