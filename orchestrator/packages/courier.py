@@ -190,7 +190,8 @@ def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     """What was the matter, for an agent and its person; what pip or npm said is quoted as a stranger's words."""
     system = task["system"]
     said = report.get("said")
-    quoted = f" It said: {one_line(visible(said), 500)}" if isinstance(said, str) and said else ""
+    is_quoted = isinstance(said, str) and bool(said) and report.get("why") != "too_large"
+    quoted = f" It said: {one_line(visible(str(said)), 500)}" if is_quoted else ""
     sentences = {
         "not_found": "The index has no such package, or not in that version"
         + (", or not as a wheel for this Python (source packages are not built)." if system == PIP else "."),

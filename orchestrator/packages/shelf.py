@@ -68,11 +68,11 @@ class Shelf:
     def _fill(self, folder: int, system: str, brought: Sequence[Brought]) -> None:
         for one in brought:
             with one.path.open("rb") as file:
-                stored = arrivals.store(folder, one.package.file, file, max_bytes=one.package.size)
-            if (stored.name, stored.sha256) != (one.package.file, one.sha256):
+                stored = arrivals.replace(folder, one.package.file, file, max_bytes=one.package.size)
+            if stored.sha256 != one.sha256:
                 raise Unavailable("A file was changed while it was put into the cubicle's data folder. Try again.")
         for name, text in ((MANIFEST, _manifest(system, brought)), (REQUIREMENTS, _requirements(system, brought))):
-            arrivals.store(folder, name, io.BytesIO(text.encode()), max_bytes=_MANIFEST_BYTES)
+            arrivals.replace(folder, name, io.BytesIO(text.encode()), max_bytes=_MANIFEST_BYTES)
 
 
 def _manifest(system: str, brought: Sequence[Brought]) -> str:
