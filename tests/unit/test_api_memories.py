@@ -1,0 +1,94 @@
+"""Long-term memory over the API and in the terminal: one's own alone, page by page, noted and forgotten by a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.nouns import CubicleKey
+from tests.house import PaperHouse
+from tests.unit.conftest import Api
+
+PATH = "/agents/crab/memories"
+
+
+def test_a_person_notes_looks_searches_and_forgets(operator: Api) -> None:
+    """Each fact with who noted it and when."""
+    fact = operator.post(PATH, {"text": " Anna is allergic to nuts "})
+    assert (fact["text"], fact["by"], fact["turn"]) == ("Anna is allergic to nuts", "ada", None)
+    other = operator.post(PATH, {"text": "The cat is called Mia"})
+    assert operator.get(PATH) == {"memories": [other, fact], "next": None}
+    assert operator.get(f"{PATH}?q=who+may+not+eat+nuts") == {"memories": [fact], "next": None}
+    assert operator.get(f"{PATH}?q=zebra") == {"memories": [], "next": None}
+    assert operator.call("DELETE", f"{PATH}/{fact['id']}").status_code == 204
+    assert operator.get(PATH)["memories"] == [other]
+    assert operator.refused("DELETE", f"{PATH}/{fact['id']}")[0] == 404
+
+
+def test_the_same_again_is_the_same(operator: Api) -> None:
+    """One fact, the older."""
+    assert operator.post(PATH, {"text": "tea"}) == operator.post(PATH, {"text": "tea "})
+
+
+def test_they_come_page_by_page(operator: Api) -> None:
+    """The newest first, and each page says where the next begins."""
+    made = [operator.post(PATH, {"text": f"fact {n}"}) for n in range(5)]
+    page = operator.get(f"{PATH}?limit=2")
+    assert page == {"memories": [made[4], made[3]], "next": made[3]["id"]}
+    page = operator.get(f"{PATH}?limit=3&before={page['next']}")
+    assert page == {"memories": [made[2], made[1], made[0]], "next": None}
+
+
+def test_everybody_has_their_own(operator: Api, member: Api) -> None:
+    """A member sees and deletes none of the operator's; the operator may look into theirs."""
+    mine = operator.post(PATH, {"text": "the operator's secret"})
+    theirs = member.post(PATH, {"text": "ben's secret"})
+    assert member.get(PATH)["memories"] == [theirs]
+    assert member.get(f"{PATH}?q=secret")["memories"] == [theirs]
+    assert member.refused("DELETE", f"{PATH}/{mine['id']}")[0] == 404
+    assert member.refused("GET", f"{PATH}?user={operator.user.id}")[0] == 403
+    assert member.refused("DELETE", f"{PATH}/{mine['id']}?user={operator.user.id}")[0] == 403
+    assert operator.get(f"{PATH}?user={member.user.id}")["memories"] == [theirs]
+    assert operator.get(PATH)["memories"] == [mine]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", PATH, {"text": ""}, 400),
+        ("POST", PATH, {"text": 7}, 400),
+        ("POST", PATH, {}, 400),
+        ("POST", PATH, {"text": "x", "by": "somebody else"}, 400),
+        ("POST", PATH, {"text": "x" * 2_001}, 413),
+        ("POST", PATH, {"text": "a\u0007b"}, 400),
+        ("POST", "/agents/nobody/memories", {"text": "x"}, 404),
+        ("GET", "/agents/nobody/memories", None, 404),
+        ("GET", f"{PATH}?limit=0", None, 400),
+        ("GET", f"{PATH}?q={'x' * 2_001}", None, 400),
+        ("DELETE", f"{PATH}/999", None, 404),
+    ],
+)
+def test_what_makes_no_sense_is_refused(refused_one: Api, method: str, path: str, body: object, status: int) -> None:
+    """With a sentence, and nothing changed."""
+    assert refused_one.refused(method, path, body)[0] == status
+
+
+def test_the_door_tells_a_cubicle_what_it_remembers(paper: PaperHouse, operator: Api) -> None:
+    """Its own, with who and when; nothing without the toolset."""
+    fact = operator.post(PATH, {"text": "Anna is allergic to nuts"})
+    key = CubicleKey("crab", operator.user.id)
+    (told,) = paper.services.memories.for_the_door(key, "nuts")
+    assert {name: told[name] for name in ("id", "text", "by")} == {name: fact[name] for name in ("id", "text", "by")}
+    assert set(told) == {"id", "text", "by", "at"}
+    assert paper.services.memories.for_the_door(CubicleKey("crab", 99), "nuts") == []
+    paper.services.agents.change("crab", {"toolsets": []})
+    assert paper.services.memories.for_the_door(key, "nuts") == []
+
+
+def test_an_agent_that_goes_takes_its_memory_along(paper: PaperHouse, operator: Api) -> None:
+    """One of the same name begins with nothing."""
+    operator.post("/agents", {"name": "newt"})
+    operator.post("/agents/newt/memories", {"text": "old"})
+    assert operator.call("DELETE", "/agents/newt").status_code == 204
+    operator.post("/agents", {"name": "newt"})
+    assert operator.get("/agents/newt/memories")["memories"] == []
+    assert operator.get("/agents/newt/memories?q=old")["memories"] == []
