@@ -775,6 +775,24 @@ def m019_budgets(db: Database) -> None:
     )
 
 
+@migrations()
+def m024_app_storage(db: Database) -> None:
+    """What web apps remember."""
+    _run(
+        db,
+        """
+        CREATE TABLE app_storage (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            app TEXT NOT NULL,
+            stored TEXT NOT NULL,
+            changed_at REAL NOT NULL,
+            PRIMARY KEY (agent, user, app)
+        ) STRICT, WITHOUT ROWID;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

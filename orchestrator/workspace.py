@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from orchestrator import arrivals, beneath, folders, snapshots, tree
 from orchestrator.errors import BadInput, Conflict, NotFound, Unavailable, UnsafePath
@@ -150,6 +151,19 @@ class Workspaces:
         try:
             with self._cubicle(key) as base, beneath.open_file(self._opening, base, parts) as opened:
                 return os.read(opened.descriptor, max_bytes)
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
+
+    def open_inside(self, key: CubicleKey, path: FilePath) -> tuple[BinaryIO, os.stat_result]:
+        """A regular file open for reading as it is, and what its descriptor says of it; the caller closes it. For what
+        is given back to where it came from, such as a web app to its own page: its content may change under the reader.
+
+        Raises NotFound, UnsafePath, Changing, Unavailable.
+        """
+        parts = _in_a_folder(path, is_inside=True)
+        try:
+            with self._cubicle(key) as base, beneath.open_file(self._opening, base, parts) as opened:
+                return os.fdopen(os.dup(opened.descriptor), "rb", buffering=0), opened.facts
         except OSError as error:
             raise beneath.refusal(error, parts) from error
 

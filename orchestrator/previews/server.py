@@ -1,0 +1,92 @@
+"""The preview origin's server: one thread, one event loop, a task for each connection. It accepts, bounds and ends
+connections; what is answered is ``routes``' business. It has no login and no cookie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+
+import h11
+
+from orchestrator.previews.wire import Request, Wire
+
+logger = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 512
+_CLOSE_S = 5.0
+_PLAIN = (("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close"))
+
+Answering = Callable[[Wire, Request], Awaitable[None]]
+
+
+class PreviewServer:
+    """Serves until it is closed."""
+
+    def __init__(self, answer: Answering) -> None:
+        self._answer = answer
+        self._loop = asyncio.new_event_loop()
+        self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, listening: socket.socket) -> None:
+        """Answers at this listening socket when it returns."""
+        is_ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(listening, is_ready), name="previews", daemon=True)
+        self._thread.start()
+        is_ready.wait(_CLOSE_S)
+
+    def close(self) -> None:
+        """Nothing is answered any more; again, or before the start, is fine."""
+        if self._thread is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_CLOSE_S * 2)
+        self._thread = None
+
+    def _run(self, listening: socket.socket, is_ready: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._accepted, sock=listening))
+        is_ready.set()
+        try:
+            self._loop.run_forever()
+        finally:
+            server.close()
+            self._loop.run_until_complete(self._end())
+            self._loop.close()
+
+    async def _end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_CLOSE_S)
+        await self._loop.shutdown_default_executor()
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._tasks) >= MAX_CONNECTIONS:
+            writer.close()
+            return
+        self._tasks.add(task)
+        try:
+            await self._converse(Wire(reader, writer))
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            pass  # the browser is gone, too slow, or we are closing
+        except Exception:
+            logger.exception("a preview connection broke")
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _converse(self, wire: Wire) -> None:
+        try:
+            while (request := await wire.next_request()) is not None:
+                await self._answer(wire, request)
+        except (h11.RemoteProtocolError, ValueError) as error:
+            if not wire.has_answered:
+                await wire.answer(400, _PLAIN, f"This is no request ({type(error).__name__}).\n".encode())
+        except h11.LocalProtocolError:
+            # An answer that can't be told as HTTP, such as one of an app that is longer than it said: cut.
+            logger.info("an app's answer broke off")
