@@ -11,6 +11,8 @@ from typing import Any
 from orchestrator.nouns import CubicleKey
 
 WAITING, DONE, FAILED = "waiting", "done", "failed"
+_OF_A_PANEL = "substr(calls.id, 1, length(calls.turn) + 1) = calls.turn || '.'"
+"""A panel action's id begins with its turn's. Nobody waits for one: its turn goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,10 @@ def spent(db: sqlite3.Connection, key: CubicleKey, since: float) -> int:
 
 
 def is_awaited(db: sqlite3.Connection, waits_for: str) -> bool:
-    """A command of a turn under way waits for this. A panel action, whose id begins with its turn's, waits for nothing:
-    its turn goes on."""
+    """A command of a turn under way waits for this."""
     row = db.execute(
-        "SELECT 1 FROM calls JOIN turns ON turns.id = calls.turn WHERE calls.waits_for = ? "
-        "AND calls.status = 'waiting' AND turns.status IN ('running', 'waiting_approval') "
-        "AND substr(calls.id, 1, length(turns.id) + 1) != turns.id || '.'",
+        "SELECT 1 FROM calls JOIN turns ON turns.id = calls.turn WHERE calls.waits_for = ? "  # noqa: S608 - constant
+        f"AND calls.status = 'waiting' AND turns.status IN ('running', 'waiting_approval') AND NOT {_OF_A_PANEL}",
         (waits_for,),
     ).fetchone()
     return row is not None
@@ -96,8 +96,11 @@ def finish(
 
 
 def waiting(db: sqlite3.Connection, turn: int) -> list[tuple[float, float | None]]:
-    """From when to when calls of this turn waited for a person; None while they still do."""
-    rows = db.execute("SELECT at, ended_at FROM calls WHERE turn = ? AND waits_for != '' ORDER BY at", (turn,))
+    """From when to when commands of this turn waited for a person; None while they still do."""
+    rows = db.execute(
+        f"SELECT at, ended_at FROM calls WHERE turn = ? AND waits_for != '' AND NOT {_OF_A_PANEL} ORDER BY at",  # noqa: S608 - constant
+        (turn,),
+    )
     return [(float(row["at"]), row["ended_at"]) for row in rows]
 
 

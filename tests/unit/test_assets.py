@@ -238,7 +238,7 @@ def test_a_file_that_is_too_large_is_not_kept(at: Desk) -> None:
     for script in (gives(b"x" * 300_000), endless, bomb):
         at.site(script)
         call = at.fetched()
-        assert (call.status, call.result) == ("failed", {"status": "failed"})
+        assert (call.status, call.result) == ("failed", {"code": "failed"})
         assert "larger than the limit" in call.text
     assert at.inbox() == {}
     assert list((at.house.home / "scratch").iterdir()) == []
@@ -495,6 +495,7 @@ def test_who_waits_in_the_turn_is_not_told_twice(at: Desk) -> None:
     asked = {"name": "ASSET_REQUEST", "description": "x", "url": "https://files.example/other.pdf"}
     from_panel = at.calls.batch(Caller(KEY, turn.id), 1, [asked])[0]
     assert from_panel["ok"]
+    assert at.calls.waited_s(KEY, turn.id)[1] is False  # its turn goes on, and the time of its commands counts
     question = at.pending()[0]
     at.house.approvals.decide(question.id, approve=True, by=at.house.operator, surface="test")
     at.settled(question.id)
