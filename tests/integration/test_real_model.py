@@ -11,7 +11,9 @@ from pathlib import Path
 
 import docker
 import pytest
+import requests
 
+from crab.prompt import TOOLSETS, build_system_prompt
 from tests.real_house import ProcessHouse, process_house
 
 pytestmark = [pytest.mark.docker, pytest.mark.model]
@@ -57,7 +59,7 @@ def inhabited(
 )
 def test_every_message_ends(inhabited: ProcessHouse, text: str) -> None:
     """Whatever so small a model answers, the turn ends with words for the person and was paid by real token counts."""
-    agent = inhabited.agent(step_limit=3, command_timeout_s=20)
+    agent = inhabited.agent(step_limit=3, command_timeout_s=20, toolsets=[])
     turn = agent.ended(agent.send(text), patience_s=400)
     assert turn["status"] in ("done", "failed")
     assert turn["reply"] or turn["error"]
@@ -66,9 +68,18 @@ def test_every_message_ends(inhabited: ProcessHouse, text: str) -> None:
 
 def test_the_agent_lives_on(inhabited: ProcessHouse) -> None:
     """After all that, the same agent answers again, and its cubicle still runs."""
-    agent = inhabited.agent(step_limit=2)
+    agent = inhabited.agent(step_limit=2, toolsets=[])
     first = agent.ended(agent.send("Say yes."), patience_s=400)
     second = agent.ended(agent.send("Say it again."), patience_s=400)
     assert {first["status"], second["status"]} <= {"done", "failed"}
     container = inhabited.client.containers.get(agent.container)
     assert container.status == "running"
+
+
+def test_the_fixed_prompt_is_short(model_url: str) -> None:
+    """Counted by a real tokenizer of 49,152 tokens, which needs more of them than those of large models do: all that is
+    the same for every agent, with every toolset, for the larger image."""
+    everything = {"name": "crab", "image": "studio", "toolsets": list(TOOLSETS), "role": "x", "personality": "y"}
+    tokenize = f"{model_url.removesuffix('/v1')}/tokenize"
+    answer = requests.post(tokenize, json={"content": build_system_prompt(everything)}, timeout=60)
+    assert 700 < len(answer.json()["tokens"]) < 1_200
