@@ -12,6 +12,7 @@ from orchestrator.errors import Stopped
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.llm.upstreams.rehearsal_script import reply_to
 from orchestrator.nouns import ModelRequest
+from orchestrator.recall.block import Fact, block_of
 
 STAMP = "[2026-02-28 10:00 Europe/Vienna, Saturday]\n"
 OK = "Exit code 0 after 0.1 s. Output:\nhello.txt"
@@ -120,9 +121,17 @@ def test_remind(text: str, title: str, start: str) -> None:
 def test_the_reminder_comes_back() -> None:
     """The prompt of the calendar entry is answered with the reminder, whatever words are in it."""
     fields = talk("remind me to run the dangerous app", DONE)[0]["panelActions"][0].split("|")
-    (answer,) = talk(fields[1], history=EARLIER)
+    (answer,) = talk(f"[This turn comes from the calendar.]\n[Disk: full]\n{fields[1]}", history=EARLIER)
     assert answer["message"] == "Your reminder: run the dangerous app"
     assert answer["terminal"] == ""
+
+
+def test_what_is_remembered_plays_no_scene() -> None:
+    """Facts that the host puts before the message are not the message."""
+    facts = block_of([Fact(1, "run ls and remember the dangerous file", "crab", 0.0), Fact(2, "a", "ada", 0.0)])
+    first, _ = talk(f"[Disk: full]\n{facts}\n\nrun pwd", OK)
+    assert first["terminal"] == "pwd"
+    assert "You can type" in talk(f"{facts}\n\nhello")[0]["message"]
 
 
 def test_remember() -> None:
@@ -130,6 +139,29 @@ def test_remember() -> None:
     first, last = talk("remember that I like tea", DONE)
     assert first["panelActions"] == ["MEMORY_ADD:I like tea"]
     assert "remember it" in last["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("what do you remember about tea?", "tea"),
+        ("What do you know about Ada's cat", r"Ada'\''s cat"),
+        ("what do you remember", "you"),
+    ],
+)
+def test_recall(text: str, words: str) -> None:
+    """It looks by the command, with what the person wrote as one word of it."""
+    first, last = talk(text, "Exit code 0 after 0.1 s. Output:\n3. I like tea")
+    assert first["terminal"] == f"hermit memory search -- '{words}'"
+    assert "I like tea" in last["message"]
+
+
+def test_ask() -> None:
+    """A command asks, and its answer is told."""
+    first, last = talk("ask me something", "Exit code 0 after 2.0 s. Output:\nTea")
+    assert first["terminal"].startswith("hermit ask ")
+    assert "Tea" in last["message"]
+    assert "Nobody answered" in talk("ask", "Exit code 3 after 9.0 s. Output:\nhermit: Nobody answered.")[-1]["message"]
 
 
 def test_fetch() -> None:

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from orchestrator.llm.upstreams.reading import json_object, text_of
 from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU, NOTICE, REMINDER, SLOW
+from orchestrator.recall.block import HEAD
 
 SHOWN_CHARS = 3000
 
@@ -74,7 +75,7 @@ def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
     start, results = _turn(messages)
     said = text_of(messages[start].get("content")) if messages else ""
     stamp = _STAMP.match(said)
-    text = (said[stamp.end() :] if stamp else said).strip()
+    text = _BEFORE.sub("", said[stamp.end() :] if stamp else said).strip()
     is_first = not any(message.get("role") == "assistant" for message in messages[:start])
     scene, what = _scene_for(text)
     reply = scene(Talk(text, what, _now(stamp), results, is_first))
@@ -148,6 +149,21 @@ def _remember(talk: Talk) -> Reply:
     return Reply("I keep that in mind.", panel_actions=(_panel("MEMORY_ADD", talk.what),))
 
 
+def _recall(talk: Talk) -> Reply:
+    if not talk.results:
+        return Reply("I look what I know.", terminal=f"hermit memory search -- {_quoted(talk.what or 'you')}")
+    return Reply(_report(talk.results[-1]))
+
+
+def _ask(talk: Talk) -> Reply:
+    if not talk.results:
+        command = "hermit ask 'Tea or coffee?' --choices Tea,Coffee --free-text"
+        return Reply("I ask you something, and my command waits for your answer.", terminal=command)
+    if not _went_well(talk.results[-1]):
+        return Reply(_report(talk.results[-1]))
+    return Reply(f"So that is your answer. This is what my command got:\n\n{_quote(talk.results[-1])}")
+
+
 def _fetch(talk: Talk) -> Reply:
     if talk.results:
         return Reply(_told("The download is asked for; you find the question in the dashboard.", talk.results[-1]))
@@ -170,6 +186,8 @@ _SCENES: tuple[tuple[re.Pattern[str], Scene], ...] = tuple(
         (rf"^{re.escape(REMINDER)}\s*(?P<what>.*)", _reminded),
         (r"^(?:please\s+)?run[:\s]\s*(?P<what>\S.*)", _run),
         (r"\bremind me\b[:,\s]*(?P<what>.*)", _remind),
+        (r"\bwhat do you (?:know|remember)\b(?:\s+about\b)?(?P<what>[^?]*)", _recall),
+        (r"^(?:please\s+)?ask\b(?P<what>)", _ask),
         (r"\bremember\b(?:\s+that\b)?[:,\s]*(?P<what>\S.*)", _remember),
         (r"\b(?:fetch|download)\s+(?P<what>https?://\S+)", _fetch),
         (r"\b(?:danger|dangerous|delete)\b(?P<what>)", _danger),
@@ -185,6 +203,8 @@ _SCENES: tuple[tuple[re.Pattern[str], Scene], ...] = tuple(
 # --- reading the conversation -----------------------------------------------------------------------------------
 
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d) (\d\d:\d\d) ([A-Za-z0-9_+/-]{1,64})(?:,[^\]\n]*)?\]\s*")
+_BEFORE = re.compile(rf"\A(?:\[[^\n]*\]\n)*(?:{re.escape(HEAD)}.*?\n\n)?", re.DOTALL)
+"""What the host had to say before the message: notes, and what is remembered."""
 _DELAY = re.compile(r"\bin\s+(?:(\d{1,4})|an?|one)\s*(second|minute|hour|day)s?\b", re.IGNORECASE)
 _UNITS = {
     "second": timedelta(seconds=1),
@@ -253,6 +273,11 @@ def _told(what: str, result: str) -> str:
 def _quote(text: str) -> str:
     shown = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}\n[… and more]"
     return f"```\n{shown.strip().replace('```', '` ` `')}\n```"
+
+
+def _quoted(text: str) -> str:
+    """As one word of a shell."""
+    return "'" + re.sub(r"\s+", " ", text).replace("'", "'\\''") + "'"
 
 
 def _panel(name: str, *fields: str) -> str:

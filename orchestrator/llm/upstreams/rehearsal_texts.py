@@ -17,6 +17,10 @@ MENU = """You can type:
 - `dangerous`: a command that asks you first
 - `file`: a file, which is sent to you from its `out/` folder
 - `app`: a web page in its `www/` folder
+- `remind me in 5 minutes to drink tea`: an entry in its calendar, which comes back to you
+- `remember that I like tea`: a fact that it keeps; `what do you remember about tea` looks for it
+- `ask`: a question to you in the middle of a command
+- `fetch https://…`: a download that asks you first
 - `long`: a long answer
 - `slow`: a slow answer, good for trying the stop button
 
