@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from flask import Blueprint, render_template
 
+from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.pages.frame import frame
 from dashboard.pages.money import money_of
@@ -30,12 +31,12 @@ TOOLSETS = (
 def settings(name: str) -> str:
     """The whole page."""
     framed = frame(name, "settings")
-    return render_template(
-        "settings.html", **framed, toolsets=TOOLSETS, money=money_of(name), hosts=services().assets.hosts(name)
-    )
+    allowed = services().assets.hosts(name) if asker().is_operator else []
+    return render_template("settings.html", **framed, toolsets=TOOLSETS, money=money_of(name), hosts=allowed)
 
 
 @pages.get("/parts/hosts/<name>")
+@operator_only
 def hosts(name: str) -> str:
     """The hosts."""
     agent = services().agents.get(name)
