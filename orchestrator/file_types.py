@@ -6,6 +6,8 @@ in ``SHOWABLE``, which a browser may be given under their own names.
 
 from __future__ import annotations
 
+from orchestrator.file_contents import content_of
+
 HEAD_BYTES = 64
 """How much of a file's beginning tells what it is."""
 UNKNOWN = "application/octet-stream"
@@ -59,23 +61,28 @@ _TYPES = {
     "xz": "application/x-xz",
     "zip": "application/zip",
 }
-_BEGINNINGS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-    (b"\x1f\x8b", "application/gzip"),
-    (b"\x7fELF", "application/x-executable"),
-)
-_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
+_OF_CONTENT = {
+    "png": "image/png",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "wav": "audio/wav",
+    "flac": "audio/flac",
+    "opus": "audio/ogg",
+    "ogg": "audio/ogg",
+    "pdf": "application/pdf",
+    "gzip": "application/gzip",
+    "program": "application/x-executable",
+}
+"""Contents that are of one type whatever the file is called; the others share their beginning with several."""
 
 
 def type_of(name: str, head: bytes = b"") -> str:
     """The type of a file that is called so and begins so; bytes that tell are believed before the name."""
-    by_bytes = next((kind for beginning, kind in _BEGINNINGS if head.startswith(beginning)), None)
+    content = content_of(head)
+    by_bytes = _OF_CONTENT.get(content)
     by_name = _TYPES.get(_extension(name), UNKNOWN)
-    if by_bytes is None and head.startswith(_ZIPS):  # many formats are zip archives, and only the name says which
+    if content == "zip":  # many formats are zip archives, and only the name says which
         return (
             by_name if "officedocument" in by_name or "opendocument" in by_name or "epub" in by_name else _TYPES["zip"]
         )

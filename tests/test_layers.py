@@ -23,6 +23,7 @@ LONGER = {"orchestrator.nouns": 500, "orchestrator.migrations": 1000}
 
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
+    ("what bytes say", "file_contents"),
     (
         "pure",
         (
@@ -96,8 +97,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "apps in a browser",
         (
-            "previews.apps previews.live previews.live_headers previews.routes previews.server previews.shim "
-            "previews.static_files previews.storage previews.wire"
+            "previews.apps previews.live previews.live_headers previews.previews previews.routes previews.server "
+            "previews.shim previews.static_files previews.storage previews.wire"
         ),
     ),
     ("noticing what was made", "delivery.out_watch"),
@@ -139,7 +140,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     (
         "commands",
-        ("commands commands.agent commands.chat commands.client commands.context commands.delivered "
+        ("commands commands.agent commands.calendar commands.chat commands.client commands.context commands.delivered "
         "commands.doctor commands.files commands.hosts "
         "commands.inbox commands.sending "
         "commands.look commands.memory commands.money commands.providers commands.questions commands.telegram commands.tests commands.up"),
@@ -154,13 +155,19 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
-    ("nouns described", "openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices openapi_questions"),
+    (
+        "nouns described",
+        (
+            "openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices "
+            "openapi_packages openapi_questions"
+        ),
+    ),
     ("who asks", "auth"),
     (
         "routes",
         (
             "api api.agents api.approvals api.assets api.audit api.budgets api.calendar api.cubicles api.deliveries api.events "
-            "api.files api.health api.me api.memories api.messages api.notices api.openapi api.prices "
+            "api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages api.prices "
             "api.questions api.telegram api.tokens api.users pages pages.asking pages.calendar pages.chat "
             "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views "
             "feed pages.you webhook"
@@ -169,7 +176,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     ("the application", "app"),
 )
 CRAB: tuple[tuple[str, str], ...] = (
-    ("leaves", "door ferry hermit_commands hermit_files lenient locks log output prompt reaper turn"),
+    ("leaves", "door ferry hermit_commands hermit_files hermit_install lenient locks log output prompt reaper turn"),
     ("reading, talking, running", "answer hermit_words messages pier shell"),
     ("a turn's work", "work"),
     ("the loop, and the agent's own command", "agent hermit"),
@@ -212,6 +219,7 @@ _SHOWS = (
     "agents",
     "approvals",
     "assets.words",
+    "packages.installations",
     "budget",
     "cubicles",
     "delivery.deliveries",
@@ -223,6 +231,7 @@ _SHOWS = (
     "prices",
     "questions",
     "store.assets",
+    "store.packages",
     "store.agenda",
     "store.audit",
     "store.notices",
@@ -236,6 +245,8 @@ BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "b
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
+LOOPS = ("orchestrator.channels.telegram", "orchestrator.previews")
+"""Who has an event loop of its own, in a thread of its own."""
 HOST_SEES = frozenset({"orchestrator.errors"})
 
 
@@ -453,12 +464,12 @@ def test_only_the_program_reads_the_environment() -> None:
 
 
 def test_only_the_set_up_and_the_commands_start_processes() -> None:
-    """While the house runs, no program of the host is started; chat apps have a loop, and it starts none either."""
+    """While the house runs, no program of the host is started; chat apps and previews have a loop."""
     calls = ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "execv", "execve", "execvp")
     loops = ("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.subprocess")
     wrong = {
         m.name: _imports_of(m, "subprocess", "multiprocessing", "pty")
-        + (_uses(m, *loops) if m.name.startswith("orchestrator.channels.telegram") else _imports_of(m, "asyncio"))
+        + (_uses(m, *loops) if m.name.startswith(LOOPS) else _imports_of(m, "asyncio"))
         + _uses(m, *(f"os.{c}" for c in calls))
         for m in _on_the_host("orchestrator.host", "orchestrator.commands")
     }

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.delivery.file_kinds import HEAD_BYTES, PHOTO_BYTES, content_of, judge, size_of_image
+from orchestrator.delivery.file_kinds import HEAD_BYTES, PHOTO_BYTES, judge, size_of_image
+from orchestrator.file_contents import content_of
 
 
 def png(width: int = 100, height: int = 100) -> bytes:
