@@ -18,6 +18,7 @@ from dashboard.api.memories import api as memories_api
 from dashboard.api.messages import api as messages_api
 from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
+from dashboard.api.packages import api as packages_api
 from dashboard.api.prices import api as prices_api
 from dashboard.api.questions import api as questions_api
 from dashboard.api.telegram import api as telegram_api
@@ -41,6 +42,7 @@ BLUEPRINTS = (
     messages_api,
     notices_api,
     openapi_api,
+    packages_api,
     prices_api,
     questions_api,
     telegram_api,

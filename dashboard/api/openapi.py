@@ -14,6 +14,7 @@ from dashboard import (
     openapi_memories,
     openapi_money,
     openapi_notices,
+    openapi_packages,
     openapi_questions,
 )
 from dashboard.auth import public
@@ -176,6 +177,7 @@ _OWN: tuple[Route, ...] = (
 ROUTES: tuple[Route, ...] = (
     *_OWN,
     *openapi_assets.ROUTES,
+    *openapi_packages.ROUTES,
     *openapi_calendar.ROUTES,
     *openapi_memories.ROUTES,
     *openapi_money.ROUTES,
@@ -185,6 +187,7 @@ ROUTES: tuple[Route, ...] = (
 ALL_SCHEMAS: dict[str, Schema] = {
     **SCHEMAS,
     **openapi_assets.SCHEMAS,
+    **openapi_packages.SCHEMAS,
     **openapi_calendar.SCHEMAS,
     **openapi_memories.SCHEMAS,
     **openapi_money.SCHEMAS,

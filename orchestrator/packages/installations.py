@@ -255,6 +255,28 @@ class Packages:
         return (self._stir, _telling(self._notices, told))
 
 
+def as_json(one: Installation) -> dict[str, Any]:
+    """The installation as surfaces show it; names and versions were read strictly, an error may quote strangers."""
+    packages = [
+        {"name": p["name"], "version": p["version"], "size_bytes": p["size"], "hash": p["hash"]} for p in one.packages
+    ]
+    return {
+        "id": one.id,
+        "agent": one.cubicle.agent,
+        "user": one.cubicle.user,
+        "turn": one.turn,
+        "system": one.system,
+        "asked": list(one.asked),
+        "packages": packages,
+        "total_bytes": sum(package["size_bytes"] for package in packages),
+        "status": one.status,
+        "error": one.error,
+        "approval": one.approval,
+        "asked_at": one.asked_at,
+        "ended_at": one.ended_at,
+    }
+
+
 def _telling(notices: Notices, notice: Notice) -> Callable[[], None]:
     return lambda: notices.announce(notice)
 

@@ -1,0 +1,31 @@
+"""Packages that agents wished for: what each wish came to, and how it went. Decisions are made on approvals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, request
+
+from dashboard import bodies
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.times import with_iso_times
+from orchestrator.errors import BadInput
+from orchestrator.packages.installations import as_json
+from orchestrator.store.packages import STATUSES
+
+api = Blueprint("packages", __name__)
+
+
+@api.get("/api/packages")
+def every() -> Any:
+    """The newest wishes, of one status where given."""
+    who, wanted = asker(), request.args.get("status", "")
+    if wanted and wanted not in STATUSES:
+        raise BadInput(f"status: choose one of {', '.join(STATUSES)}.")
+    found = services().packages.every(
+        status=wanted or None,
+        user=None if who.is_operator else who.user.id,
+        limit=bodies.limit_arg(default=200, most=500),
+    )
+    return {"packages": [with_iso_times(as_json(one)) for one in found]}

@@ -1,0 +1,47 @@
+"""Packages that agents wished for, as the API describes them."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import Route
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+
+_STATUSES = ("resolving", "asked", "downloading", "done", "denied", "expired", "cancelled", "failed")
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "get",
+        "/api/packages",
+        "Packages that agents wished for, newest first; decided on by their approvals",
+        "Installations",
+        query={"status": choice(*_STATUSES), "limit": INTEGER},
+        fails=(400,),
+    ),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Installation": closed(
+        {
+            "id": INTEGER,
+            "agent": STRING,
+            "user": INTEGER,
+            "turn": nullable(INTEGER),
+            "system": choice("pip", "npm"),
+            "asked": {**listing(STRING), "description": "the names that were wished for"},
+            "packages": listing(ref("InstalledPackage")),
+            "total_bytes": INTEGER,
+            "status": choice(*_STATUSES),
+            "error": {**STRING, "description": "why it ended without packages, as a sentence; else empty"},
+            "approval": {**nullable(STRING), "description": "the question about it, once there is one"},
+            "asked_at": TIME,
+            "ended_at": nullable(TIME),
+        }
+    ),
+    "InstalledPackage": closed(
+        {
+            "name": STRING,
+            "version": STRING,
+            "size_bytes": INTEGER,
+            "hash": {**STRING, "description": "sha256:… of pip's, sha512:… of npm's"},
+        }
+    ),
+    "Installations": closed({"packages": listing(ref("Installation"))}),
+}
