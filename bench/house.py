@@ -65,6 +65,7 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
             "HERMIT_HOME": str(home),
             "HERMIT_ROOT": str(ROOT),
             "HERMIT_PORT": str(port),
+            "HERMIT_PREVIEW_PORT": str(_free_port()),
             "HERMIT_API_TOKEN": token,
             "HERMIT_LLM_BASE_URL": model_url,
             "HERMIT_LLM_MODEL": "scripted-large",

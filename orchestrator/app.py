@@ -14,6 +14,7 @@ from orchestrator.app_builders import (
     build_cubicles,
     build_disk,
     build_outgoing,
+    build_previews,
     build_proxy,
     build_watch,
 )
@@ -95,36 +96,41 @@ class App:
         self._watch = build_watch(
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._tidy
         )
-        self.services = Services(
-            settings=settings,
-            people=people,
-            agents=agents,
-            turns=turns,
+        self._previews = build_previews(ground, harbour)
+        self.services = self._made_services(ground)
+        self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
+
+    def _made_services(self, ground: Ground) -> Services:
+        return Services(
+            settings=self._settings,
+            people=ground.people,
+            agents=ground.agents,
+            turns=self._turns,
             approvals=self._approvals,
             cubicles=self._cubicles,
             disk=self._disk,
             budget=self._budget,
             prices=self._prices,
             audit=Audit(self._store),
-            workspaces=workspaces,
-            broker=broker,
-            bots=build_bots(settings, self._store, agents, people, broker, blot=parts.blot),
+            workspaces=ground.workspaces,
+            broker=self._broker,
+            bots=build_bots(ground),
             notices=self._capabilities.notices,
             agenda=self._capabilities.agenda,
             assets=self._capabilities.assets,
             packages=self._capabilities.packages,
             memories=self._capabilities.memories,
             questions=self._capabilities.questions,
+            previews=self._previews,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
             telegram_update=self._take_update,
             health=self._health,
             remove_agent=self._leaving.remove_agent,
             remove_user=self._leaving.remove_user,
-            log_text=workspaces.log_text,
+            log_text=ground.workspaces.log_text,
             models=self._models,
         )
-        self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 
     def _behind_the_door(self, ground: Ground) -> House:
         agents, people = ground.agents, ground.people
@@ -182,6 +188,7 @@ class App:
         self._watch.start()
         self._disk.start()
         self._capabilities.start()
+        self._previews.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
@@ -189,6 +196,7 @@ class App:
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self._telegram.stop()
+        self._previews.close()
         self._capabilities.close()
         self._disk.close()
         self._out_watch.close()

@@ -30,7 +30,7 @@ class Calendar:
         self._runs = Runs(
             store=store, broker=broker, announcer=announcer, submit=self._submit, changed=self._show, now=now
         )
-        feeds = Feeds(store, install=home.install, base_url=ground.settings.url, now=now)
+        feeds = Feeds(store, install=home.install, base_url=ground.settings.link_url, now=now)
         self.agenda = Agenda(
             store=store,
             broker=broker,

@@ -24,12 +24,14 @@ from orchestrator.disk.reserve import Reserve
 from orchestrator.events import Broker
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import Home
+from orchestrator.live.harbour import Harbour
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.memories.embedder import Embedder
 from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.packages.errand import Errands, NoErrands
 from orchestrator.packages.outside import Outside
 from orchestrator.people import People
+from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.store.database import Store
 from orchestrator.turns import Turns
@@ -157,23 +159,36 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
     home, settings, store, broker = ground.home, ground.settings, ground.store, ground.broker
     workspaces, reserve = ground.workspaces, ground.reserve
     links = DownloadLinks(home.link_key)
-    deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.url)
+    deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.link_url)
     trays = Trays(workspaces, home.outbox)
     taking = Taking(store=store, trays=trays, deliveries=deliveries, outbox=home.outbox, check_room=reserve.check)
     return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
 
 
-def build_bots(
-    settings: Settings, store: Store, agents: Agents, people: People, broker: Broker, *, blot: Callable[[str], None]
-) -> Bots:
+def build_previews(ground: Ground, harbour: Harbour) -> Previews:
+    """The preview origin."""
+    settings = ground.settings
+    return Previews(
+        ground.store,
+        ground.workspaces,
+        harbour,
+        key=ground.home.link_key,
+        address=(settings.host, settings.preview_port),
+        configured=settings.preview_url,
+        allowed_hosts=settings.allowed_hosts,
+    )
+
+
+def build_bots(ground: Ground) -> Bots:
     """The registry of bots."""
+    settings = ground.settings
     return Bots(
-        store,
-        agents,
-        people,
-        broker,
+        ground.store,
+        ground.agents,
+        ground.people,
+        ground.broker,
         prove=lambda token: line.prove(token, settings.telegram_api_url),
-        blot=blot,
+        blot=ground.parts.blot,
         trusted_operator=settings.telegram_operator_id,
     )
 

@@ -20,6 +20,8 @@ SETTINGS = {
     "HERMIT_HOST": "address of the dashboard and API (default 127.0.0.1)",
     "HERMIT_PORT": "port of the dashboard and API (default 3000)",
     "HERMIT_PREVIEW_PORT": "port of the web-app previews, a separate origin (default 3001)",
+    "HERMIT_PUBLIC_URL": "address of the dashboard behind a proxy or tunnel of yours, for links (default: none)",
+    "HERMIT_PREVIEW_URL": "address of the previews there: another host name than the dashboard's (default: none)",
     "HERMIT_ADMIN_USER": "the operator's name",
     "HERMIT_ADMIN_PASSWORD": "the operator's password (without it `up` prints a one-time login link)",
     "HERMIT_API_TOKEN": "a fixed operator API token, for automation",
@@ -61,6 +63,10 @@ class Settings:
     host: str
     port: int
     preview_port: int
+    public_url: str
+    """The dashboard's origin as people reach it by way of a proxy, or empty."""
+    preview_url: str
+    """The previews' origin likewise."""
     admin_user: str
     allowed_hosts: frozenset[str]
     runtime: str
@@ -81,6 +87,11 @@ class Settings:
         """Where a browser on this machine finds the dashboard."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def link_url(self) -> str:
+        """Where people find the dashboard: in links that leave this machine."""
+        return self.public_url or self.url
 
     @property
     def telegram_webhook_host(self) -> str:
@@ -125,8 +136,11 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         host=values.get("HERMIT_HOST", "127.0.0.1"),
         port=_port(values, "HERMIT_PORT", 3000),
         preview_port=_port(values, "HERMIT_PREVIEW_PORT", 3001),
+        public_url=(public := _origin(values, "HERMIT_PUBLIC_URL")),
+        preview_url=_preview(values, public),
         admin_user=values.get("HERMIT_ADMIN_USER", ""),
-        allowed_hosts=_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", "")),
+        allowed_hosts=_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", ""))
+        | ({urlsplit(public).hostname or ""} - {""}),
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
         llm_base_url=_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
@@ -178,6 +192,25 @@ def _url(values: Mapping[str, str], name: str) -> str:
     if text and not _is_url(text):
         raise ConfigError(f"{name} is {text!r}; it must be a URL such as https://example.org/v1.")
     return text
+
+
+def _origin(values: Mapping[str, str], name: str) -> str:
+    url = _url(values, name)
+    parts = urlsplit(url)
+    if url and (parts.path or parts.query or parts.fragment):
+        raise ConfigError(
+            f"{name} is {url!r}; it must be an address without a path, such as https://hermit.example.org."
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}" if url else ""
+
+
+def _preview(values: Mapping[str, str], public: str) -> str:
+    """Another name than the dashboard's: under the same one, an app could act for the dashboard."""
+    name = "HERMIT_PREVIEW_URL"
+    url = _origin(values, name)
+    if url and public and urlsplit(url).hostname == urlsplit(public).hostname:
+        raise ConfigError(f"{name} is {url!r}; it must have another host name than HERMIT_PUBLIC_URL.")
+    return url
 
 
 def _indexes(values: Mapping[str, str]) -> dict[str, str]:

@@ -10,8 +10,9 @@ from orchestrator.errors import Unavailable
 _LISTENING = "0A"
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections there, and never waits; raises Unavailable with who holds the port."""
+def listen(host: str, port: int, *, setting: str = "HERMIT_PORT") -> socket.socket:
+    """A socket that takes connections there, and never waits; raises Unavailable with who holds the port, which
+    ``setting`` names."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
@@ -25,7 +26,7 @@ def listen(host: str, port: int) -> socket.socket:
         holder = who_listens(port)
         by = f" by {holder}" if holder else ""
         raise Unavailable(
-            f"{host}:{port} can't be used ({error.strerror}{by}). Stop that, or choose another HERMIT_PORT."
+            f"{host}:{port} can't be used ({error.strerror}{by}). Stop that, or choose another {setting}."
         ) from error
     listening.listen(256)
     listening.setblocking(False)

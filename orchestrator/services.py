@@ -23,6 +23,7 @@ from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
 from orchestrator.packages.installations import Packages
 from orchestrator.people import People
+from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
 from orchestrator.turns import Turns
@@ -62,6 +63,7 @@ class Services:
     broker: Broker
     bots: Bots
     notices: Notices
+    previews: Previews
     agenda: Agenda
     assets: Assets
     packages: Packages

@@ -216,6 +216,7 @@ def paper_house(
             "HERMIT_API_TOKEN": API_TOKEN,
             "HERMIT_ADMIN_USER": "ada",
             "HERMIT_PORT": str(_free_port()),
+            "HERMIT_PREVIEW_PORT": str(_free_port()),
             "HERMIT_TELEGRAM_API_URL": "http://127.0.0.1:9",  # nobody: Telegram can't be reached
             **(environment or {}),
         },

@@ -441,6 +441,7 @@ def _settings(home: Path, port: int, model: ScriptedUpstream) -> dict[str, str]:
         "HERMIT_API_TOKEN": API_TOKEN,
         "HERMIT_ADMIN_USER": "ada",
         "HERMIT_PORT": str(port),
+        "HERMIT_PREVIEW_PORT": str(free_port()),
         "HERMIT_LLM_BASE_URL": model.base_url,
         "HERMIT_LLM_API_KEY": "sk-test",
         "HERMIT_LLM_MODEL": "scripted",

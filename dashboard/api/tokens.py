@@ -30,7 +30,7 @@ def make_link() -> Any:
     """A login link that works once, within 15 minutes, for the asker or for the person that is named."""
     body = bodies.json_body("user") if request.content_length else {}
     code = services().people.make_link(_for_whom(body))
-    return {"url": f"{services().settings.url}/login/{code}"}, 201
+    return {"url": f"{services().settings.link_url}/login/{code}"}, 201
 
 
 def _for_whom(body: dict[str, Any]) -> int:

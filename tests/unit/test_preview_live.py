@@ -43,7 +43,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             work()
 
-    do_HEAD = do_GET
+    def do_HEAD(self) -> None:
+        """The same without its body."""
+        self.do_GET()
 
     def do_POST(self) -> None:
         """What was sent comes back."""
@@ -345,7 +347,11 @@ def test_descriptions_that_say_no_port(house: PreviewHouse, about: str) -> None:
 def test_slow_servers_hold_nobody_up(house: PreviewHouse) -> None:
     """Fifty requests that wait, and one that does not."""
     wait = threading.Event()
-    port, server = _rogue(lambda _: [wait.wait(20)] and None)
+
+    def dawdle(_: socket.socket) -> None:
+        wait.wait(20)
+
+    port, server = _rogue(dawdle)
     house.write("slow/app.json", json.dumps({"port": port}))
     base = f"/a/{house.ticket('slow')}/"
     waiting = [threading.Thread(target=partial(_quietly, house, base)) for _ in range(50)]
