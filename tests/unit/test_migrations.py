@@ -67,8 +67,10 @@ def test_audit_rows_stay(db: sqlite3.Connection, change: str) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        "INSERT INTO spending (day, agent, user, provider, model, state, reserved_micro, cost_micro, started_at) "
-        "VALUES ('d', 'a', 1, 'p', 'm', 'settled', 1, -1, 0.0)",
+        (
+            "INSERT INTO spending (day, agent, user, provider, model, state, reserved_micro, cost_micro, started_at) "
+            "VALUES ('d', 'a', 1, 'p', 'm', 'settled', 1, -1, 0.0)"
+        ),
         "INSERT INTO spending_days (agent, day, reserved_micro) VALUES ('a', 'd', -1)",
         "INSERT INTO spending_days (agent, day, cost_tokens) VALUES ('a', 'd', -1)",
         "INSERT INTO users (name, role, time_zone, created_at) VALUES ('a', 'king', 'UTC', 0.0)",
