@@ -45,6 +45,12 @@ class Door:
         self._socket: socket.socket | None = None
         self._buffer = b""
 
+    def __enter__(self) -> Door:  # noqa: PYI034 - a closed class, and typing would cost more than all the rest
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def get(self, route: str, *, timeout_s: float = 60) -> dict[str, object] | None:
         """The answer's object, or None for 204. Raises :class:`DoorRefused`."""
         return self._call(_frame("GET", route, b""), timeout_s)

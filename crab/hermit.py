@@ -42,7 +42,8 @@ def _main(arguments: list[str], door: str, workspace: str) -> int:
     words = arguments[1:] if arguments[:1] == ["help"] else arguments
     is_help = words is not arguments or not words or words[0] in ("-h", "--help")
     if is_help and (not words or words[0].startswith("-")):
-        return _say(overview(_offered(Door(door, patience_s=HELP_PATIENCE_S))))
+        with Door(door, patience_s=HELP_PATIENCE_S) as opened:
+            return _say(overview(_offered(opened)))
     command, count = find(words)
     if command is None:
         return _no_command(words, is_help=is_help)
@@ -52,7 +53,9 @@ def _main(arguments: list[str], door: str, workspace: str) -> int:
     try:
         if command.call == "SEND":
             request.fields["file"] = into_out(str(request.fields["file"]), workspace)
-        return _call(Door(door, patience_s=PATIENCE_S), command.call, request)
+        with Door(door, patience_s=PATIENCE_S) as opened:
+            call = _called(opened, command.call, request)
+        return _report(call, request)
     except NoFile as error:
         return _fail(str(error), FAILED, request, "no_file")
     except NotOffered as error:
@@ -64,7 +67,7 @@ def _main(arguments: list[str], door: str, workspace: str) -> int:
 # --- calling ---------------------------------------------------------------------------------------------------
 
 
-def _call(door: Door, name: str, request: Request) -> int:
+def _called(door: Door, name: str, request: Request) -> dict[str, object]:
     """One call to its end, or until it waits and nobody wants to wait."""
     call_id, told = os.urandom(12).hex(), ""
     try:
@@ -77,7 +80,7 @@ def _call(door: Door, name: str, request: Request) -> int:
         if refused.code == "not_found" and name not in (_offered(door) or {name}):
             raise NotOffered(refused.message) from None
         raise
-    return _report(call, request)
+    return call
 
 
 def _report(call: dict[str, object], request: Request) -> int:

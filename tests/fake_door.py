@@ -42,6 +42,8 @@ class FakeDoor:
         self.act: Callable[[Any], Json] = lambda action: {"ok": True, "result": f"did {action}"}
         self.waited: Callable[[], tuple[float, bool]] = lambda: (0.0, False)
         """How long people were waited for, and whether one still is."""
+        self.call: Callable[[str, Json], tuple[int, Json]] = lambda _route, _body: (200, {})
+        """The host's answer to ``calls`` and ``calls/ID…``; the body is empty for a look."""
         self.faults: list[str] = []
         """``drop`` (hang up unheard), ``drop_after`` (hang up after doing it), a status, ``garbage``, ``chunked``."""
         self.calls: list[tuple[str, Json]] = []
@@ -136,6 +138,8 @@ class FakeDoor:
             self.changed.notify_all()
         if (method, route) == ("GET", "turns/next"):
             return self._next(parse_qs(url.query))
+        if route == "calls" or route.startswith("calls/"):
+            return self.call(route, body)
         if method == "GET" and route.endswith("/waited"):
             assert float(parse_qs(url.query)["since"][0]) > 1e9
             waited_s, is_waiting = self.waited()
