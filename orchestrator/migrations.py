@@ -793,6 +793,12 @@ def m024_app_storage(db: Database) -> None:
     )
 
 
+@migrations()
+def m025_fact_terms(db: Database) -> None:
+    """How many memories hold a word, so that a search among very many leaves out the commonest."""
+    _run(db, "CREATE VIRTUAL TABLE fact_terms USING fts5vocab(fact_words, row);")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -36,6 +36,7 @@ def db() -> Iterator[sqlite3.Connection]:
     """An empty index."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.execute(fact_words.TABLE)
+        db.execute(fact_words.VOCABULARY)
         yield db
 
 
@@ -109,6 +110,7 @@ def test_any_text_can_be_searched_for(text: str) -> None:
     """Whatever it holds; and what was noted is found again by its own text, if that has a word at all."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.execute(fact_words.TABLE)
+        db.execute(fact_words.VOCABULARY)
         try:
             text.encode()
         except UnicodeEncodeError:
