@@ -34,7 +34,9 @@ class BudgetNotices:
         if agent is None:  # deleted while its call was under way
             return ()
         day = rows.day(db, key.agent, booking.day)
-        level = WHOLLY if booking.is_refused else reached(agent, day)
+        # With calls under way a refusal may be over in a moment: their holds are more than they will cost.
+        is_final = booking.is_refused and not day.reserved_micro and not day.reserved_tokens
+        level = WHOLLY if is_final else reached(agent, day)
         if level is None:
             return ()
         then = []

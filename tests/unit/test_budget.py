@@ -331,6 +331,18 @@ def test_one_that_ends_the_day_at_once_is_told_once(house: Rooms, told: Callable
     assert len(told(KEY)) == 1
 
 
+def test_what_calls_under_way_hold_is_not_used_up(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+    """A call that is refused beside them is no word worth; one that is refused without them is."""
+    hold = _hold(house, 2_000_000)
+    with pytest.raises(OverBudget):
+        _hold(house, 2_000_000)
+    assert told(KEY) == []
+    house.budget.settle(hold, 1_500_000, TokenUse())
+    with pytest.raises(OverBudget):
+        _hold(house, 2_000_000)
+    assert "does not cover another call" in told(KEY)[0]
+
+
 def test_tokens_are_told_of_too(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
     """With how many there are."""
     house.agents.change("crab", {"daily_budget_tokens": 1_000})
