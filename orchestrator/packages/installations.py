@@ -105,10 +105,11 @@ class Packages:
     def note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended whose own turn was over by then."""
         key = turn.cubicle
-        with self._store.writing() as db:
+        with self._store.reading() as db:
             found = rows.untold(db, key, turn.id)
-            if found:
-                rows.set_told(db, key, turn.id)
+        if found:
+            with self._store.writing() as db:
+                rows.set_told(db, [one.id for one in found], turn.id)
         return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
 
     def reconcile(self) -> None:

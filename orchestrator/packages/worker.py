@@ -15,7 +15,8 @@ logger = logging.getLogger(__name__)
 _TIDY_S = 6 * 3600.0
 _LOOK_S = 30.0
 """It looks for work at least this often, should nobody have told it."""
-_ENDS_WITHIN_S = 30.0
+_ENDS_WITHIN_S = 5.0
+"""An errand ends within a second; an image that is being built has no end that could be waited for."""
 
 
 class Worker:

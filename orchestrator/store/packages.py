@@ -143,12 +143,9 @@ def untold(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Installat
     return [_installation(row) for row in rows]
 
 
-def set_told(db: sqlite3.Connection, key: CubicleKey, turn: int) -> None:
-    """This turn was told of all that no other was told of."""
-    db.execute(
-        "UPDATE installations SET told = ? WHERE agent = ? AND user = ? AND is_late = 1 AND told IS NULL",
-        (turn, key.agent, key.user),
-    )
+def set_told(db: sqlite3.Connection, numbers: Sequence[int], turn: int) -> None:
+    """This turn was told of these."""
+    db.executemany("UPDATE installations SET told = ? WHERE id = ?", [(turn, number) for number in numbers])
 
 
 def done_before(db: sqlite3.Connection, before: float) -> list[Installation]:

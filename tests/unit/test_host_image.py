@@ -53,6 +53,17 @@ def test_only_the_images_own_files_enter_a_build(repository: Path) -> None:
     ]
 
 
+def test_the_courier_is_an_image_of_its_own(repository: Path) -> None:
+    """It is made of three files, which no cubicle's image has; a change of the crab leaves it as it is."""
+    for name in ("courier.Dockerfile", "courier.py"):
+        (repository / "cubicle" / name).write_text("x")
+    files = context_files(repository, "courier")
+    assert list(files) == ["cubicle/courier.Dockerfile", "cubicle/courier.py", "cubicle/install"]
+    assert not any("courier" in name for name in context_files(repository, "studio"))
+    (repository / "crab/agent.py").write_text("pass  # changed")
+    assert context_files(repository, "courier") == files
+
+
 def test_the_context_is_the_same_whoever_wrote_the_files(repository: Path) -> None:
     """Owners, times and modes of the checkout do not matter; a script stays a program."""
     before = context_tar(context_files(repository))
