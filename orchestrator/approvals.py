@@ -291,7 +291,8 @@ def as_json(approval: Approval) -> dict[str, object]:
 
 def _too_late(approval: Approval) -> str:
     if approval.status is ApprovalStatus.EXPIRED:
-        return "Too late: nobody answered in time, so it was not run. Ask the agent to try again."
+        what = "run" if approval.kind == COMMAND else "done"
+        return f"Too late: nobody answered in time, so it was not {what}. Ask the agent to try again."
     if approval.status is ApprovalStatus.CANCELLED:
         return "Too late: the turn has ended, so there is nothing left to decide."
     return f"It was {approval.status} already, by {approval.decided_by}."

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.table import Caller
 from orchestrator.errors import NotFound
-from orchestrator.nouns import CubicleKey
+from orchestrator.nouns import CubicleKey, TokenUse
+from orchestrator.panel.actions import Ask
 from orchestrator.store.agenda import Entry, EntryStatus
 from orchestrator.telegram_text import MARK
 from tests.rooms import at_once
@@ -195,6 +197,30 @@ def test_a_time_zone_is_shown_and_set(shop: Shop) -> None:
     assert (found.time_zone, found.time_zone_known) == ("Asia/Tokyo", True)
     assert "Did you mean" in shop.says("/timezone Viena", by=BOB)
     assert shop.house.services.people.get(shop.bob.id).time_zone == "Asia/Tokyo"
+
+
+def test_what_an_agent_wants_to_know_is_among_what_waits(shop: Shop) -> None:
+    """With the words that it asked in; it is answered where it stands."""
+    shop.waits("go")
+    turn = shop.house.services.turns.take(shop.key, "boot", 0)
+    assert turn is not None
+    with shop.counter.store.writing() as db:
+        ask = shop.house.services.questions.capability.run
+        ask(db, Caller(shop.key, turn.id), Ask(f"Tea or coffee? {NASTY}"))
+    text = shop.says("/approvals")
+    assert text.startswith(f"{MARK} 1 question for you\ncrab asks: Tea or coffee?")
+    assert text.count(MARK) == 1
+
+
+def test_tokens_without_a_price_are_counted(shop: Shop) -> None:
+    """Where a model's price is unknown, and when all are used up it is said that commands still work."""
+    services = shop.house.services
+    agent = services.agents.change("crab", {"daily_budget_tokens": 1_000})
+    hold = services.budget.reserve(agent, shop.key, None, provider="x", model="y", micro=0, tokens=1_000)
+    services.budget.settle(hold, 0, TokenUse(), tokens=1_000)
+    text = shop.says("/budget")
+    assert "Of models whose price nobody knows: 1,000 of 1,000 tokens." in text
+    assert "crab has stopped for today. Commands still work." in text
 
 
 def test_the_budget_says_what_is_left(shop: Shop) -> None:

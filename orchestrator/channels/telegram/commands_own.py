@@ -10,6 +10,7 @@ from orchestrator.channels.telegram.notes import Line, Theirs, ago, many, size
 from orchestrator.channels.telegram.presses import Handler, Outcome
 from orchestrator.errors import Forbidden, NotFound, OrchestratorError
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
+from orchestrator.questions import PENDING
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.telegram_buttons import Taken
 
@@ -132,16 +133,28 @@ def approvals(call: Call) -> list[Body]:
     """Every open question, each with its buttons."""
     only_own = not call.message.place.is_private
     questions = _questions(call.desk, call.user, only_own=only_own)
+    asked = _asked(call)
+    if not questions and asked:
+        return says(f"{many(len(asked), 'question')} for you", *asked)
     if not questions:
         return says("Nothing waits for you", "When a command needs your word, I ask here.")
     questions.sort(key=lambda approval: (approval.cubicle.agent != call.agent, approval.asked_at))
     shown, rest = questions[:_MOST_QUESTIONS], len(questions) - _MOST_QUESTIONS
     more = [f"These are the first {_MOST_QUESTIONS}; when they are decided, ask again."] if rest > 0 else []
-    bodies = says(f"{many(len(questions), 'question')} for you", *more)
+    bodies = says(f"{many(len(questions) + len(asked), 'question')} for you", *asked, *more)
     for n, approval in enumerate(shown, 1):
         person = call.message.sender.id
         bodies.append(call.desk.asking.body(approval, call.agent, call.ref(n), person, call.user))
     return bodies
+
+
+def _asked(call: Call) -> list[Line]:
+    """What agents want to know of this person; it is answered where it was asked."""
+    pending = call.desk.services.questions.every(status=PENDING, user=call.user.id)
+    own = [question for question in reversed(pending) if question.cubicle == call.key]
+    return [
+        (f"{call.agent} asks: ", Theirs(question.text, 120), " Answer it above, where it asked.") for question in own
+    ]
 
 
 COMMANDS = (

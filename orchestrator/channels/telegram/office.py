@@ -46,34 +46,11 @@ class Office:
         self.inbox = Inbox(store, people=services.people.of_telegram, groups_enabled=self._is_enabled)
         self.carrier = TelegramCarrier(store=store, mail=mail, people=services.people, deliveries=services.deliveries)
         buttons, papers = Buttons(store), Papers(store, folder / "papers")
-        self.asking = Asking(
-            store=store,
-            approvals=services.approvals,
-            turns=services.turns,
-            people=services.people,
-            mail=mail,
-            buttons=buttons,
-            papers=papers,
-        )
+        self.asking = self._made_asking(buttons, papers)
         whereabouts = Whereabouts(store, services.people)
         zones = Zones(store=store, people=services.people, whereabouts=whereabouts, mail=mail, buttons=buttons)
-        self.noticing = Noticing(
-            store=store,
-            notices=services.notices,
-            whereabouts=whereabouts,
-            mail=mail,
-            buttons=buttons,
-            ask_zone=zones.ask,
-        )
-        self.inquiries = Inquiries(
-            store=store,
-            questions=services.questions,
-            whereabouts=whereabouts,
-            mail=mail,
-            buttons=buttons,
-            papers=papers,
-            handled=self.inbox.done,
-        )
+        self.noticing = self._made_noticing(buttons, whereabouts, zones)
+        self.inquiries = self._made_inquiries(buttons, papers, whereabouts)
         reception = Reception(store, mail, buttons, services.people)
         cards, groups = Cards(reception), Groups(reception)
         self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers, zones))
@@ -114,6 +91,39 @@ class Office:
             is_code=services.bots.heard,
         )
         self.hearing = Hearing(store=store, inbox=self.inbox, mail=mail, asks=prompting, deeds=deeds, line_of=line_of)
+
+    def _made_asking(self, buttons: Buttons, papers: Papers) -> Asking:
+        services = self._services
+        return Asking(
+            store=self._store,
+            approvals=services.approvals,
+            turns=services.turns,
+            people=services.people,
+            mail=self.mail,
+            buttons=buttons,
+            papers=papers,
+        )
+
+    def _made_noticing(self, buttons: Buttons, whereabouts: Whereabouts, zones: Zones) -> Noticing:
+        return Noticing(
+            store=self._store,
+            notices=self._services.notices,
+            whereabouts=whereabouts,
+            mail=self.mail,
+            buttons=buttons,
+            ask_zone=zones.ask,
+        )
+
+    def _made_inquiries(self, buttons: Buttons, papers: Papers, whereabouts: Whereabouts) -> Inquiries:
+        return Inquiries(
+            store=self._store,
+            questions=self._services.questions,
+            whereabouts=whereabouts,
+            mail=self.mail,
+            buttons=buttons,
+            papers=papers,
+            handled=self.inbox.done,
+        )
 
     def _is_enabled(self, agent: str, chat: int) -> bool:
         with self._store.reading() as db:
