@@ -28,7 +28,7 @@ class PreviewServer:
 
     def __init__(self, answer: Answering) -> None:
         self._answer = answer
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -41,28 +41,28 @@ class PreviewServer:
 
     def close(self) -> None:
         """Nothing is answered any more; again, or before the start, is fine."""
-        if self._thread is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_CLOSE_S * 2)
-        self._thread = None
+        thread, loop, self._thread, self._loop = self._thread, self._loop, None, None
+        if thread is not None and loop is not None and thread.is_alive():
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(_CLOSE_S * 2)
 
     def _run(self, listening: socket.socket, is_ready: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._accepted, sock=listening))
+        self._loop = loop = asyncio.new_event_loop()
+        server = loop.run_until_complete(asyncio.start_server(self._accepted, sock=listening))
         is_ready.set()
         try:
-            self._loop.run_forever()
+            loop.run_forever()
         finally:
             server.close()
-            self._loop.run_until_complete(self._end())
-            self._loop.close()
+            loop.run_until_complete(self._end(loop))
+            loop.close()
 
-    async def _end(self) -> None:
+    async def _end(self, loop: asyncio.AbstractEventLoop) -> None:
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CLOSE_S)
-        await self._loop.shutdown_default_executor()
+        await loop.shutdown_default_executor()
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
