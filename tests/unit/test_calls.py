@@ -208,10 +208,12 @@ def test_time_spent_waiting_for_people_is_known(desk: Desk) -> None:
     desk.calls.command(caller, "b", "ASSET_REQUEST", {**ASSET, "url": "https://example.com/b"})
     desk.now += 5
     assert desk.calls.waited_s(KEY, turn.id) == (15.0, True)
+    assert desk.calls.waited_s(KEY, turn.id, since=desk.now - 7) == (7.0, True)
     for name in ("a.png", "b"):
         desk.calls.finish(f"approval:https://example.com/{name}", ok=True, text="ok")
     desk.now += 100
     assert desk.calls.waited_s(KEY, turn.id) == (15.0, False)
+    assert desk.calls.waited_s(KEY, turn.id, since=desk.now) == (0.0, False)
     assert desk.calls.waited_s(OTHER, turn.id) == (0.0, False)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -308,6 +309,13 @@ def test_an_end_without_words_gets_some(street: Street, message: str) -> None:
 def test_an_odd_poll_is_bad_input(street: Street, query: str) -> None:
     """And returns at once."""
     assert street.call("GET", f"turns/next?{query}")[0] == 400
+
+
+@pytest.mark.parametrize("since", ["soon", "-1", "1e9", "nan", "1" * 13, "٣", "1.2345678"])
+def test_an_odd_time_is_bad_input(street: Street, since: str) -> None:
+    """The time since when people were waited for is plain Unix seconds."""
+    assert street.code(street.call("GET", f"turns/1/waited?since={quote(since)}")) == "bad_input"
+    assert street.call("GET", "turns/1/waited?since=1795000000.125") == (200, {"waited_s": 0.0, "is_waiting": False})
 
 
 @pytest.mark.parametrize(
