@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from orchestrator.__main__ import parser
+from orchestrator.commands.context import Context
+from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CubicleKey
 from tests.house import PaperHouse
 from tests.unit.conftest import Api
 
 PATH = "/agents/crab/memories"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_person_notes_looks_searches_and_forgets(operator: Api) -> None:
@@ -92,3 +99,27 @@ def test_an_agent_that_goes_takes_its_memory_along(paper: PaperHouse, operator: 
     operator.post("/agents", {"name": "newt"})
     assert operator.get("/agents/newt/memories")["memories"] == []
     assert operator.get("/agents/newt/memories?q=old")["memories"] == []
+
+
+def test_in_the_terminal(paper: PaperHouse, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same by ``./hermit memory``: what it prints is safe to look at, and JSON for programs."""
+
+    def hermit(*arguments: str) -> str:
+        options = parser("memory").parse_args(["memory", "crab", *arguments])
+        assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
+        return capsys.readouterr().out
+
+    assert hermit("list") == "crab remembers nothing of you yet.\n"
+    assert hermit("add", "Anna is\nallergic \x1b[2Jto nuts".replace("\x1b", "\u202e")).startswith(
+        "Remembered as memory "
+    )
+    (fact,) = operator.get(PATH)["memories"]
+    shown = hermit("search", "nuts")
+    assert shown.splitlines()[0].startswith(f"{fact['id']}  ")
+    assert shown.splitlines()[0].endswith("  ada")
+    assert "\u202e" not in shown
+    assert json.loads(hermit("list", "--json")) == {"memories": [fact]}
+    assert hermit("search", "zebra") == "Nothing that fits is remembered.\n"
+    assert hermit("rm", str(fact["id"])) == f"Memory {fact['id']} is forgotten.\n"
+    with pytest.raises(OrchestratorError, match="There is no memory"):
+        hermit("rm", str(fact["id"]))

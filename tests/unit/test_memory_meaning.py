@@ -16,11 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Caller, table_of
 from orchestrator.errors import ConfigError, UpstreamFailed
+from orchestrator.examine.embeddings import examine_embeddings
 from orchestrator.memories.catalog import build_embedder
 from orchestrator.memories.embedder import Embedded, Vector
 from orchestrator.memories.facts import Facts
@@ -28,7 +30,7 @@ from orchestrator.memories.http_embedder import HttpEmbedder, unit
 from orchestrator.memories.meaning import Meaning
 from orchestrator.memories.nearest import Nearest
 from orchestrator.memories.offers import Offers
-from orchestrator.memories.searching import Search
+from orchestrator.memories.searching import NoMeaning, Search
 from orchestrator.nouns import TokenUse
 from orchestrator.pricing import Price
 from orchestrator.recall.words import folded
@@ -439,3 +441,26 @@ def test_among_many_only_what_stands_out_is_near(tmp_path: Path) -> None:
                 rows.keep_vectors(db, "toy", [(fact.id, toy(fact.text).tobytes())])
         found = Nearest(house.store, "toy").of(KEY, toy("tea number"), 20)
         assert {item.id for item in found} == {1, 2, 3}
+
+
+def test_among_very_many_the_nearest_is_still_found(tmp_path: Path) -> None:
+    """By signs first, whatever the size of the vectors."""
+    dice = np.random.default_rng(7)
+    for size in (64, 100):
+        with rooms(tmp_path / f"home{size}") as house:
+            matrix = dice.normal(size=(10_050, size)).astype(np.float32)
+            matrix /= np.linalg.norm(matrix, axis=1)[:, None]
+            with house.store.writing() as db:
+                ids = [rows.add(db, KEY, f"fact {n}", by="ada", turn=None, now=n) for n in range(len(matrix))]
+                rows.keep_vectors(db, "toy", [(ids[n], row.tobytes()) for n, row in enumerate(matrix)])
+            found = Nearest(house.store, "toy").of(KEY, array("f", matrix[4_711].tobytes()), 5)
+            assert found[0].id == ids[4_711]
+            assert found[0].score == pytest.approx(1.0, abs=1e-3)
+            assert Search(house.store, NoMeaning()).best(KEY, "fact 4711", 3)[0].text == "fact 4711"
+
+
+def test_the_doctor_looks_at_it() -> None:
+    """It answers, or that is a warning, as words are searched meanwhile."""
+    assert examine_embeddings(ToyEmbedder()).state == "ok"
+    found = examine_embeddings(ToyEmbedder(fails=True))
+    assert (found.state, "does not feel well" in found.text) == ("warn", True)
