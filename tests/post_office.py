@@ -130,6 +130,7 @@ def store_with(path: Path, *names: str) -> Store:
                     step_limit=5,
                     command_timeout_s=60,
                     daily_budget_micro=0,
+                    daily_budget_tokens=0,
                     limits=Limits(),
                     toolsets=(),
                     created_at=0.0,
