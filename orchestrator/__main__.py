@@ -22,6 +22,7 @@ COMMANDS = {
     "files": "files",
     "agent": "agent",
     "telegram": "telegram",
+    "calendar": "calendar",
     "memory": "memory",
     "inbox": "approvals approve deny",
     "hosts": "hosts",

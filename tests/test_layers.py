@@ -60,7 +60,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "fetch.internet fetch.network home http_server logs ports workspace store.published "
         "store.telegram_bots store.telegram_mail store.telegram_inbox "
         "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.agenda store.assets store.app_storage store.calls store.memories store.notices store.ledger "
+        "live live.harbour store.agenda store.agenda_runs store.assets store.app_storage store.calls store.memories store.notices store.ledger "
         "store.packages store.people store.questions "
         "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
         "store.telegram_people store.turns "

@@ -24,6 +24,7 @@ from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event, User
 from orchestrator.schedule.plans import between, check
 from orchestrator.store import agenda as rows
+from orchestrator.store import agenda_runs as run_rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran, Run
 from orchestrator.store.database import Store
@@ -172,7 +173,7 @@ class Agenda:
             return self._runs.send(run, found)
         except OrchestratorError:
             with self._store.writing() as db:
-                rows.end_run(db, run.id, Ran.MISSED, self._now())
+                run_rows.end_run(db, run.id, Ran.MISSED, self._now())
             raise
 
     def stir(self, key: CubicleKey) -> None:

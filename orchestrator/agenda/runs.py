@@ -20,9 +20,10 @@ from orchestrator.agenda.wishes import Wish, at, plan_of
 from orchestrator.errors import Conflict, OrchestratorError
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event
-from orchestrator.schedule.missed import GRACE, Due, Missed, due
+from orchestrator.schedule.missed import GRACE, PUNCTUAL, Due, Missed, due
 from orchestrator.schedule.plans import Plan, next_after, occurrences
 from orchestrator.store import agenda as rows
+from orchestrator.store import agenda_runs as run_rows
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.agenda import Entry, EntryStatus, Ran, Run
 from orchestrator.store.database import Store
@@ -35,7 +36,7 @@ MOST_FAILURES = 3
 KEPT_RUNS = 200
 KEPT_ENDED = 100
 """Of a cubicle's entries that ended."""
-_BATCH = 200
+_BATCH = 500
 _TICK = timedelta(microseconds=1)
 
 Submit = Callable[[CubicleKey, str, str], int]
@@ -80,6 +81,8 @@ class Runs:
         self._notice_a_clock_put_back()
         self._book_ended()
         self._send()
+        while self._claim_punctual():
+            self._send()
         while self._claim():
             self._send()
 
@@ -91,34 +94,22 @@ class Runs:
     def of(self, entry: int, limit: int) -> list[Run]:
         """The newest runs of an entry, the newest first."""
         with self._store.reading() as db:
-            return rows.runs(db, entry, limit)
+            return run_rows.runs(db, entry, limit)
 
     def of_turn(self, turn: int) -> tuple[Run, Entry] | None:
         """The run that became this turn, with its entry."""
         with self._store.reading() as db:
-            run = rows.of_turn(db, turn)
+            run = run_rows.of_turn(db, turn)
             entry = None if run is None else rows.one(db, run.entry)
         return None if run is None or entry is None else (run, entry)
 
     def claim_by_hand(self, db: sqlite3.Connection, entry: Entry) -> Run:
         """A person wants the entry to run now; raises Conflict while a run is under way."""
-        if rows.is_running(db, entry.id):
+        if run_rows.is_running(db, entry.id):
             raise Conflict(f"Entry {entry.id} is running already. Wait until it has ended, or stop it.")
         now = self._now()
-        run = Run(
-            id=0,
-            entry=entry.id,
-            due_at=now,
-            collapsed=0,
-            is_late=False,
-            by_hand=True,
-            origin=f"entry:{entry.id}:{secrets.token_hex(8)}",
-            turn=None,
-            outcome=Ran.CLAIMED,
-            claimed_at=now,
-            ended_at=None,
-        )
-        number = rows.add_run(db, run)
+        run = replace(_run_of(entry, at(now), now), by_hand=True, origin=f"entry:{entry.id}:{secrets.token_hex(8)}")
+        number = run_rows.add_run(db, run)
         if number is None:
             raise Conflict(f"Entry {entry.id} runs at this very moment.")
         return replace(run, id=number)
@@ -127,7 +118,7 @@ class Runs:
         """The claimed run is a turn now, whose number comes back. Raises an error of ours; it is tried again then."""
         turn = self._submit(entry.cubicle, entry.prompt, run.origin)
         with self._store.writing() as db:
-            rows.set_turn(db, run.id, turn)
+            run_rows.set_turns(db, [(run.id, turn)])
         self._told(entry, "run", turn=turn)
         return turn
 
@@ -155,23 +146,38 @@ class Runs:
         for key in {entry.cubicle for entry in found}:
             self._changed(key)
 
-    def _claim(self) -> bool:
-        """What is due is claimed, or written down as not run; False when nothing was due."""
+    def _claim_punctual(self) -> bool:
+        """The plain case, many at a time: what is due just now and nothing stands in its way. Its next time is found
+        later, by ``_claim``, so that nothing waits for that. False when there was none."""
         now = self._now()
-        then: Then = []
-        touched: list[Entry] = []
+        with self._store.reading() as db:
+            if not rows.punctual(db, now, PUNCTUAL.total_seconds(), 1):
+                return False
+        with self._store.writing() as db:
+            found = rows.punctual(db, now, PUNCTUAL.total_seconds(), _BATCH)
+            run_rows.add_runs(db, [_run_of(entry, at(when), now) for entry, when in found])
+            for entry, when in found:
+                rows.cover(db, entry.id, when, when, after=entry.settled_at)
+        return bool(found)
+
+    def _claim(self) -> bool:
+        """What is due is claimed, or written down as not run, and gets its next time; False when nothing was due."""
+        now = self._now()
         with self._store.reading() as db:
             if not rows.due(db, now, 1):
                 return False
+        then: Then = []
         with self._store.writing() as db:
-            for entry in rows.due(db, now, _BATCH):
+            found = rows.due(db, now, _BATCH)
+            for entry in found:
                 self._claim_one(db, entry, now, then)
-                touched.append(entry)
+            for key in {entry.cubicle for entry in found}:
+                rows.forget_ended(db, key, KEPT_ENDED)
         for follow in then:
             follow()
-        for entry in touched:
-            self._told(entry, "due")
-        return bool(touched)
+        for key in {entry.cubicle for entry in found}:
+            self._changed(key)
+        return bool(found)
 
     def _claim_one(self, db: sqlite3.Connection, entry: Entry, now: float, then: Then) -> None:
         plan = plan_of(*Wish.of(entry).when)
@@ -182,10 +188,8 @@ class Runs:
             return
         upcoming = self.next_time(db, entry, found.settle)
         if not _is_in(rows.covered(db, entry.id, found.at.timestamp()), found.at):
-            self._write_down(db, entry, self._judged(db, entry, plan, found), now)
+            self._write_down(db, entry, self._judged(db, entry, plan, found), now, then)
         rows.settle(db, entry, settled_at=found.settle.timestamp(), next_at=_seconds(upcoming))
-        if upcoming is None:
-            rows.forget_ended(db, entry.cubicle, KEPT_ENDED)
         if upcoming is None and not found.runs and entry.missed == Missed.RUN:
             self._say(then, self._announcer.missed(entry, found.at))
 
@@ -194,37 +198,32 @@ class Runs:
         if found.collapsed:
             since = max(at(entry.settled_at), at(self._now()) - GRACE - _TICK)
             first = next_after(plan, since) or found.at
-        outcome = Ran.MISSED if not found.runs else Ran.OVERLAP if rows.is_running(db, entry.id) else Ran.CLAIMED
+        outcome = Ran.MISSED if not found.runs else Ran.OVERLAP if run_rows.is_running(db, entry.id) else Ran.CLAIMED
         return _Time(found, first, outcome)
 
-    def _write_down(self, db: sqlite3.Connection, entry: Entry, time: _Time, now: float) -> None:
-        when = time.due.at.timestamp()
-        is_over = time.outcome is not Ran.CLAIMED
-        run = Run(
-            id=0,
-            entry=entry.id,
-            due_at=when,
+    def _write_down(self, db: sqlite3.Connection, entry: Entry, time: _Time, now: float, then: Then) -> None:
+        run = replace(
+            _run_of(entry, time.due.at, now),
             collapsed=time.due.collapsed,
             is_late=time.due.is_late,
-            by_hand=False,
-            origin=f"entry:{entry.id}:{round(when)}",
-            turn=None,
             outcome=time.outcome,
-            claimed_at=now,
-            ended_at=now if is_over else None,
+            ended_at=None if time.outcome is Ran.CLAIMED else now,
         )
-        rows.forget_missed(db, entry.id, when)
-        rows.add_run(db, run)
-        rows.forget_runs(db, entry.id, KEPT_RUNS)
+        run_rows.forget_missed(db, entry.id, run.due_at)
+        run_rows.add_run(db, run)
+        run_rows.forget_runs(db, entry.id, KEPT_RUNS)
         if time.outcome is not Ran.MISSED:
             is_next = next_after(plan_of(*Wish.of(entry).when), at(entry.settled_at)) == time.first
-            rows.cover(db, entry.id, time.first.timestamp(), when, after=entry.settled_at if is_next else None)
+            after = entry.settled_at if is_next else None
+            rows.cover(db, entry.id, time.first.timestamp(), run.due_at, after=after)
+        if time.outcome is not Ran.CLAIMED:
+            then.append(lambda: self._told(entry, str(time.outcome)))
 
     def _send(self) -> None:
         """Claimed runs become turns; what can't become one stays claimed, until it makes no sense any more."""
         while True:
             with self._store.reading() as db:
-                waiting = rows.unsent(db, _BATCH)
+                waiting = run_rows.unsent(db, _BATCH)
             sent: list[tuple[Run, Entry, int]] = []
             for run, entry in waiting:
                 try:
@@ -234,8 +233,7 @@ class Runs:
                     self._give_up_late(run, entry)
             if sent:
                 with self._store.writing() as db:
-                    for run, _, turn in sent:
-                        rows.set_turn(db, run.id, turn)
+                    run_rows.set_turns(db, [(run.id, turn) for run, _, turn in sent])
             for _, entry, turn in sent:
                 self._told(entry, "run", turn=turn)
             if len(sent) < _BATCH:
@@ -244,20 +242,20 @@ class Runs:
     def _give_up_late(self, run: Run, entry: Entry) -> None:
         if self._now() - run.claimed_at > GRACE.total_seconds():
             with self._store.writing() as db:
-                rows.end_run(db, run.id, Ran.MISSED, self._now())
+                run_rows.end_run(db, run.id, Ran.MISSED, self._now())
             self._told(entry, "missed")
 
     def _book_ended(self) -> None:
         """Runs whose turns have ended get their outcomes; an entry that fails again and again is paused."""
         with self._store.reading() as db:
-            if not rows.ended(db):
+            if not run_rows.ended(db):
                 return
         then: Then = []
         touched: list[Entry] = []
         with self._store.writing() as db:
-            for ended in rows.ended(db):
+            for ended in run_rows.ended(db):
                 entry = rows.one(db, ended.entry)
-                if entry is None or not rows.end_run(db, ended.run, ended.outcome, self._now()):
+                if entry is None or not run_rows.end_run(db, ended.run, ended.outcome, self._now()):
                     continue
                 touched.append(entry)
                 self._count(db, entry, ended.outcome, then)
@@ -285,6 +283,24 @@ class Runs:
     def _told(self, entry: Entry, what: str, *, turn: int | None = None) -> None:
         self._changed(entry.cubicle)
         self._broker.publish(Event("calendar", entry.cubicle, {"entry": entry.id, "change": what, "turn": turn}))
+
+
+def _run_of(entry: Entry, due_at: datetime, now: float) -> Run:
+    """A run that was claimed now, on time."""
+    when = due_at.timestamp()
+    return Run(
+        id=0,
+        entry=entry.id,
+        due_at=when,
+        collapsed=0,
+        is_late=False,
+        by_hand=False,
+        origin=f"entry:{entry.id}:{round(when)}",
+        turn=None,
+        outcome=Ran.CLAIMED,
+        claimed_at=now,
+        ended_at=None,
+    )
 
 
 def _is_in(spans: list[tuple[float, float]], moment: datetime) -> bool:

@@ -1,13 +1,14 @@
-"""Rows of the calendar: the entries, what came of them when they were due, and which times are dealt with for good."""
+"""Rows of the calendar: the entries, which of their times are dealt with for good, and the feeds. What came of an entry
+when it was due is in ``agenda_runs``."""
 
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-from orchestrator.nouns import CubicleKey, TurnStatus
+from orchestrator.nouns import CubicleKey
 
 BY_AGENT = "agent"
 """Who made an entry that no person made."""
@@ -163,6 +164,20 @@ def due(db: sqlite3.Connection, now: float, limit: int) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
+def punctual(db: sqlite3.Connection, now: float, within_s: float, limit: int) -> list[tuple[Entry, float]]:
+    """The entries whose time came just now, with that time, where nothing stands in the way: it was not dealt with yet,
+    no run is under way, nobody is being deleted."""
+    found = db.execute(
+        "SELECT * FROM agenda_entries AS e WHERE status = 'active' AND next_at <= ? AND next_at > ? "
+        "AND NOT EXISTS (SELECT 1 FROM agenda_runs WHERE entry = e.id AND (due_at = e.next_at OR ended_at IS NULL)) "
+        "AND NOT EXISTS (SELECT 1 FROM agenda_covered WHERE entry = e.id AND until >= e.next_at AND begin <= e.next_at)"
+        " AND NOT EXISTS (SELECT 1 FROM leaving WHERE leaving.agent = e.agent OR leaving.user = e.user) "
+        "ORDER BY next_at LIMIT ?",
+        (now, now - within_s, limit),
+    )
+    return [(entry, entry.next_at) for entry in map(_entry, found) if entry.next_at is not None]
+
+
 def earliest(db: sqlite3.Connection) -> float | None:
     """When the next entry is due, of all."""
     row = db.execute("SELECT MIN(next_at) FROM agenda_entries WHERE status = 'active'").fetchone()
@@ -193,10 +208,11 @@ def set_failures(db: sqlite3.Connection, entry: int, failures: int) -> None:
 
 
 def forget_ended(db: sqlite3.Connection, key: CubicleKey, kept: int) -> None:
-    """Of a cubicle's entries that have ended, only the newest stay."""
+    """Of a cubicle's entries that have ended, only the newest stay, and those that run."""
     db.execute(
         "DELETE FROM agenda_entries WHERE id IN (SELECT id FROM agenda_entries WHERE agent = ? AND user = ? "
-        "AND status = 'ended' ORDER BY settled_at DESC, id DESC LIMIT -1 OFFSET ?)",
+        "AND status = 'ended' ORDER BY settled_at DESC, id DESC LIMIT -1 OFFSET ?) "
+        "AND NOT EXISTS (SELECT 1 FROM agenda_runs WHERE entry = agenda_entries.id AND ended_at IS NULL)",
         (key.agent, key.user, kept),
     )
 
@@ -221,86 +237,6 @@ def cover(db: sqlite3.Connection, entry: int, begin: float, until: float, *, aft
         if grown.rowcount:
             return
     db.execute("INSERT INTO agenda_covered (entry, begin, until) VALUES (?, ?, ?)", (entry, begin, until))
-
-
-# --- runs ------------------------------------------------------------------------------------------------------------
-
-
-def add_run(db: sqlite3.Connection, run: Run) -> int | None:
-    """Write down what is to come of a time; the run's id, or None when that time was dealt with before."""
-    row = db.execute(
-        "INSERT INTO agenda_runs (entry, due_at, collapsed, is_late, by_hand, origin, turn, outcome, claimed_at, "
-        "ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
-        astuple(run)[1:],
-    ).fetchone()
-    return None if row is None else int(row[0])
-
-
-def forget_missed(db: sqlite3.Connection, entry: int, due_at: float) -> None:
-    """A time that was missed has come again."""
-    db.execute("DELETE FROM agenda_runs WHERE entry = ? AND due_at = ? AND outcome = 'missed'", (entry, due_at))
-
-
-def forget_runs(db: sqlite3.Connection, entry: int, kept: int) -> None:
-    """Of an entry's runs only the newest stay."""
-    db.execute(
-        "DELETE FROM agenda_runs WHERE ended_at IS NOT NULL AND entry = ? AND id < "
-        "(SELECT id FROM agenda_runs WHERE entry = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
-        (entry, entry, kept),
-    )
-
-
-def runs(db: sqlite3.Connection, entry: int, limit: int) -> list[Run]:
-    """The newest runs of an entry, the newest first."""
-    rows = db.execute("SELECT * FROM agenda_runs WHERE entry = ? ORDER BY id DESC LIMIT ?", (entry, limit))
-    return [_run(row) for row in rows]
-
-
-def is_running(db: sqlite3.Connection, entry: int) -> bool:
-    """A run of the entry has no outcome yet."""
-    row = db.execute("SELECT 1 FROM agenda_runs WHERE entry = ? AND ended_at IS NULL", (entry,)).fetchone()
-    return row is not None
-
-
-def unsent(db: sqlite3.Connection, limit: int) -> list[tuple[Run, Entry]]:
-    """The runs that have no turn yet, with their entries, in order."""
-    rows = db.execute("SELECT * FROM agenda_runs WHERE ended_at IS NULL AND turn IS NULL ORDER BY id LIMIT ?", (limit,))
-    found = [_run(row) for row in rows.fetchall()]
-    entries = {entry: one(db, entry) for entry in {run.entry for run in found}}
-    return [(run, entry) for run in found if (entry := entries[run.entry]) is not None]
-
-
-def set_turn(db: sqlite3.Connection, run: int, turn: int) -> None:
-    """The run has become this turn."""
-    db.execute("UPDATE agenda_runs SET turn = ?, outcome = 'running' WHERE id = ? AND outcome = 'claimed'", (turn, run))
-
-
-def ended(db: sqlite3.Connection) -> list[Ended]:
-    """The runs whose turns have an outcome, or are no more, in the order in which they ended."""
-    rows = db.execute(
-        "SELECT agenda_runs.id, agenda_runs.entry, turns.status FROM agenda_runs "
-        "LEFT JOIN turns ON turns.id = agenda_runs.turn WHERE agenda_runs.ended_at IS NULL "
-        "AND agenda_runs.turn IS NOT NULL AND COALESCE(turns.status, 'stopped') IN ('done', 'failed', 'stopped') "
-        "ORDER BY turns.ended_at, agenda_runs.id"
-    )
-    return [Ended(int(run), int(entry), Ran(str(status or TurnStatus.STOPPED))) for run, entry, status in rows]
-
-
-def end_run(db: sqlite3.Connection, run: int, outcome: Ran, now: float) -> bool:
-    """The run ended so; False when it had an outcome before."""
-    cursor = db.execute(
-        "UPDATE agenda_runs SET outcome = ?, ended_at = ? WHERE id = ? AND ended_at IS NULL", (outcome, now, run)
-    )
-    return cursor.rowcount == 1
-
-
-def of_turn(db: sqlite3.Connection, turn: int) -> Run | None:
-    """The run that became this turn, whether or not it knows that yet."""
-    row = db.execute(
-        "SELECT agenda_runs.* FROM turns JOIN agenda_runs ON agenda_runs.origin = turns.origin WHERE turns.id = ?",
-        (turn,),
-    ).fetchone()
-    return None if row is None else _run(row)
 
 
 # --- feeds -----------------------------------------------------------------------------------------------------------
@@ -335,8 +271,3 @@ def _entry(row: sqlite3.Row) -> Entry:
     values: dict[str, Any] = dict(row)
     key = CubicleKey(values.pop("agent"), values.pop("user"))
     return Entry(**{**values, "status": EntryStatus(values["status"])}, cubicle=key)
-
-
-def _run(row: sqlite3.Row) -> Run:
-    found = Run(**dict(row))
-    return replace(found, is_late=bool(found.is_late), by_hand=bool(found.by_hand), outcome=Ran(found.outcome))

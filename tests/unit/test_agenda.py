@@ -386,13 +386,14 @@ def test_a_death_neither_drops_nor_doubles_a_run(tmp_path: Path, dies: Callable[
 def test_what_can_not_be_asked_now_is_asked_later(open_desk: Desk) -> None:
     """A full disk delays a run; after a day it makes no sense any more."""
     entry = open_desk.add("2026-03-02T10:00", repeat="FREQ=DAILY")
-    open_desk.fails += [Unavailable("The disk is full.")] * 2
+    open_desk.fails += [Unavailable("The disk is full.")] * 20
     open_desk.at("2026-03-02T09:00:00+00:00")
     open_desk.at("2026-03-02T09:30:00+00:00")
     assert [outcome for _, outcome in open_desk.ran(entry.id)] == [Ran.CLAIMED]
+    open_desk.fails.clear()
     open_desk.at("2026-03-02T09:40:00+00:00")
     open_desk.finish()
-    open_desk.fails += [Unavailable("The disk is full.")] * 3
+    open_desk.fails += [Unavailable("The disk is full.")] * 20
     open_desk.at("2026-03-03T09:00:00+00:00")
     open_desk.at("2026-03-04T09:00:01+00:00")
     assert open_desk.ran(entry.id)[1] == ("2026-03-03T09:00", Ran.MISSED)

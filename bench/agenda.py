@@ -1,0 +1,140 @@
+"""The calendar with ten thousand entries: how long it takes until they are in order, and how late they come due.
+
+``python -m bench.agenda`` prints the figures. Turns go nowhere: what is measured is the calendar alone.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.agenda.announcing import Announcer
+from orchestrator.agenda.clock import Clock
+from orchestrator.agenda.runs import Runs
+from orchestrator.events import Broker
+from orchestrator.notices import Notices
+from orchestrator.nouns import CubicleKey
+from orchestrator.people import People
+from orchestrator.store import agenda as rows
+from orchestrator.store.agenda import Entry, EntryStatus
+from orchestrator.store.database import Store
+
+COUNT = 10_000
+LEAD_S = 2.0
+SPREAD_S = 30.0
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Seconds."""
+
+    load_s: float
+    lags_s: list[float]
+
+    @property
+    def p99_s(self) -> float:
+        """So late one of a hundred comes due, or later."""
+        return sorted(self.lags_s)[int(len(self.lags_s) * 0.99)]
+
+
+@dataclass
+class _Sink:
+    """Where turns go: their number and when."""
+
+    at: list[tuple[str, float]] = field(default_factory=list)
+    is_full: threading.Event = field(default_factory=threading.Event)
+
+    def submit(self, _key: CubicleKey, _prompt: str, origin: str) -> int:
+        """Take a turn."""
+        self.at.append((origin, time.time()))
+        if len(self.at) == COUNT:
+            self.is_full.set()
+        return len(self.at)
+
+
+def measure(home: Path, *, spread_s: float = SPREAD_S, repeat: str = "FREQ=DAILY") -> Figures:
+    """Ten thousand entries that come due over ``spread_s`` seconds, all at once with 0."""
+    first = round(time.time() + LEAD_S + 5)
+    with closing(Store(home / "hermit.db")) as filled:
+        People(filled).ensure_operator("ada", "", None)
+        _fill(filled, first, spread_s, repeat)
+    began = time.monotonic()
+    store, broker, sink = Store(home / "hermit.db"), Broker(), _Sink()
+    people = People(store)
+    announcer = Announcer(Notices(store, broker), people)
+    runs = Runs(
+        store=store, broker=broker, announcer=announcer, submit=sink.submit, changed=lambda _: None, now=time.time
+    )
+    loaded = threading.Event()
+
+    def earliest() -> float | None:
+        found = runs.earliest()
+        loaded.set()
+        return found
+
+    clock = Clock(runs.tick, earliest)
+    clock.start()
+    loaded.wait(60)
+    load_s = time.monotonic() - began
+    sink.is_full.wait(spread_s + 120)
+    clock.close()
+    store.close()
+    return Figures(load_s, [at - float(origin.rpartition(":")[2]) for origin, at in sink.at])
+
+
+def _fill(store: Store, first: float, spread_s: float, repeat: str) -> None:
+    with store.writing() as db:
+        db.execute(
+            "INSERT INTO agents (name, role, personality, provider, model, fallback_model, image, approval, "
+            "approval_timeout_s, step_limit, command_timeout_s, daily_budget_micro, limits, toolsets, created_at) "
+            "VALUES ('crab', '', '', '', '', '', 'base', 'off', 60, 10, 60, 0, '{}', '[]', 0)"
+        )
+        for number in range(COUNT):
+            due = first + int(number * spread_s / COUNT)
+            entry = Entry(
+                id=0,
+                cubicle=CubicleKey("crab", 1),
+                title=f"Entry {number}",
+                prompt="Go.",
+                start=datetime.fromtimestamp(due, UTC).isoformat(),
+                end="",
+                time_zone="Europe/Vienna",
+                repeat=repeat,
+                color="",
+                missed="run",
+                status=EntryStatus.ACTIVE,
+                by="ada",
+                turn=None,
+                created_at=0.0,
+                changed_at=0.0,
+                settled_at=first - 60.0,
+                next_at=float(due),
+                failures=0,
+            )
+            rows.add(db, entry)
+
+
+def main() -> None:
+    """Measure and print."""
+    for what, spread_s, repeat in (
+        ("daily, over 30 s", SPREAD_S, "FREQ=DAILY"),
+        ("once, over 30 s", SPREAD_S, ""),
+        ("daily, all in the same second", 0.0, "FREQ=DAILY"),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            found = measure(Path(folder), spread_s=spread_s, repeat=repeat)
+        print(
+            f"{COUNT:,} entries, {what}: in order after {found.load_s * 1000:.0f} ms; lag p50 "
+            f"{statistics.median(found.lags_s) * 1000:.0f} ms, p99 {found.p99_s * 1000:.0f} ms; "
+            f"{len(found.lags_s):,} ran"
+        )
+
+
+if __name__ == "__main__":
+    main()

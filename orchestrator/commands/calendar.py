@@ -1,0 +1,131 @@
+"""``calendar``: what an agent is to do for you, and when."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.commands.client import agent_path
+from orchestrator.commands.context import Context, show, table
+from orchestrator.errors import BadInput
+from orchestrator.text import one_line, terminal_safe
+
+_FIELDS = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "missed")
+_HELP = {
+    "title": "what it is called",
+    "prompt": "what the agent is told then",
+    "start": "2026-03-02T09:00 by your own clock, with Z or an offset that moment, or a day",
+    "end": "within a day of the start how long it takes; later, when the series ends",
+    "time_zone": "an IANA name such as Europe/Vienna; yours unless you say",
+    "repeat": 'an RRULE such as "FREQ=WEEKLY;BYDAY=MO", or a cron line such as "0 9 * * 1-5"',
+    "color": "a name, or #rrggbb",
+    "missed": "what if it is missed: run (once, late) or skip",
+}
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command with its six verbs."""
+    calendar = commands.add_parser("calendar", help="what an agent is to do when")
+    calendar.add_argument("agent", metavar="AGENT")
+    verbs = calendar.add_subparsers(dest="verb", metavar="VERB", required=True)
+    listing = verbs.add_parser("list", help="all entries, or what comes due in a time")
+    listing.add_argument("--from", dest="begin", metavar="WHEN", help="from this day or time on")
+    listing.add_argument("--to", dest="end", metavar="WHEN", help="until this day or time")
+    adding = verbs.add_parser("add", help="a new entry")
+    adding.add_argument("title", metavar="TITLE", help=_HELP["title"])
+    adding.add_argument("prompt", metavar="PROMPT", help=_HELP["prompt"])
+    adding.add_argument("start", metavar="START", help=_HELP["start"])
+    for name in _FIELDS[3:]:
+        adding.add_argument(f"--{name.replace('_', '-')}", dest=name, help=_HELP[name])
+    showing = verbs.add_parser("show", help="an entry with its last runs")
+    about = "; ".join(f"{name}: {_HELP[name]}" for name in _FIELDS)
+    setting = verbs.add_parser("set", help="change an entry", epilog=f"Fields: {about}; status: active or paused.")
+    removing = verbs.add_parser("rm", help="delete an entry")
+    running = verbs.add_parser("run", help="run an entry now")
+    for verb in (showing, setting, removing, running):
+        verb.add_argument("id", metavar="ID", type=int)
+    setting.add_argument("fields", metavar="FIELD=VALUE", nargs="+", help="e.g. status=paused; nothing after = clears")
+    for verb, run in (
+        (listing, _list),
+        (adding, _add),
+        (showing, _show),
+        (setting, _set),
+        (removing, _remove),
+        (running, _run),
+    ):
+        verb.set_defaults(run=run)
+        if verb is not removing:
+            verb.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _list(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        body = client.get(agent_path(options.agent, "/calendar"), **{"from": options.begin, "to": options.end})
+    rows = [(str(e["id"]), _next(e), e["words"], one_line(e["title"], 60)) for e in body["entries"]]
+    lines = table(rows, head=("ID", "NEXT (UTC)", "WHEN", "TITLE")) if rows else ["Nothing is in the calendar."]
+    show(body, as_json=options.json, lines=lines)
+    return 0
+
+
+def _add(context: Context, options: argparse.Namespace) -> int:
+    fields = {name: value for name in _FIELDS if (value := getattr(options, name)) is not None}
+    with context.client as client:
+        entry = client.post(agent_path(options.agent, "/calendar"), fields)
+    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {entry['words']}. Next: {_next(entry)} UTC."])
+    return 0
+
+
+def _show(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        entry = client.get(_path(options))
+    lines = [f"{name:12} {_plain(value)}" for name, value in entry.items() if name != "runs"]
+    lines += [f"{'ran':12} {_ran(run)}" for run in entry["runs"]]
+    show(entry, as_json=options.json, lines=lines)
+    return 0
+
+
+def _set(context: Context, options: argparse.Namespace) -> int:
+    fields: dict[str, str | None] = {}
+    for pair in options.fields:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise BadInput(f"{pair}: write FIELD=VALUE, such as status=paused.")
+        fields[name] = value or None
+    with context.client as client:
+        entry = client.patch(_path(options), fields)
+    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {entry['words']}. It is {entry['status']}."])
+    return 0
+
+
+def _remove(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        client.delete(_path(options))
+    print(f"Entry {options.id} is deleted.")
+    return 0
+
+
+def _run(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        body = client.post(f"{_path(options)}/run")
+    show(body, as_json=options.json, lines=[f"It runs now, as turn {body['turn']}."])
+    return 0
+
+
+def _path(options: argparse.Namespace) -> str:
+    return agent_path(options.agent, f"/calendar/{options.id}")
+
+
+def _next(entry: Mapping[str, Any]) -> str:
+    return str(entry["status"]) if entry["next_at"] is None else str(entry["next_at"])[:16].replace("T", " ")
+
+
+def _ran(run: Mapping[str, Any]) -> str:
+    turn = "" if run["turn"] is None else f", turn {run['turn']}"
+    late = ", late" if run["is_late"] else ""
+    return f"{run['due_at'][:16].replace('T', ' ')} {run['outcome']}{late}{turn}"
+
+
+def _plain(value: Any) -> str:
+    return terminal_safe(value) if isinstance(value, str) else json.dumps(value)
