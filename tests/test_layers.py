@@ -27,13 +27,12 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "pure",
         (
-            "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk disk.rules "
-            "fetch fetch.addresses fetch.cautions fetch.urls file_types "
-            "http_framing http_streams migrations policy policy.code "
-            "policy.git policy.judge policy.languages policy.parts policy.python policy.rules policy.wrappers "
-            "pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words strict_json "
-            "previews previews.origins previews.policy previews.tickets telegram_entities telegram_markdown "
-            "telegram_pieces telegram_text text turn_json typed_ids"
+            "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk "
+            "disk.rules fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
+            "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
+            "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
+            "strict_json previews previews.origins previews.policy previews.tickets telegram_entities "
+            "telegram_markdown telegram_pieces telegram_text text turn_json typed_ids"
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
@@ -56,19 +55,19 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("beneath the rows", "store.fact_words"),
     (
         "the outside world, wrapped",
-        ("bells delivery.out_events disk.reserve engine_docker engine_errands events fetch.body fetch.fetcher "
-        "fetch.internet fetch.network home http_server logs ports workspace store.published "
-        "store.telegram_bots store.telegram_mail store.telegram_inbox "
-        "store store.agents store.approvals store.audit store.database store.leaving store.deliveries "
-        "live live.harbour store.agenda store.agenda_runs store.assets store.app_storage store.calls store.memories store.notices store.ledger "
-        "store.packages store.people store.questions "
-        "store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
-        "store.telegram_people store.turns "
-        "llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits "
-        "llm.upstreams.http llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading "
-        "llm.upstreams.refusals llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts "
-        "llm.upstreams.secret llm.upstreams.sse "
-        "host host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"),
+        (
+            "bells delivery.out_events disk.reserve engine_docker engine_errands events fetch.body fetch.fetcher "
+            "fetch.internet fetch.network home http_server logs ports workspace store.published store.telegram_bots "
+            "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
+            "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
+            "store.app_shares store.app_storage store.calls store.memories store.notices store.ledger store.packages store.people "
+            "store.questions store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
+            "store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic "
+            "llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http llm.upstreams.models "
+            "llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals llm.upstreams.rehearsal "
+            "llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret llm.upstreams.sse host "
+            "host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"
+        ),
     ),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
@@ -77,12 +76,12 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "rules",
         (
-            "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls capabilities.status cubicles "
-            "memories memories.catalog memories.embedder memories.facts memories.http_embedder memories.local_embedder "
-            "memories.meaning memories.memory memories.nearest memories.offers memories.recollection memories.searching "
-            "memories.vectorizing "
-            "agenda.agenda agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.runs agenda.saying "
-            "agenda.shapes agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
+            "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls "
+            "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
+            "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
+            "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
+            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.runs agenda.saying agenda.shapes "
+            "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
         ),
     ),
     (
@@ -97,8 +96,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "apps in a browser",
         (
-            "previews.apps previews.live previews.live_headers previews.previews previews.routes previews.server "
-            "previews.shim previews.static_files previews.storage previews.wire"
+            "previews.apps previews.changes previews.live previews.live_headers previews.previews previews.routes previews.server "
+            "previews.shares previews.shim previews.static_files previews.storage previews.wire"
         ),
     ),
     ("noticing what was made", "delivery.out_watch"),
@@ -134,16 +133,18 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "examinations",
         (
-            "examine examine.embeddings examine.engine examine.finding examine.inside examine.services examine.surroundings "
-            "examine.telegram examine.walls"
+            "examine examine.embeddings examine.engine examine.finding examine.inside examine.services "
+            "examine.surroundings examine.telegram examine.walls"
         ),
     ),
     (
         "commands",
-        ("commands commands.agent commands.calendar commands.chat commands.client commands.context commands.delivered "
-        "commands.doctor commands.files commands.hosts "
-        "commands.inbox commands.sending "
-        "commands.look commands.memory commands.money commands.providers commands.questions commands.telegram commands.tests commands.up"),
+        (
+            "commands commands.agent commands.calendar commands.chat commands.client commands.context "
+            "commands.delivered commands.doctor commands.files commands.hosts commands.inbox commands.sending "
+            "commands.look commands.memory commands.money commands.providers commands.questions commands.telegram "
+            "commands.tests commands.up"
+        ),
     ),
     ("the program", "__main__"),
 )  # fmt: skip
@@ -166,8 +167,8 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
-            "api api.agents api.approvals api.assets api.audit api.budgets api.calendar api.cubicles api.deliveries api.events "
-            "api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages api.prices "
+            "api api.agents api.approvals api.assets api.audit api.budgets api.calendar api.cubicles api.deliveries "
+            "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages api.prices "
             "api.questions api.telegram api.tokens api.users pages pages.asking pages.calendar pages.chat "
             "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views "
             "feed pages.you webhook"
