@@ -60,13 +60,14 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "fetch.internet fetch.network home http_server logs ports workspace store.published store.telegram_bots "
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
-            "store.app_shares store.app_storage store.calls store.memories store.notices store.ledger store.packages store.people "
-            "store.questions store.telegram_answers store.telegram_buttons store.telegram_carried store.telegram_marks "
-            "store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer llm.upstreams.anthropic "
-            "llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http llm.upstreams.models "
-            "llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals llm.upstreams.rehearsal "
-            "llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret llm.upstreams.sse host "
-            "host.apt host.base_image host.engine_setup host.image host.machine host.progress host.test_tools"
+            "store.app_shares store.app_storage store.calls store.memories store.notices store.ledger store.packages "
+            "store.people store.questions store.telegram_answers store.telegram_buttons store.telegram_carried "
+            "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
+            "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
+            "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
+            "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
+            "llm.upstreams.sse host host.apt host.base_image host.engine_setup host.image host.machine host.progress "
+            "host.test_tools"
         ),
     ),
     ("files made of rows", "store.agenda_file store.published_memories"),
@@ -96,8 +97,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "apps in a browser",
         (
-            "previews.apps previews.changes previews.live previews.live_headers previews.previews previews.routes previews.server "
-            "previews.shares previews.shim previews.static_files previews.storage previews.wire"
+            "previews.apps previews.changes previews.live previews.live_headers previews.previews previews.routes "
+            "previews.server previews.shares previews.shim previews.static_files previews.storage previews.wire"
         ),
     ),
     ("noticing what was made", "delivery.out_watch"),
@@ -168,10 +169,10 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "routes",
         (
             "api api.agents api.approvals api.assets api.audit api.budgets api.calendar api.cubicles api.deliveries "
-            "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages api.prices "
-            "api.questions api.telegram api.tokens api.users pages pages.asking pages.calendar pages.chat "
-            "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views "
-            "feed pages.you webhook"
+            "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
+            "api.prices api.questions api.telegram api.tokens api.users pages pages.asking pages.calendar pages.chat "
+            "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views feed "
+            "pages.you webhook"
         ),
     ),
     ("the application", "app"),
