@@ -330,3 +330,36 @@ def test_the_browsers_zone_is_told_once(browser: Browser, house: PaperHouse) -> 
             assert people.operator().time_zone == "Asia/Tokyo"
         assert visit.complaints == []
         context.close()
+
+
+NAMELESS = """() => [...document.querySelectorAll('a[href], button, input, textarea, select, summary')]
+    .filter((field) => field.checkVisibility({visibilityProperty: true}))
+    .filter((field) => {
+        const label = field.labels?.[0]?.textContent ?? '';
+        const name = field.getAttribute('aria-label') || field.textContent + label;
+        const places = [field, ...(field.labels ?? [])].map((place) => place.getBoundingClientRect());
+        const isInText = field.matches('a') && getComputedStyle(field).display === 'inline';
+        return !name.trim() || (!isInText && places.every(({width, height}) => Math.min(width, height) < 24));
+    })
+    .map((field) => field.outerHTML)"""
+"""What can be used but has no name, or is too small to be hit (WCAG 2.2: 24 pixels, but for links in a text)."""
+
+
+def test_everything_has_a_name_and_can_be_hit(visit: Visit) -> None:
+    """On every page of an agent, with something on each."""
+    house = visit.house.services
+    entry = house.agenda.create(KEY, {"title": "Tea", "prompt": "x", "start": SOON, "repeat": "FREQ=DAILY"}, by=None)
+    house.memories.add(KEY, "Tea without milk.", by="ada")
+    house.notices.post(KEY, "calendar", "crab planned tea.", offers=[Offer("Cancel it", "test.cancel")])
+    set_in_motion(visit.house, "ASK", question="Tea?", choices=["yes", "no"], free_text=True)
+    ask_about(visit.house, "asset", URL, {"host": "xn--bcher-kva.example", "warnings": [], "url_chars": 9})
+    visit.log_in()
+    page = visit.page
+    for path in (
+        "",
+        *(f"agents/crab{p}" for p in ("", "/calendar", f"/calendar/{entry.id}", "/memory", "/settings")),
+        "you",
+    ):
+        page.goto(f"{visit.house.url}/{path}")
+        assert page.evaluate(NAMELESS) == [], path
+        assert fits(page), path
