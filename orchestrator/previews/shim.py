@@ -13,7 +13,8 @@ PLACE = b".hermit"
 SCRIPT, STORAGE = b"shim.js", b"storage"
 MAX_STORED_BYTES = 256 * 1024
 _SOURCE = (Path(__file__).with_name("shim.js")).read_text(encoding="utf-8")
-_BEFORE = re.compile(rb"\s*(?:<!--.*?-->\s*)*<!doctype[^>]*>", re.IGNORECASE | re.DOTALL)
+# What was matched once is not tried in another way: an agent's page of many comments would never end else.
+_BEFORE = re.compile(rb"\s*+(?:(?><!--.*?-->)\s*+)*+<!doctype[^>]*>", re.IGNORECASE | re.DOTALL)
 _SEARCHED_BYTES = 4_096
 
 

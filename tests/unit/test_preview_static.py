@@ -67,6 +67,14 @@ def test_where_the_script_goes(page: bytes, found: bytes) -> None:
     assert with_shim(page, "B/").replace(b'<script src="B/.hermit/shim.js"></script>', b"S") == found
 
 
+@pytest.mark.parametrize("page", [b"<!---->" * 1_000, b"<!-- -->\n" * 400 + b"<!doctyp", b"<!--" * 3_000, b" " * 9_000])
+def test_a_page_that_takes_long_to_understand(page: bytes) -> None:
+    """However many comments an agent writes before nothing, it is one look."""
+    began = time.monotonic()
+    assert with_shim(page, "B/").endswith(page)
+    assert time.monotonic() - began < 2
+
+
 def test_files_have_their_types(house: PreviewHouse) -> None:
     """As browsers insist on for scripts and styles."""
     types = {
