@@ -176,7 +176,7 @@ class Approvals:
     def withdraw(self, agent: str) -> None:
         """An agent's settings were changed: what it asked before is cancelled, it may ask again."""
         with self._store.reading() as db:
-            pending = rows.every(db, status=ApprovalStatus.PENDING)
+            pending = rows.pending(db)
         for approval in pending:
             if approval.cubicle.agent == agent:
                 self._end(approval, ApprovalStatus.CANCELLED, "a change of the agent's settings")
@@ -184,7 +184,7 @@ class Approvals:
     def abandon(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """These agents or people are being deleted: what the host was asked to do for them is cancelled."""
         with self._store.reading() as db:
-            pending = rows.every(db, status=ApprovalStatus.PENDING)
+            pending = rows.pending(db)
         for approval in pending:
             if approval.kind != COMMAND and is_theirs(approval.cubicle):
                 self._end(approval, ApprovalStatus.CANCELLED, "a deletion")

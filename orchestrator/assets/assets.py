@@ -75,7 +75,8 @@ class Assets:
     def note(self, turn: Turn) -> str:
         """What ended since the agent last heard of it; once, at the start of a turn."""
         with self._store.writing() as db:
-            return " ".join(words.note(asset) for asset in rows.tell(db, turn.cubicle, turn.id))
+            ended = rows.tell(db, turn.cubicle, turn.id)
+        return words.notes(ended)
 
     # --- asking ------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ _ENDING = re.compile(r"[A-Za-z0-9]{1,10}")
 _HAS_ENDING = re.compile(r".\.[A-Za-z0-9]{1,16}\Z", re.DOTALL)
 _MOST_NAME = 120
 _SHOWN_URL = 200
+_MOST_NOTES = 20
 
 _UNFETCHED = {
     AssetStatus.DENIED: "A person said no to this download, so nothing was fetched.",
@@ -101,6 +103,14 @@ def note(asset: Asset) -> str:
     if asset.status is AssetStatus.DONE:
         return f"{_landed(asset)} has arrived (you asked for {url})."
     return f"You asked for {url}. {outcome(asset)}"
+
+
+def notes(ended: Sequence[Asset]) -> str:
+    """How several ended: of many the latest, so that a prompt has room for more."""
+    told = [note(asset) for asset in ended[-_MOST_NOTES:]]
+    if len(ended) > len(told):
+        told.insert(0, f"{len(ended) - len(told):,} earlier downloads have ended, too: look into {INBOX}.")
+    return " ".join(told)
 
 
 def notice(asset: Asset) -> str:

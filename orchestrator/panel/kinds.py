@@ -210,7 +210,7 @@ def _flag(value: object, _max_chars: int) -> bool:
 
 def _lines(value: object, max_chars: int) -> tuple[str, ...]:
     """Of a list its entries, of a text what stands between its commas."""
-    entries = value.split(",") if isinstance(value, str) else value
+    entries = value.split(",", MAX_LINES) if isinstance(value, str) else value
     if not isinstance(entries, list | tuple) or len(entries) > MAX_LINES:
         raise Unfit(f"must be a list of at most {MAX_LINES} texts, or one text with commas between them")
     lines = [_line(entry, max_chars) for entry in entries]

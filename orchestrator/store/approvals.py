@@ -62,6 +62,11 @@ def every(
     return [_approval(row) for row in rows]
 
 
+def pending(db: sqlite3.Connection) -> list[Approval]:
+    """All open questions of everybody; each cubicle has a few at most."""
+    return every(db, status=ApprovalStatus.PENDING, limit=-1)
+
+
 def pending_of_step(db: sqlite3.Connection, turn: int, step: int, now: float) -> Approval | None:
     """The question that this step is waiting for, if it still may be answered."""
     row = db.execute(
