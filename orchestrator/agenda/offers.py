@@ -26,6 +26,7 @@ from orchestrator.store.notices import Notice
 
 TOOLSET = "calendar"
 MOST_SHOWN = 200
+ENDED_LISTED = 5
 _GONE = "It is no longer in the calendar."
 
 
@@ -95,9 +96,9 @@ class Offers:
 
     def _list(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
         key, zone = caller.key, self._announcer.zone(caller.key)
-        entries = rows.every(db, key.agent, key.user)
+        entries = _worth_listing(rows.every(db, key.agent, key.user))
         begin, end = bound("from", action.from_, zone), bound("to", action.to, zone, is_last=True)
-        result: dict[str, Any] = {"entries": [_brief(e, self._agenda.words(e)) for e in entries]}
+        result: dict[str, Any] = {"entries": [_listed(e, self._agenda.words(e)) for e in entries]}
         if begin is None and end is None:
             lines = [saying.line(entry, zone) for entry in entries] or ["The calendar is empty."]
             return Outcome("\n".join(lines), result)
@@ -159,20 +160,28 @@ def _own(db: sqlite3.Connection, key: CubicleKey, number: int) -> Entry:
     return found
 
 
-def _brief(entry: Entry, words: str) -> dict[str, Any]:
+def _worth_listing(entries: list[Entry]) -> list[Entry]:
+    """What is still to come, and the last few that have ended."""
+    ended = sorted((e for e in entries if e.status is EntryStatus.ENDED), key=lambda entry: -entry.settled_at)
+    return [entry for entry in entries if entry.status is not EntryStatus.ENDED] + ended[:ENDED_LISTED]
+
+
+def _listed(entry: Entry, words: str) -> dict[str, Any]:
+    """An entry in a list, without its prompt: lists are asked for often, and what they say is kept for a while."""
     return {
         "id": entry.id,
         "title": entry.title,
-        "prompt": entry.prompt,
         "start": entry.start,
-        "end": entry.end,
-        "time_zone": entry.time_zone,
         "repeat": entry.repeat,
-        "color": entry.color,
         "status": str(entry.status),
         "words": words,
         "next_at": None if entry.next_at is None else _iso(at(entry.next_at)),
     }
+
+
+def _brief(entry: Entry, words: str) -> dict[str, Any]:
+    more = {"prompt": entry.prompt, "end": entry.end, "time_zone": entry.time_zone, "color": entry.color}
+    return {**_listed(entry, words), **more}
 
 
 def _iso(when: datetime) -> str:

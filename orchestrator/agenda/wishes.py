@@ -28,6 +28,7 @@ NAMED = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "mis
 LONGEST = timedelta(days=1)
 """An end no later than this after the start is the end of each time, not of the series."""
 
+_DEFAULTED = ("time_zone", "missed")
 _DAY_ENDS = time(23, 59, 59)
 _SCHEMA: Mapping[str, Field] = {field.name: field for field in SCHEMAS["CALENDAR_CREATE"].fields}
 
@@ -82,7 +83,7 @@ def amended(wish: Wish, action: CalendarUpdate) -> Wish:
 
 def read_new(given: Mapping[str, Any], time_zone: str) -> Wish:
     """What named fields want; raises BadInput. ``time_zone`` is the person's."""
-    texts = _read(given)
+    texts = _read({name: value for name, value in given.items() if value or name not in _DEFAULTED})
     for name in ("title", "prompt", "start"):
         if not texts.get(name):
             raise BadInput(f"{name} is needed.")

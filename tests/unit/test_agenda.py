@@ -139,6 +139,7 @@ def test_a_start_without_an_offset_is_the_persons_own_clock(open_desk: Desk) -> 
     """10:00 in Vienna is 09:00 UTC in winter; an offset is that moment."""
     assert open_desk.add("2026-03-02T10:00").next_at == datetime(2026, 3, 2, 9, tzinfo=UTC).timestamp()
     assert open_desk.add("2026-03-02T10:00:00Z").next_at == datetime(2026, 3, 2, 10, tzinfo=UTC).timestamp()
+    assert open_desk.add("2026-03-02T10:00", time_zone=None, missed="").time_zone == "Europe/Vienna"
     other = open_desk.add("2026-03-02T10:00", time_zone="America/New_York")
     assert other.next_at == datetime(2026, 3, 2, 15, tzinfo=UTC).timestamp()
     assert open_desk.agenda.words(other) == "once on Mon 2 Mar 2026 at 10:00 (America/New_York)"
