@@ -97,6 +97,7 @@ _TURN: dict[str, Schema] = {
     "ended_at": nullable(TIME),
     "tokens": INTEGER,
     "cost_usd": NUMBER,
+    "apps": {**listing(STRING), "description": "the web apps that were made or changed in it"},
     "steps": listing(ref("Step")),
 }
 _APPROVAL: dict[str, Schema] = {

@@ -96,7 +96,7 @@ class App:
         self._watch = build_watch(
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._tidy
         )
-        self._previews = build_previews(ground, harbour)
+        self._previews = build_previews(ground, harbour, turns)
         self.services = self._made_services(ground)
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 

@@ -31,6 +31,7 @@ from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.packages.errand import Errands, NoErrands
 from orchestrator.packages.outside import Outside
 from orchestrator.people import People
+from orchestrator.previews.changes import AppChanges
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.store.database import Store
@@ -165,10 +166,10 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
     return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
 
 
-def build_previews(ground: Ground, harbour: Harbour) -> Previews:
-    """The preview origin."""
+def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
+    """The preview origin, which is told of every turn that ends."""
     settings = ground.settings
-    return Previews(
+    previews = Previews(
         ground.store,
         ground.workspaces,
         harbour,
@@ -177,6 +178,8 @@ def build_previews(ground: Ground, harbour: Harbour) -> Previews:
         configured=settings.preview_url,
         allowed_hosts=settings.allowed_hosts,
     )
+    turns.when_ended(AppChanges(ground.store, previews.apps, ground.workspaces).note)
+    return previews
 
 
 def build_bots(ground: Ground) -> Bots:

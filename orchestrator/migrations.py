@@ -799,6 +799,31 @@ def m025_fact_terms(db: Database) -> None:
     _run(db, "CREATE VIRTUAL TABLE fact_terms USING fts5vocab(fact_words, row);")
 
 
+@migrations()
+def m026_app_shares(db: Database) -> None:
+    """With whom a person shares a web app of theirs."""
+    _run(
+        db,
+        """
+        CREATE TABLE app_shares (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            app TEXT NOT NULL,
+            guest INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            at REAL NOT NULL,
+            PRIMARY KEY (agent, user, app, guest)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX app_shares_guest ON app_shares (guest);
+        """,
+    )
+
+
+@migrations()
+def m027_turn_apps(db: Database) -> None:
+    """Which web apps a turn made or changed, as a JSON list of names."""
+    _run(db, "ALTER TABLE turns ADD COLUMN apps TEXT NOT NULL DEFAULT '[]';")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -191,6 +191,8 @@ class Turn:
     ended_at: float | None
     tokens: int
     cost_micro: int
+    apps: tuple[str, ...] = ()
+    """The web apps that were made or changed in its time."""
 
     @property
     def may_be_silent(self) -> bool:

@@ -11,6 +11,7 @@ import heapq
 import os
 import secrets
 import stat
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -46,6 +47,45 @@ def _bounded_names(folder: int) -> Iterator[bytes]:
             if number >= MOST_NAMES:
                 raise TooLarge(f"This folder holds more than {MOST_NAMES:,} names. Delete it, or have the agent do so.")
             yield os.fsencode(entry.name)
+
+
+# --- what is new -----------------------------------------------------------------------------------------------
+
+
+def is_newer(top: int, since: float, *, max_entries: int, max_depth: int = 12) -> bool:
+    """Something beneath ``top``, or ``top`` itself, was made or changed after ``since``, by the time that the kernel
+    keeps and nobody can set. Nearer ones are looked at first, and what lies beyond the limits not at all.
+    """
+    if os.fstat(top).st_ctime >= since:
+        return True
+    left = max_entries
+    waiting: deque[tuple[str, ...]] = deque([()])
+    while waiting and left > 0:
+        way = waiting.popleft()
+        with suppress(OSError), _opened(top, way) as folder, os.scandir(folder) as entries:
+            for entry in entries:
+                left -= 1
+                if entry.stat(follow_symlinks=False).st_ctime >= since:
+                    return True
+                if len(way) < max_depth and entry.is_dir(follow_symlinks=False):
+                    waiting.append((*way, entry.name))
+                if left <= 0:
+                    break
+    return False
+
+
+@contextmanager
+def _opened(top: int, way: tuple[str, ...]) -> Iterator[int]:
+    """A folder beneath ``top``, each step taken without following a link."""
+    here = os.open(".", _FOLDER, dir_fd=top)
+    try:
+        for name in way:
+            below = os.open(name, _FOLDER, dir_fd=here)
+            os.close(here)
+            here = below
+        yield here
+    finally:
+        os.close(here)
 
 
 # --- measuring -------------------------------------------------------------------------------------------------

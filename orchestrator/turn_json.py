@@ -23,6 +23,7 @@ def turn_json(turn: Turn) -> dict[str, Any]:
         "ended_at": turn.ended_at,
         "tokens": turn.tokens,
         "cost_usd": turn.cost_micro / MICRO,
+        "apps": list(turn.apps),
     }
 
 

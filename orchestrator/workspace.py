@@ -241,6 +241,16 @@ class Workspaces:
         except OSError as error:
             raise beneath.refusal(error, ()) from error
 
+    def is_newer(self, key: CubicleKey, folder: FilePath, since: float, *, max_entries: int) -> bool:
+        """Something in the folder was changed after ``since``; at most ``max_entries`` names are looked at. Raises
+        NotFound, UnsafePath, Unavailable."""
+        parts = _in_a_folder(folder, is_inside=True)
+        try:
+            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as opened:
+                return tree.is_newer(opened, since, max_entries=max_entries)
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
+
     def largest(self, key: CubicleKey, count: int = 3) -> list[tuple[str, int]]:
         """What takes the most, one level below the five folders: its path, to be shown, and its bytes."""
         try:

@@ -116,6 +116,7 @@ def preview_house(home: Path, store: Store) -> Iterator[PreviewHouse]:
             files=StaticFiles(workspaces),
             storage=house.storage,
             live=LiveApps(harbour),
+            is_guest=lambda _: False,
             is_own_host=lambda host: is_own_host(host, allowed=frozenset({"localhost", "127.0.0.1"})),
             origin_of=lambda host: f"http://{host}",
         )

@@ -17,6 +17,7 @@ from orchestrator.previews.live import LiveApps
 from orchestrator.previews.origins import app_url, is_own_host, preview_url
 from orchestrator.previews.routes import Routes
 from orchestrator.previews.server import PreviewServer
+from orchestrator.previews.shares import AppShares
 from orchestrator.previews.static_files import StaticFiles
 from orchestrator.previews.storage import AppStorage
 from orchestrator.previews.tickets import GOOD_FOR_S, Ticket, Tickets
@@ -43,6 +44,7 @@ class Previews:
     ) -> None:
         """``address`` is where it listens, ``configured`` the origin that browsers see when the operator named one."""
         self.apps = Apps(workspaces)
+        self.shares = AppShares(store)
         self._tickets = Tickets(key)
         self._address, self._configured, self._now = address, configured, now
         self._why_not = "The preview origin is not started yet."
@@ -52,6 +54,7 @@ class Previews:
             files=StaticFiles(workspaces),
             storage=AppStorage(store),
             live=LiveApps(harbour),
+            is_guest=lambda ticket: self.shares.has(ticket.cubicle, ticket.app, ticket.guest),
             is_own_host=lambda host: is_own_host(host, allowed=allowed_hosts, configured=configured),
             origin_of=self._origin_of,
             now=now,
@@ -79,12 +82,12 @@ class Previews:
         """Why it doesn't answer, as a sentence; empty when it does."""
         return self._why_not
 
-    def frame_url(self, app: App, *, dashboard: str) -> str:
-        """Where the dashboard of this origin (``http://127.0.0.1:3000``) finds the app for its frame, for some hours.
-        Raises Unavailable while nothing is shown."""
+    def frame_url(self, app: App, *, dashboard: str, guest: int = 0) -> str:
+        """Where the dashboard of this origin (``http://127.0.0.1:3000``) finds the app for its frame, for some hours;
+        for a ``guest`` only as long as it is shared with them. Raises Unavailable while nothing is shown."""
         if self._why_not:
             raise Unavailable(self._why_not)
-        ticket = Ticket(app.cubicle, app.name, dashboard, int(self._now()) + GOOD_FOR_S)
+        ticket = Ticket(app.cubicle, app.name, dashboard, int(self._now()) + GOOD_FOR_S, guest)
         origin = preview_url(dashboard, port=self._address[1], configured=self._configured)
         return app_url(origin, self._tickets.write(ticket))
 

@@ -50,16 +50,19 @@ class Routes:
         files: StaticFiles,
         storage: AppStorage,
         live: Live,
+        is_guest: Callable[[Ticket], bool],
         is_own_host: Callable[[str], bool],
         origin_of: Callable[[str], str],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``is_own_host`` says whether we answer to a Host header, ``origin_of`` how a browser calls us then."""
+        """``is_guest`` says whether an app is still shared with the ticket's guest, ``is_own_host`` whether we answer
+        to a Host header, ``origin_of`` how a browser calls us then."""
         self._tickets = tickets
         self._apps = apps
         self._files = files
         self._storage = storage
         self._live = live
+        self._is_guest = is_guest
         self._is_own_host = is_own_host
         self._origin_of = origin_of
         self._now = now
@@ -82,6 +85,8 @@ class Routes:
             return
         text, slash, path = request.path[3:].partition(b"/")
         ticket = self._tickets.read(text.decode("latin-1"), now=self._now())
+        if ticket.guest and not await asyncio.to_thread(self._is_guest, ticket):
+            raise NotFound("This app is no longer shared with you.")
         base = f"{self._origin_of(host)}/a/{text.decode('ascii')}/"
         if request.header("sec-fetch-dest") in _OUTSIDE:
             told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."

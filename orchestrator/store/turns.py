@@ -202,6 +202,16 @@ def history(db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int 
     return [_turn(row) for row in reversed(rows)]
 
 
+def has_steps(db: sqlite3.Connection, turn: int) -> bool:
+    """A command was run in the turn, or asked about."""
+    return db.execute("SELECT 1 FROM steps WHERE turn = ? LIMIT 1", (turn,)).fetchone() is not None
+
+
+def note_apps(db: sqlite3.Connection, turn: int, names: Sequence[str]) -> None:
+    """These web apps were made or changed in the turn."""
+    db.execute("UPDATE turns SET apps = ? WHERE id = ?", (json.dumps(list(names), ensure_ascii=False), turn))
+
+
 def forget(db: sqlite3.Connection, key: CubicleKey) -> int:
     """Clear the conversation of what has ended; returns how many turns that were."""
     cursor = db.execute(
@@ -292,6 +302,7 @@ def _turn(row: sqlite3.Row) -> Turn:
         ended_at=row["ended_at"],
         tokens=int(row["tokens"]),
         cost_micro=int(row["cost_micro"]),
+        apps=tuple(json.loads(row["apps"])),
     )
 
 

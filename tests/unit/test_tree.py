@@ -297,3 +297,31 @@ def test_a_folder_moved_while_it_is_measured_ends_it(top: Path, folder: int, tmp
         stop.set()
         thread.join()
     assert tree.measure(folder, max_entries=10_000) == tree.measure(folder, max_entries=600)
+
+
+def test_what_is_newer_is_found_at_any_depth(top: Path, folder: int) -> None:
+    """By the kernel's own time, which nobody can set; beyond the limits nothing is looked at."""
+    deep = top / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    (deep / "old").write_text("x")
+    time.sleep(0.03)
+    since = time.time()
+    assert not tree.is_newer(folder, since, max_entries=100)
+    time.sleep(0.03)
+    (deep / "old").write_text("y")
+    os.utime(deep / "old", (1.0, 1.0))
+    assert tree.is_newer(folder, since, max_entries=100)
+    assert not tree.is_newer(folder, since, max_entries=100, max_depth=2)
+    assert not tree.is_newer(folder, since, max_entries=3)
+
+
+def test_a_link_is_not_followed_in_looking_for_the_new(top: Path, folder: int, tmp_path: Path) -> None:
+    """What lies behind it is nobody's app."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (top / "link").symlink_to(outside)
+    time.sleep(0.03)
+    since = time.time()
+    time.sleep(0.03)
+    (outside / "new").write_text("x")
+    assert not tree.is_newer(folder, since, max_entries=100)
