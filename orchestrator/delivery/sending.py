@@ -1,7 +1,8 @@
 """Sending: a program in a cubicle hands a file of ``out/`` to its person, with a word to go with it.
 
 The call's own row says what is still to be sent, so a death loses nothing; the delivery and the end of the call are one
-transaction, so nothing is sent twice. Copying takes its time in a thread of its own, never in the call.
+transaction, so nothing is sent twice. Copying takes its time in a thread of its own, never in the call; each cubicle
+has one, so that nobody waits for another's files.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import secrets
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,7 +32,7 @@ from orchestrator.store.database import Store
 logger = logging.getLogger(__name__)
 
 COST = 10
-_THREADS = 2
+_COPIED_AT_ONCE = 2
 _PATIENCE_S, _PAUSE_S = 30.0, 0.5
 """How long a file that is still being written is waited for, and how often it is looked at."""
 
@@ -62,7 +63,11 @@ class Sending:
         self._finish = finish
         self._stir = stir
         self._ending = threading.Event()
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="send")
+        self._copying = threading.BoundedSemaphore(_COPIED_AT_ONCE)
+        self._lock = threading.Lock()  # protects what follows
+        self._waiting: dict[CubicleKey, deque[_Job]] = {}
+        """What waits, by the cubicles that have a thread."""
+        self._threads: set[threading.Thread] = set()
 
     @property
     def capability(self) -> Capability:
@@ -78,8 +83,11 @@ class Sending:
 
     def close(self) -> None:
         """Nothing is sent any more; what is being copied is finished first, the rest is sent after the next start."""
-        self._ending.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            self._ending.set()
+            threads = tuple(self._threads)
+        for thread in threads:
+            thread.join()
 
     def _send(self, _db: sqlite3.Connection, caller: Caller, action: Send) -> Outcome:
         path = words.within_out(os.fsencode(action.file))
@@ -98,8 +106,32 @@ class Sending:
         )
 
     def _begin(self, job: _Job) -> None:
-        if not self._ending.is_set():
-            self._pool.submit(self._work, job)
+        with self._lock:
+            if self._ending.is_set():
+                return
+            if (waiting := self._waiting.get(job.key)) is not None:
+                waiting.append(job)
+                return
+            self._waiting[job.key] = deque([job])
+            thread = threading.Thread(target=self._work_through, args=(job.key,), name=f"send {job.key}", daemon=True)
+            self._threads.add(thread)
+            thread.start()
+
+    def _work_through(self, key: CubicleKey) -> None:
+        while (job := self._next(key)) is not None:
+            try:
+                self._work(job)
+            except Exception:  # the top of a thread: not even the failure could be written down; the next start tries
+                logger.exception("%s: %s waits for the next start", key, shown(job.path))
+
+    def _next(self, key: CubicleKey) -> _Job | None:
+        """The next of this cubicle; without one its thread ends."""
+        with self._lock:
+            if self._waiting[key] and not self._ending.is_set():
+                return self._waiting[key].popleft()
+            del self._waiting[key]
+            self._threads.discard(threading.current_thread())
+            return None
 
     def _work(self, job: _Job) -> None:
         try:
@@ -115,13 +147,14 @@ class Sending:
         deadline = time.monotonic() + _PATIENCE_S
         while not self._ending.is_set():
             try:
-                self._taking.send(
-                    job.key,
-                    job.path,
-                    turn=job.turn,
-                    caption=job.caption,
-                    written=lambda delivery: self._written(job, delivery),
-                )
+                with self._copying:
+                    self._taking.send(
+                        job.key,
+                        job.path,
+                        turn=job.turn,
+                        caption=job.caption,
+                        written=lambda delivery: self._written(job, delivery),
+                    )
             except Changing:
                 if time.monotonic() > deadline:
                     raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ from orchestrator.capabilities.table import Caller, table_of
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import BadInput
-from orchestrator.nouns import DeliveryStatus
+from orchestrator.nouns import CubicleKey, DeliveryStatus
+from orchestrator.people import People
 from orchestrator.store.calls import Call
 from tests.outgoing import KEY, Outgoing, PaperCarrier, outgoing
 
@@ -144,3 +146,17 @@ def test_a_death_in_between(tmp_path: Path) -> None:
         assert after.calls.wait(KEY, "c1", 20).status == "done"
         after.sending.start()
         assert [made.caption for made in house.rows()] == ["“look”"]
+
+
+def test_nobody_waits_for_anothers_files(desk: Desk) -> None:
+    """A cubicle that asks for a file again and again that it goes on writing holds up its own files alone."""
+    desk.house.put("slow.bin", b"x")
+    other = CubicleKey(KEY.agent, People(desk.house.store).add({"name": "bob"}).id)
+    tray = desk.house.workspaces.prepare(other, uid=os.geteuid(), gid=os.getegid()).out
+    (tray / "quick.txt").write_bytes(b"hello")
+    with (desk.house.out / "slow.bin").open("ab"):
+        for n in range(6):
+            desk.calls.command(Caller(KEY, None), f"slow{n}", "SEND", {"file": "slow.bin"})
+        desk.calls.command(Caller(other, None), "quick", "SEND", {"file": "quick.txt"})
+        assert desk.calls.wait(other, "quick", 10).status == "done"
+        assert desk.calls.get(KEY, "slow0").status == "waiting"
