@@ -27,8 +27,8 @@ def _settings(tmp_path: Path, **more: str) -> Settings:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    given = {"HERMIT_HOME": str(tmp_path / "home"), "HERMIT_PORT": port, "HERMIT_PREVIEW_PORT": "3999", "HERMIT_API_TOKEN": TOKEN, **more}
-    return load(given, tmp_path)
+    given = {"HERMIT_HOME": str(tmp_path / "home"), "HERMIT_PORT": port, "HERMIT_API_TOKEN": TOKEN}
+    return load({**given, "HERMIT_PREVIEW_PORT": "3999", **more}, tmp_path)
 
 
 @contextmanager

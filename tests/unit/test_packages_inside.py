@@ -178,6 +178,7 @@ def test_a_tree_is_laid_out(tmp_path: Path) -> None:
         b"no tarball at all",
         gzip.compress(b"cut short")[:-4],
     ],
+    ids=["up", "up after a good one", "no tarball", "cut short"],
 )
 def test_nothing_is_written_elsewhere(tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]) -> None:
     """A name that leads out, or no tarball: a sentence, and nothing half done is left."""
