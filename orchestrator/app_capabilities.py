@@ -93,6 +93,7 @@ class Capabilities:
     def look(self) -> None:
         """What time has ended is ended; called every second or so."""
         self.questions.look()
+        self.calls.tidy()
 
     def cease(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""

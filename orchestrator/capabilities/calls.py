@@ -36,6 +36,9 @@ MAX_BATCH = 100
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HOUR_S = 3600.0
 _KEPT_S = 7 * 24 * 3600.0
+_TIDY_S = 3600.0
+_AUDITED_CHARS, _REFUSED_CHARS = 500, 100
+"""What the audit log keeps of a long field, beside the digest of the whole; the noun's own row has what was done."""
 _LOOK_S = 1.0
 """A waiting caller looks at least this often, so that a finish is never missed for long."""
 
@@ -53,6 +56,7 @@ class Calls:
         self._table = table
         self._now = now
         self._changed = threading.Condition()  # notified when a call that waited has ended
+        self._tidy_at = 0.0
 
     def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> Call:
         """Do what a command inside the cubicle asks for; ``call`` is its id, and the same id gives the same answer.
@@ -117,9 +121,13 @@ class Calls:
         return sorted(BY_CLASS[c.action].name for c in self._table.values() if not c.toolset or c.toolset in toolsets)
 
     def tidy(self) -> None:
-        """Forget what ended long ago."""
+        """Forget what ended long ago. May be called as often as one likes; it looks once an hour."""
+        now = self._now()
+        if now < self._tidy_at:
+            return
         with self._store.writing() as db:
-            rows.forget(db, self._now() - _KEPT_S)
+            rows.forget(db, now - _KEPT_S)
+        self._tidy_at = now + _TIDY_S
 
     # --- one call ----------------------------------------------------------------------------------------------
 
@@ -170,7 +178,7 @@ class Calls:
                 ended_at=None if outcome.waits_for else now,
             )
             rows.add(db, done, capability.cost)
-            self._audit(db, caller, "capability", one_line(outcome.text, 300), as_object(action))
+            self._audit(db, done, as_object(action))
         return done, outcome
 
     def _allowed(self, caller: Caller, action: Action) -> Capability:
@@ -207,9 +215,16 @@ class Calls:
         with self._store.writing() as db:
             if rows.one(db, key, call) is None and rows.spent(db, key, now - _HOUR_S) < HOURLY_UNITS:
                 rows.add(db, refused, 1)
-                self._audit(db, caller, "capability.refused", error.message, asked)
+                self._audit(db, refused, asked)
 
-    def _audit(self, db: sqlite3.Connection, caller: Caller, kind: str, text: str, asked: dict[str, object]) -> None:
-        key, now = caller.key, self._now()
-        said = f"{asked['name']}: {text}"
-        audit_rows.add(db, kind, said, now=now, agent=key.agent, user=key.user, turn=caller.turn, detail=asked)
+    def _audit(self, db: sqlite3.Connection, call: Call, asked: Mapping[str, object]) -> None:
+        key, is_refused = call.cubicle, call.status == FAILED
+        kind, most = ("capability.refused", _REFUSED_CHARS) if is_refused else ("capability", _AUDITED_CHARS)
+        said, detail = f"{call.name}: {one_line(call.text, 300)}", _shortened(asked, call.sha256, most)
+        audit_rows.add(db, kind, said, now=call.at, agent=key.agent, user=key.user, turn=call.turn, detail=detail)
+
+
+def _shortened(asked: Mapping[str, object], sha256: str, most: int) -> dict[str, object]:
+    """What was asked with its long texts cut, and then with the digest of the whole: nobody fills the log with them."""
+    short = {name: f"{v[:most]}…" if isinstance(v, str) and len(v) > most else v for name, v in asked.items()}
+    return short if short == asked else {**short, "sha256": sha256}

@@ -250,3 +250,26 @@ def test_waiting_ends_with_the_time(desk: Desk) -> None:
     began = time.monotonic()
     assert desk.calls.wait(KEY, "c1", 0.2).status == "waiting"
     assert time.monotonic() - began < 10
+
+
+def test_nobody_fills_the_log(desk: Desk) -> None:
+    """Of long texts the log keeps the beginning and the digest of the whole, of what was refused even less."""
+    desk.calls.command(ME, "c1", "MEMORY_ADD", {"text": "x" * 2000})
+    with pytest.raises(Conflict):
+        desk.calls.command(ME, "c2", "MEMORY_ADD", {"text": "bad" + "x" * 1900})
+    done, refused = desk.house.audited("capability")[0], desk.house.audited("capability.refused")[0]
+    assert done.detail["text"] == "x" * 500 + "…"
+    assert done.detail["sha256"] == desk.calls.get(KEY, "c1").sha256
+    assert len(str(refused.detail)) < 300
+
+
+def test_what_ended_long_ago_is_forgotten_while_the_house_runs(desk: Desk) -> None:
+    """Once an hour, however often it is asked for; what waits stays."""
+    desk.calls.command(ME, "c1", "MEMORY_ADD", FACT)
+    desk.calls.command(ME, "c2", "ASSET_REQUEST", ASSET)
+    desk.calls.tidy()
+    desk.now += 8 * 24 * 3600
+    desk.calls.tidy()
+    with pytest.raises(NotFound):
+        desk.calls.get(KEY, "c1")
+    assert desk.calls.get(KEY, "c2").status == "waiting"
