@@ -78,6 +78,12 @@ class Notices:
             raise NotFound("There is no such notice.")
         return found
 
+    def is_flooded(self, key: CubicleKey, kind: str, *, most: int, within_s: float) -> bool:
+        """There were so many of a kind within this time that a person would stop reading them."""
+        with self._store.reading() as db:
+            at = rows.nth_newest_at(db, key, kind, most)
+        return at is not None and at > self._now() - within_s
+
     def recent(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Notice]:
         """The newest notices of a cubicle, oldest first."""
         with self._store.reading() as db:
@@ -121,8 +127,7 @@ class Notices:
         return self._told(notice, then)
 
     def settle(self, kind: str, subject: str, outcome: str, *, but: int | None = None) -> None:
-        """What these notices (``but`` one) offered is no longer to be had, such as when an entry was deleted elsewhere.
-        """
+        """What these notices (``but`` one) offered is no longer to be had, such as when an entry was deleted elsewhere."""
         with self._store.writing() as db:
             standing = [notice for notice in rows.standing(db, kind, subject) if notice.id != but]
             for notice in standing:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from orchestrator.agenda import saying
 from orchestrator.agenda.wishes import Wish
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, TooMany
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
 from orchestrator.people import People
@@ -19,6 +19,9 @@ from orchestrator.store.notices import Notice, Offer
 KIND = "calendar"
 CANCEL, UNDO, RESUME, RUN = "calendar.cancel", "calendar.undo", "calendar.resume", "calendar.run"
 
+MOST_TOLD = 100
+"""So often within an hour a person is told what one agent did with their calendar; then it has to wait."""
+_HOUR_S = 3600.0
 _CANCEL = Offer("Cancel it", CANCEL)
 
 
@@ -37,7 +40,8 @@ class Announcer:
             return "UTC"
 
     def made(self, entry: Entry, turn: int | None) -> Notice:
-        """An agent put an entry into the calendar."""
+        """An agent put an entry into the calendar. Raises TooMany, as the next two do."""
+        self._check_flood(entry)
         zone = self.zone(entry.cubicle)
         text = (
             f"{entry.cubicle.agent} put {saying.quoted(entry)} into the calendar: "
@@ -48,6 +52,7 @@ class Announcer:
 
     def changed(self, before: Entry, entry: Entry, turn: int | None) -> Notice:
         """An agent changed an entry."""
+        self._check_flood(entry)
         zone = self.zone(entry.cubicle)
         was, now = Wish.of(before), Wish.of(entry)
         told = [f"{entry.cubicle.agent} changed {saying.quoted(before)} in the calendar."]
@@ -62,6 +67,7 @@ class Announcer:
 
     def removed(self, before: Entry, turn: int | None) -> Notice:
         """An agent deleted an entry."""
+        self._check_flood(before)
         text = (
             f"{before.cubicle.agent} deleted {saying.quoted(before)} from the calendar. "
             f"It was {saying.rhythm(Wish.of(before), self.zone(before.cubicle))}."
@@ -91,6 +97,13 @@ class Announcer:
     def settle(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
         """What older notices about this entry offered is no longer to be had."""
         self._notices.settle(KIND, str(entry), outcome, but=None if but is None else but.id)
+
+    def _check_flood(self, entry: Entry) -> None:
+        if self._notices.is_flooded(entry.cubicle, KIND, most=MOST_TOLD, within_s=_HOUR_S):
+            raise TooMany(
+                f"The person was told {MOST_TOLD} times within an hour what changed in their calendar. "
+                "Nothing more can be changed for now; try again later."
+            )
 
     def _post(
         self, entry: Entry, text: str, turn: int | None, offers: Sequence[Offer], before: Entry | None = None

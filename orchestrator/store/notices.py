@@ -113,6 +113,15 @@ def after(db: sqlite3.Connection, notice: int, *, limit: int) -> list[Notice]:
     return [_notice(row) for row in rows]
 
 
+def nth_newest_at(db: sqlite3.Connection, key: CubicleKey, kind: str, n: int) -> float | None:
+    """When the ``n``-th newest notice of this kind was written; None while there are fewer."""
+    row = db.execute(
+        "SELECT at FROM notices WHERE agent = ? AND user = ? AND kind = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
+        (key.agent, key.user, kind, n - 1),
+    ).fetchone()
+    return None if row is None else float(row["at"])
+
+
 def standing(db: sqlite3.Connection, kind: str, subject: str) -> list[Notice]:
     """The notices about this whose offers still stand."""
     rows = db.execute(

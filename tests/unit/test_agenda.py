@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator.agenda.agenda import MOST_ENTRIES, Agenda
-from orchestrator.agenda.announcing import Announcer
+from orchestrator.agenda.announcing import MOST_TOLD, Announcer
 from orchestrator.agenda.feeds import Feeds
 from orchestrator.agenda.offers import Offers
 from orchestrator.agenda.runs import MOST_FAILURES, Runs
@@ -579,3 +579,22 @@ def test_a_run_knows_what_it_is(open_desk: Desk) -> None:
     assert "its entry was deleted since" in open_desk.offers.note(turn)
     open_desk.rooms.turns.end(KEY, turn.id, TurnStatus.DONE, reply="")
     assert open_desk.offers.note(open_desk.rooms.under_way()) == ""
+
+
+def test_an_agent_does_not_flood_its_person(open_desk: Desk) -> None:
+    """Each change is told, so there are only so many within an hour; then nothing is changed. People go on."""
+    entry = open_desk.call("CALENDAR_CREATE", title="a", prompt="b", start="2026-03-03T10:00").result["id"]
+    for n in range(MOST_TOLD - 1):
+        open_desk.time += timedelta(seconds=30)
+        open_desk.call("CALENDAR_UPDATE", id=entry, title=f"a{n}")
+    for name, fields in (
+        ("CALENDAR_UPDATE", {"id": entry, "title": "c"}),
+        ("CALENDAR_DELETE", {"id": entry}),
+        ("CALENDAR_CREATE", {"title": "a", "prompt": "b", "start": "2026-03-03T10:00"}),
+    ):
+        with pytest.raises(TooMany, match="told 100 times"):
+            open_desk.call(name, **fields)
+    assert open_desk.agenda.get(entry).title == f"a{MOST_TOLD - 2}"
+    assert open_desk.add("2026-03-03T11:00").title == "Look"
+    open_desk.time += timedelta(hours=1)
+    open_desk.call("CALENDAR_DELETE", id=entry)
