@@ -189,8 +189,8 @@ class Packages:
         self._check_room(one.cubicle, packages)
         timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
         with self._store.writing() as db:
-            if rows.one(db, one.id) is None:
-                return  # its agent was deleted meanwhile
+            if not rows.is_wanted(db, one.id):
+                return  # its agent is being deleted
             approval = self._approvals.ask_host(
                 db,
                 one.cubicle,
@@ -209,12 +209,18 @@ class Packages:
         self._check_room(one.cubicle, packages)
         try:
             brought = self._courier.fetch(one.id, one.system, packages, is_wanted=is_wanted)
+            if not self._is_wanted(one):
+                return  # its agent is being deleted; another of that name gets nothing of it
             self._shelf.put(one.cubicle, one.id, one.system, brought)
         finally:
             self._courier.drop(one.id)
         with self._store.writing() as db:
             then = self._end(db, one, rows.DONE, error="")
         _follow(then)
+
+    def _is_wanted(self, one: Installation) -> bool:
+        with self._store.reading() as db:
+            return rows.is_wanted(db, one.id)
 
     def _check_room(self, key: CubicleKey, packages: Sequence[Package]) -> None:
         """The files fit into what the workspace may hold, and what is installed from them may need as much again."""

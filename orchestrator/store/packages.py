@@ -14,6 +14,10 @@ RESOLVING, ASKED, DOWNLOADING, DONE = "resolving", "asked", "downloading", "done
 DENIED, EXPIRED, CANCELLED, FAILED = "denied", "expired", "cancelled", "failed"
 STATUSES = (RESOLVING, ASKED, DOWNLOADING, DONE, DENIED, EXPIRED, CANCELLED, FAILED)
 OPEN = (RESOLVING, ASKED, DOWNLOADING)
+_STAYS = (
+    "NOT EXISTS (SELECT 1 FROM leaving WHERE leaving.agent = installations.agent OR leaving.user = installations.user)"
+)
+"""Nothing is done for whoever is being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +95,21 @@ def begun_since(db: sqlite3.Connection, key: CubicleKey, since: float) -> int:
 
 
 def next_to_do(db: sqlite3.Connection) -> Installation | None:
-    """The oldest that waits for a courier; what was agreed to goes first."""
+    """The oldest that waits for a courier, of somebody who stays; what was agreed to goes first."""
     row = db.execute(
-        "SELECT * FROM installations WHERE status IN ('resolving', 'downloading') ORDER BY status, id LIMIT 1"
+        f"SELECT * FROM installations WHERE status IN ('resolving', 'downloading') AND {_STAYS} "  # noqa: S608 - constant
+        "ORDER BY status, id LIMIT 1"
     ).fetchone()
     return None if row is None else _installation(row)
+
+
+def is_wanted(db: sqlite3.Connection, number: int) -> bool:
+    """It is still to be done, for somebody who stays."""
+    row = db.execute(
+        f"SELECT 1 FROM installations WHERE id = ? AND status IN ('resolving', 'downloading') AND {_STAYS}",  # noqa: S608 - constant
+        (number,),
+    ).fetchone()
+    return row is not None
 
 
 def of_approval(db: sqlite3.Connection, approval: str) -> list[Installation]:

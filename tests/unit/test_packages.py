@@ -15,6 +15,7 @@ from orchestrator.nouns import TurnStatus
 from orchestrator.packages.installations import KEPT_S, MOST_AN_HOUR
 from orchestrator.packages.lists import MOST_BYTES
 from orchestrator.packages.wishes import read_wishes
+from orchestrator.store import leaving as leaving_rows
 from orchestrator.store import packages as rows
 from tests.package_desk import CONTENT, Desk, PaperErrands, desk, listed
 from tests.rooms import KEY, heard, of_kind, watching
@@ -353,3 +354,27 @@ def test_a_deleted_agent_gets_nothing(at: Desk) -> None:
     except OrchestratorError as error:
         pytest.fail(error.message)
     assert (at.pending(), at.packages.every()) == ([], [])
+
+
+def test_another_agent_of_that_name_gets_nothing(at: Desk) -> None:
+    """What was agreed to for one that was deleted meanwhile is not put into the next one's cubicle."""
+    at.ask()
+    at.work()
+    at.decide()
+
+    def replace(_task: dict[str, Any]) -> None:
+        with at.house.store.writing() as db:
+            db.execute("DELETE FROM agents WHERE name = 'crab'")
+        at.house.agents.create({"name": "crab"})
+
+    at.errands.during = replace
+    at.work()
+    assert (at.on_the_shelf(), at.packages.every()) == ({}, [])
+
+
+def test_whoever_is_being_deleted_sends_no_courier(at: Desk) -> None:
+    """Neither to look up nor to fetch, and nobody is asked."""
+    at.ask()
+    with at.house.store.writing() as db:
+        leaving_rows.mark_agent(db, "crab", 0.0)
+    assert (at.work(), at.errands.tasks, at.pending()) == (0, [], [])
