@@ -4,7 +4,10 @@ where one comes from, keep nothing. There is no CORS header anywhere.
 
 from __future__ import annotations
 
-from flask import Response, request
+import re
+from http import HTTPStatus
+
+from flask import Response, g, request
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
@@ -17,6 +20,8 @@ _FEATURES = (
     "magnetometer microphone midi payment publickey-credentials-get screen-wake-lock serial usb "
     "xr-spatial-tracking"
 )
+_FRAMED = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+/[A-Za-z0-9._/-]*", re.ASCII)
+"""What may stand in a policy as it is."""
 PRIVATE = "private"
 """The one thing that may be kept a while, by whom it is for: a calendar that an app reads again and again."""
 HEADERS = {
@@ -31,10 +36,20 @@ HEADERS = {
 }
 
 
+def hold(url: str) -> None:
+    """The page that answers this request may hold what is at this URL in a frame, and what is below it; no other page
+    of ours may hold anything."""
+    if _FRAMED.fullmatch(url) is None:
+        raise ValueError(f"{url!r} can't stand in a policy")
+    g.framed = url
+
+
 def add(response: Response) -> Response:
     """Every answer carries the headers; runs after every view, error handlers included."""
     is_held = response.headers.get("Content-Security-Policy") == HELD
     response.headers.update(HEADERS)
+    if (framed := g.get("framed", "")) and response.status_code == HTTPStatus.OK:
+        response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {framed}"
     if is_held:
         response.headers["Content-Security-Policy"] = HELD
     if response.headers.get("Cache-Control") != PRIVATE:

@@ -200,6 +200,7 @@ SCHEMAS: dict[str, Schema] = {
             "engine": STRING,
             "database": STRING,
             "doors": STRING,
+            "previews": {**STRING, "description": "`ok`, or why web apps can't be shown"},
             "provider": STRING,
             "turns_under_way": INTEGER,
             "cubicles_running": nullable(INTEGER),

@@ -22,6 +22,15 @@ def is_https() -> bool:
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
 
 
+def own(public_url: str) -> str:
+    """How the browser calls us: under the public name what the operator said, else what it asked for itself. The host
+    was checked before (``hosts``)."""
+    host = str(request.environ["HTTP_HOST"]).lower()
+    if public_url and urlsplit(f"//{host}").hostname == urlsplit(public_url).hostname:
+        return public_url
+    return f"{'https' if is_https() else 'http'}://{host}"
+
+
 def check_not_foreign() -> None:
     """Refuse what another site's page sends, whoever it speaks for."""
     if _is_foreign(request.headers):

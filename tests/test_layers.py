@@ -160,17 +160,20 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "nouns described",
         (
-            "openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices "
+            "openapi_apps openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices "
             "openapi_packages openapi_questions"
         ),
     ),
     ("who asks", "auth"),
+    ("what apps they may see", "apps"),
     (
         "routes",
         (
-            "api api.agents api.approvals api.assets api.audit api.budgets api.calendar api.cubicles api.deliveries "
+            "api api.agents api.apps api.approvals api.assets api.audit api.budgets api.calendar api.cubicles "
+            "api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
-            "api.prices api.questions api.telegram api.tokens api.users pages pages.asking pages.calendar pages.chat "
+            "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking pages.calendar "
+            "pages.chat "
             "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views feed "
             "pages.you webhook"
         ),
@@ -230,6 +233,8 @@ _SHOWS = (
     "memories.facts",
     "notices",
     "people",
+    "previews.apps",
+    "previews.policy",
     "prices",
     "questions",
     "store.assets",

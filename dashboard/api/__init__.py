@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboard.api.agents import api as agents_api
 from dashboard.api.approvals import api as approvals_api
+from dashboard.api.apps import api as apps_api
 from dashboard.api.assets import api as assets_api
 from dashboard.api.audit import api as audit_api
 from dashboard.api.budgets import api as budgets_api
@@ -28,6 +29,7 @@ from dashboard.api.users import api as users_api
 BLUEPRINTS = (
     agents_api,
     approvals_api,
+    apps_api,
     assets_api,
     audit_api,
     budgets_api,

@@ -42,6 +42,7 @@ def status() -> Any:
         "engine": parts.engine,
         "database": parts.database,
         "doors": parts.doors,
+        "previews": house.previews.trouble or "ok",
         "provider": house.models()["default"],
         "turns_under_way": len(house.turns.under_way()),
         "cubicles_running": _running(),

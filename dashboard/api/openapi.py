@@ -9,6 +9,7 @@ from typing import Any
 from flask import Blueprint
 
 from dashboard import (
+    openapi_apps,
     openapi_assets,
     openapi_calendar,
     openapi_memories,
@@ -176,6 +177,7 @@ _OWN: tuple[Route, ...] = (
 
 ROUTES: tuple[Route, ...] = (
     *_OWN,
+    *openapi_apps.ROUTES,
     *openapi_assets.ROUTES,
     *openapi_packages.ROUTES,
     *openapi_calendar.ROUTES,
@@ -186,6 +188,7 @@ ROUTES: tuple[Route, ...] = (
 )
 ALL_SCHEMAS: dict[str, Schema] = {
     **SCHEMAS,
+    **openapi_apps.SCHEMAS,
     **openapi_assets.SCHEMAS,
     **openapi_packages.SCHEMAS,
     **openapi_calendar.SCHEMAS,

@@ -4,6 +4,6 @@ it.
 
 from __future__ import annotations
 
-from dashboard.pages import calendar, chat, home, login, memory, settings, you
+from dashboard.pages import apps, calendar, chat, home, login, memory, settings, you
 
-BLUEPRINTS = (home.pages, chat.pages, calendar.pages, memory.pages, settings.pages, you.pages, login.pages)
+BLUEPRINTS = (home.pages, chat.pages, apps.pages, calendar.pages, memory.pages, settings.pages, you.pages, login.pages)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, render_template
+from flask import Blueprint, render_template, request
 
 from dashboard import bodies
+from dashboard.apps import own_app
 from dashboard.auth import asker, own_turn
 from dashboard.house import services
+from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import frame, own_key
 from dashboard.pages.money import money_of
@@ -36,7 +38,14 @@ def chat(name: str) -> str:
         money=money_of(name),
         disk=disk_of(agent),
         most_files=MOST,
+        beside=_beside(name),
     )
+
+
+def _beside(name: str) -> HeldApp | None:
+    """The app that is to be seen beside the conversation."""
+    app = request.args.get("app", "")
+    return held(own_app(name, app)) if app else None
 
 
 @pages.get("/parts/budget/<name>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, render_template
 
+from dashboard.apps import shared_apps
 from dashboard.pages.asking import pending
 from dashboard.pages.views import agent_views
 
@@ -13,7 +14,7 @@ pages = Blueprint("home", __name__)
 @pages.get("/")
 def home() -> str:
     """The whole page."""
-    return render_template("home.html", agents=agent_views(), waiting=pending())
+    return render_template("home.html", agents=agent_views(), waiting=pending(), shared=shared_apps())
 
 
 @pages.get("/parts/waiting")

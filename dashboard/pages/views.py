@@ -8,6 +8,7 @@ import logging
 import math
 from dataclasses import dataclass
 
+from dashboard.apps import SeenApp, changed_in
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import ApprovalView
@@ -123,6 +124,8 @@ class TurnView:
     """What the house said about it."""
     planned: Planned | None = None
     """The entry of the calendar that made it, while there is one."""
+    apps: tuple[SeenApp, ...] = ()
+    """The web apps that it made or changed, those that are still there."""
 
     @property
     def is_run(self) -> bool:
@@ -132,7 +135,7 @@ class TurnView:
     @property
     def is_silent(self) -> bool:
         """A run of the calendar of which nothing was to be told."""
-        has_news = bool(self.deliveries or self.notices or self.decided or self.answered)
+        has_news = bool(self.deliveries or self.apps or self.notices or self.decided or self.answered)
         return self.turn.status.is_final and not is_told(self.turn) and not has_news
 
     @property
@@ -177,6 +180,7 @@ def turn_view(turn: Turn) -> TurnView:
         tuple(question for question in house.questions.of_turn(turn.id) if question.status != PENDING),
         tuple(house.notices.of_turn(now.cubicle, turn.id)),
         _planned(now),
+        tuple(changed_in(now)),
     )
 
 

@@ -4,6 +4,7 @@ import { startForms } from "./forms.js";
 import { startNews } from "./news.js";
 import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
+import { startApps } from "./apps.js";
 import { startApprovals } from "./approvals.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
@@ -20,6 +21,7 @@ if (document.body.dataset.viewer) {
   startCards();
   startParts();
   startChat();
+  startApps();
   startNews();
   startZone();
 }

@@ -38,7 +38,7 @@ def _status(context: Context, options: argparse.Namespace) -> int:
         body = client.get("/status")
         agents = client.get("/agents")["agents"]
     lines = [f"HermitShell at {context.settings.url}"]
-    lines += [f"  {part:10} {body[part]}" for part in ("engine", "database", "doors")]
+    lines += [f"  {part:10} {body[part]}" for part in ("engine", "database", "doors", "previews")]
     lines += [f"  {agent['name']:10} {agent['status']}" for agent in agents]
     show({**body, "agents": agents}, as_json=options.json, lines=lines)
     return 0 if all(body[part] == "ok" for part in ("engine", "database", "doors")) else 1

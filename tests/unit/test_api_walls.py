@@ -60,6 +60,7 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
             ("<token>", "x"),
             ("<secret>", "x"),
             ("<name>", "crab"),
+            ("<app>", "x"),
             ("<approval>", "abcdefgh"),
             ("<question>", "abcdefgh"),
             ("<provider>", "custom"),

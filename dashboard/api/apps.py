@@ -1,0 +1,71 @@
+"""The web apps that agents make in ``www/``, each with the page that holds it and the URL for a frame; and with whom
+they are shared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard import bodies
+from dashboard.apps import app_json, apps_of, own_app, seen_app, shared_apps
+from dashboard.auth import asker, own_cubicle
+from dashboard.house import services
+from orchestrator.errors import BadInput, NotFound
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.text import one_line
+
+api = Blueprint("apps_api", __name__)
+
+
+@api.get("/api/apps")
+def everywhere() -> Any:
+    """All apps that the asker may open: their own of every agent, and what others share with them."""
+    me = asker().user.id
+    own = [seen for agent in services().agents.every() for seen in apps_of(CubicleKey(agent.name, me))]
+    return {"apps": [app_json(seen) for seen in (*own, *shared_apps())]}
+
+
+@api.get("/api/agents/<name>/apps")
+def every(name: str) -> Any:
+    """The apps of one cubicle, by name."""
+    return {"apps": [app_json(seen) for seen in apps_of(own_cubicle(name))]}
+
+
+@api.get("/api/agents/<name>/apps/<app>")
+def one(name: str, app: str) -> Any:
+    """One app."""
+    return app_json(seen_app(name, app))
+
+
+@api.post("/api/agents/<name>/apps/<app>/share")
+def share(name: str, app: str) -> Any:
+    """Somebody else of this install may open the app, too."""
+    seen, who = own_app(name, app), asker()
+    found = seen.app
+    services().previews.shares.add(found.cubicle, found.name, _person(), by=f"{who.user.name} ({who.surface})")
+    return app_json(seen)
+
+
+@api.delete("/api/agents/<name>/apps/<app>/share")
+def unshare(name: str, app: str) -> Any:
+    """They may not any more, whether the app is still there or not."""
+    key, who = own_cubicle(name), asker()
+    services().previews.shares.remove(key, app, _person().id, by=f"{who.user.name} ({who.surface})")
+    return "", 204
+
+
+def _person() -> User:
+    """Who is meant: by number, or by name as a person types it."""
+    wanted = bodies.json_body("user").get("user")
+    people = services().people
+    if type(wanted) is int:
+        return people.get(wanted)
+    if not isinstance(wanted, str) or not wanted.strip():
+        raise BadInput("user: send the number or the name of a person of this install.")
+    name = wanted.strip().casefold()
+    found = next((user for user in people.every() if user.name.casefold() == name), None)
+    if found is None:
+        raise NotFound(f"Nobody here is called {one_line(wanted.strip(), 40)}.")
+    return found

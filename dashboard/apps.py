@@ -1,0 +1,168 @@
+"""What the person who asks may see of web apps: their own, another person's for an operator, and single ones that
+somebody shares with them. And where each is found: its page here, and its frame on the preview origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from flask import request
+
+from dashboard import origin
+from dashboard.auth import asker, own_cubicle
+from dashboard.house import services
+from dashboard.times import iso
+from orchestrator.errors import Forbidden, NotFound, OrchestratorError, Unavailable
+from orchestrator.nouns import CubicleKey, Turn, User
+from orchestrator.previews.apps import App, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class SeenApp:
+    """An app as the asker sees it."""
+
+    app: App
+    owner: User
+    is_guest: bool
+    """The asker sees it because it is shared with them, and sees nothing else of its owner."""
+
+    @property
+    def is_own(self) -> bool:
+        """It is the asker's."""
+        return self.owner.id == asker().user.id
+
+    @property
+    def is_open(self) -> bool:
+        """There is something to look at."""
+        return self.app.kind is not Kind.INCOMPLETE
+
+    @property
+    def is_live(self) -> bool:
+        """It is a server in the cubicle."""
+        return self.app.kind is Kind.LIVE
+
+    @property
+    def whose(self) -> str:
+        """What a URL needs to say whose it is; empty for the asker's own."""
+        return "" if self.is_own else f"?user={self.owner.id}"
+
+    @property
+    def path(self) -> str:
+        """Its page here."""
+        return f"/agents/{self.app.cubicle.agent}/apps/{quoted(self.app.name)}{self.whose}"
+
+    @property
+    def api_path(self) -> str:
+        """Where it is shared."""
+        return f"/api/agents/{self.app.cubicle.agent}/apps/{quoted(self.app.name)}/share{self.whose}"
+
+    def frame_url(self) -> str:
+        """Where its frame finds it, for some hours; raises Unavailable with the reason."""
+        if not self.is_open:
+            raise Unavailable(self.app.missing)
+        guest = asker().user.id if self.is_guest else 0
+        return services().previews.frame_url(self.app, dashboard=dashboard_origin(), guest=guest)
+
+
+def dashboard_origin() -> str:
+    """How the asker's browser calls us."""
+    return origin.own(services().settings.public_url)
+
+
+def quoted(name: str) -> str:
+    """An app's name as a part of a path."""
+    return quote(name, safe="")
+
+
+def apps_of(key: CubicleKey) -> list[SeenApp]:
+    """All apps of a cubicle that is the asker's to look into."""
+    owner = services().people.get(key.user)
+    return [SeenApp(app, owner, is_guest=False) for app in services().previews.apps.every(key)]
+
+
+def shared_apps(agent: str = "") -> list[SeenApp]:
+    """What others share with the asker, of one agent or of all; what is no longer there is left out."""
+    house, viewer = services(), asker().user
+    found = []
+    for key, name in house.previews.shares.of(viewer.id):
+        if agent and key.agent != agent:
+            continue
+        try:
+            app, owner = house.previews.app(key, name), house.people.get(key.user)
+        except OrchestratorError:
+            continue
+        found.append(SeenApp(app, owner, is_guest=not asker().is_operator))
+    return found
+
+
+def seen_app(agent: str, name: str) -> SeenApp:
+    """One app, with ``?user=ID`` another person's: for an operator, or when it is shared with the asker. Raises
+    NotFound, Forbidden."""
+    key, is_guest = _whose(agent, name)
+    house = services()
+    return SeenApp(house.previews.app(key, name), house.people.get(key.user), is_guest)
+
+
+def own_app(agent: str, name: str) -> SeenApp:
+    """One app that the asker may decide about; raises NotFound, Forbidden for a guest."""
+    key = own_cubicle(agent)
+    return SeenApp(services().previews.app(key, name), services().people.get(key.user), is_guest=False)
+
+
+def changed_in(turn: Turn) -> list[SeenApp]:
+    """The apps that a turn made or changed, those that are still there."""
+    found = []
+    for name in turn.apps:
+        try:
+            app, owner = services().previews.app(turn.cubicle, name), services().people.get(turn.cubicle.user)
+        except NotFound:
+            continue
+        found.append(SeenApp(app, owner, is_guest=False))
+    return [seen for seen in found if seen.is_open]
+
+
+def guests_of(app: App) -> list[User]:
+    """With whom an app is shared."""
+    house = services()
+    guests = set(house.previews.shares.guests(app.cubicle, app.name))
+    return [user for user in house.people.every() if user.id in guests]
+
+
+def app_json(seen: SeenApp) -> dict[str, Any]:
+    """An app with its addresses; without the second there is the reason."""
+    app = seen.app
+    try:
+        frame_url, reason = seen.frame_url(), None
+    except Unavailable as error:
+        frame_url, reason = None, error.message
+    return {
+        "name": app.name,
+        "title": app.title,
+        "kind": str(app.kind),
+        "port": app.port,
+        "missing": app.missing or None,
+        "changed_at": iso(app.changed_at) if app.changed_at else None,
+        "agent": app.cubicle.agent,
+        "user": seen.owner.id,
+        "owner": seen.owner.name,
+        "shared_with": [] if seen.is_guest else [{"id": user.id, "name": user.name} for user in guests_of(app)],
+        "view_url": f"{dashboard_origin()}{seen.path}",
+        "frame_url": frame_url,
+        "reason": reason,
+    }
+
+
+def _whose(agent: str, name: str) -> tuple[CubicleKey, bool]:
+    """Whose app is meant, and whether the asker is a guest there."""
+    try:
+        return own_cubicle(agent), False
+    except Forbidden:
+        wanted = request.args.get("user", "")
+        if not wanted.isdecimal() or len(wanted) > 15:
+            raise
+        key = CubicleKey(agent, int(wanted))
+        if not services().previews.shares.has(key, name, asker().user.id):
+            raise
+        return key, True

@@ -1,0 +1,60 @@
+"""Web apps, as the API describes them."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import AGENT, USER, Route
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+
+_ONE = f"{AGENT}/apps/{{app}}"
+
+ROUTES: tuple[Route, ...] = (
+    Route("get", "/api/apps", "All apps that one may open: one's own, and what others share with one", "Apps"),
+    Route("get", f"{AGENT}/apps", "The web apps in `www/`", "Apps", query=USER, fails=(403, 404)),
+    Route(
+        "get",
+        _ONE,
+        "One app; with `user` another person's, for the operator or when it is shared with one",
+        "App",
+        query=USER,
+        fails=(403, 404),
+    ),
+    Route(
+        "post", f"{_ONE}/share", "Another person may open it, too", "App", "AppGuest", 200, USER, fails=(400, 404, 429)
+    ),
+    Route(
+        "delete",
+        f"{_ONE}/share",
+        "They may not any more, not even with a page that is open",
+        body="AppGuest",
+        status=204,
+        query=USER,
+        fails=(400, 404),
+    ),
+)
+SCHEMAS: dict[str, Schema] = {
+    "App": closed(
+        {
+            "name": {**STRING, "description": "its folder in `www/`"},
+            "title": STRING,
+            "kind": {
+                **choice("static", "live", "incomplete"),
+                "description": "files, a server in the cubicle, or no app yet",
+            },
+            "port": {**nullable(INTEGER), "description": "where a live app listens, inside"},
+            "missing": {**nullable(STRING), "description": "what an incomplete one lacks"},
+            "changed_at": nullable(TIME),
+            "agent": STRING,
+            "user": {**INTEGER, "description": "whose it is"},
+            "owner": STRING,
+            "shared_with": listing(closed({"id": INTEGER, "name": STRING})),
+            "view_url": {**STRING, "description": "a page of the dashboard that holds it in a sandboxed frame"},
+            "frame_url": {
+                **nullable(STRING),
+                "description": "signed, for some hours, for a frame of the dashboard alone; null while there is none",
+            },
+            "reason": {**nullable(STRING), "description": "why there is no `frame_url`"},
+        }
+    ),
+    "Apps": closed({"apps": listing(ref("App"))}),
+    "AppGuest": closed({"user": {"type": ["integer", "string"], "description": "the person's number, or name"}}),
+}
