@@ -17,6 +17,7 @@ from orchestrator.live.harbour import Harbour
 from orchestrator.nouns import CubicleKey
 from orchestrator.previews.apps import App
 from orchestrator.previews.live_headers import Jars, switched, to_the_app, to_the_browser, with_prefix
+from orchestrator.previews.policy import for_kind
 from orchestrator.previews.shim import with_shim
 from orchestrator.previews.wire import Request, Wire
 
@@ -134,6 +135,7 @@ async def _pass_on(
     wire: Wire, request: Request, inside: _Inside, head: h11.Response, *, base: str, policy: Mapping[str, str]
 ) -> None:
     told = to_the_browser(head.headers, base=base)
+    policy = for_kind(policy, dict(told).get("content-type", ""))
     has_body = request.method != "HEAD" and head.status_code not in _BODILESS
     if has_body and _is_page(told):
         page = await _whole(wire, inside)

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 SANDBOX = "allow-scripts allow-forms allow-pointer-lock"
 """Of the frame and of the document alike. Neither ``allow-same-origin`` nor popups, top navigation or downloads."""
 _FEATURES = (
-    "accelerometer autoplay bluetooth browsing-topics camera clipboard-read clipboard-write display-capture "
+    "accelerometer autoplay browsing-topics camera clipboard-read clipboard-write display-capture "
     "encrypted-media fullscreen gamepad geolocation gyroscope hid identity-credentials-get idle-detection "
     "interest-cohort local-fonts magnetometer microphone midi otp-credentials payment publickey-credentials-create "
-    "publickey-credentials-get screen-wake-lock serial storage-access usb web-share window-management "
+    "publickey-credentials-get screen-wake-lock serial storage-access usb window-management "
     "xr-spatial-tracking"
 )
 _ALLOWED_FEATURES = frozenset({"autoplay", "fullscreen", "gamepad"})
@@ -53,10 +53,20 @@ def held_policy(dashboard: str = "'none'") -> str:
     return f"sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors {dashboard}"
 
 
-def headers(policy: str) -> Mapping[str, str]:
-    """All that goes with every answer."""
+def for_kind(found: Mapping[str, str], kind: str) -> Mapping[str, str]:
+    """The headers for an answer of this type. Documents that are no HTML are looked at, and nothing in them runs: the
+    house's own script can't be the first in them."""
+    plain = kind.partition(";")[0].strip().lower()
+    if not plain.endswith(("/xml", "+xml")):
+        return found
+    return {**found, "Content-Security-Policy": f"{found['Content-Security-Policy']}, sandbox; script-src 'none'"}
+
+
+def headers(policy: str, *, reach: str = "") -> Mapping[str, str]:
+    """All that goes with every answer; ``reach`` is the one address below which it may connect to anything."""
     return {
         "Content-Security-Policy": policy,
+        "Connection-Allowlist": _connections(reach),
         "X-Content-Type-Options": "nosniff",
         "X-DNS-Prefetch-Control": "off",
         "Referrer-Policy": "no-referrer",
@@ -68,5 +78,12 @@ def headers(policy: str) -> Mapping[str, str]:
         # An opaque origin is foreign even to its own files. There are no cookies here that this could give away, and
         # whoever knows the URL holds the ticket.
         "Access-Control-Allow-Origin": "*",
-        "Origin-Agent-Cluster": "?1",
     }
+
+
+def _connections(reach: str) -> str:
+    """The same once more for browsers that know ``Connection-Allowlist``: there it also ends WebRTC and what is looked
+    up or connected to in advance, which a Content-Security-Policy can't."""
+    if not reach:
+        return "()"
+    return f'("{reach}*" "ws{reach.removeprefix("http")}*");redirects=allow'

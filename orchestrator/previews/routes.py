@@ -98,7 +98,7 @@ class Routes:
         await self._serve(wire, request, ticket, path, base)
 
     async def _serve(self, wire: Wire, request: Request, ticket: Ticket, path: bytes, base: str) -> None:
-        policy = headers(security_policy(base, ticket.dashboard))
+        policy = headers(security_policy(base, ticket.dashboard), reach=base)
         place, _, rest = path.partition(b"/")
         if place == shim.PLACE:
             await self._own(wire, request, ticket, rest, base=base, policy=policy)

@@ -16,6 +16,7 @@ from urllib.parse import unquote_to_bytes
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.file_types import type_of
 from orchestrator.nouns import CubicleKey
+from orchestrator.previews.policy import for_kind
 from orchestrator.previews.shim import with_shim
 from orchestrator.previews.wire import Request, Wire
 from orchestrator.workspace import Workspaces
@@ -64,7 +65,7 @@ class StaticFiles:
         with file:
             kind = _type(name)
             tag = f'"{facts.st_ino:x}-{facts.st_mtime_ns:x}-{facts.st_size:x}"'
-            headers = {**policy, "Content-Type": kind, "ETag": tag, "Cache-Control": "no-cache"}
+            headers = {**for_kind(policy, kind), "Content-Type": kind, "ETag": tag, "Cache-Control": "no-cache"}
             if tag in request.header("if-none-match"):
                 await wire.answer(304, headers.items(), is_head=True)
             elif kind.startswith(_HTML) and facts.st_size <= MAX_PAGE_BYTES:

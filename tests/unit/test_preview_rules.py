@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey
 from orchestrator.previews.origins import app_url, is_own_host, preview_url
-from orchestrator.previews.policy import SANDBOX, headers, security_policy
+from orchestrator.previews.policy import SANDBOX, for_kind, headers, security_policy
 from orchestrator.previews.tickets import Ticket, Tickets, _packed
 
 TICKETS = Tickets("a key")
@@ -128,3 +128,32 @@ def test_every_answer_says_what_goes() -> None:
     features = dict(part.split("=") for part in made["Permissions-Policy"].split(", "))
     assert {name for name, value in features.items() if value != "()"} == {"autoplay", "fullscreen", "gamepad"}
     assert made["Referrer-Policy"] == "no-referrer"
+
+
+def test_what_it_may_connect_to_at_all() -> None:
+    """Its own address once more, for browsers that hold everything to it, WebRTC and look-ups of names included; a page
+    of the house connects to nothing."""
+    policy = security_policy(BASE, "http://127.0.0.1:3000")
+    sockets = BASE.replace("http", "ws", 1)
+    assert headers(policy, reach=BASE)["Connection-Allowlist"] == f'("{BASE}*" "{sockets}*");redirects=allow'
+    assert headers(policy)["Connection-Allowlist"] == "()"
+
+
+@pytest.mark.parametrize(
+    ("kind", "runs"),
+    [
+        ("text/html; charset=utf-8", True),
+        ("text/javascript", True),
+        ("image/png", True),
+        ("image/svg+xml; charset=utf-8", False),
+        ("application/xhtml+xml", False),
+        ("TEXT/XML", False),
+        ("application/xml ; x", False),
+    ],
+)
+def test_other_documents_are_looked_at(kind: str, *, runs: bool) -> None:
+    """Nothing runs in what is a document but no HTML, on top of what holds for all."""
+    whole = headers(security_policy(BASE, "http://127.0.0.1:3000"))
+    policy = for_kind(whole, kind)["Content-Security-Policy"]
+    assert policy.startswith(whole["Content-Security-Policy"])
+    assert policy.endswith(", sandbox; script-src 'none'") is not runs
