@@ -128,4 +128,5 @@ def _ran(run: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    return terminal_safe(value) if isinstance(value, str) else json.dumps(value)
+    """A prompt's further lines are indented: none of them looks like one of ours."""
+    return terminal_safe(value).replace("\n", f"\n{'':13}") if isinstance(value, str) else json.dumps(value)
