@@ -22,10 +22,10 @@ from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn
 from orchestrator.packages.courier import Courier
 from orchestrator.packages.installations import Packages
-from orchestrator.packages.worker import Worker
 from orchestrator.prices import Prices
 from orchestrator.pricing import price_of
 from orchestrator.questions import Questions
+from orchestrator.row_worker import RowWorker
 from orchestrator.turns import Turns
 
 
@@ -50,7 +50,7 @@ class Capabilities:
         turns.when_ended(self.questions.cancel_turn)
         self.memories = self._made_memories(ground)
         self.packages = self._made_packages(ground)
-        self._installing = Worker(self.packages)
+        self._installing = RowWorker("packages", self.packages)
         self.assets, self._downloads = build_assets(
             ground, approvals, self.notices, finish=self._finish, stir=self._stir
         )

@@ -1,7 +1,8 @@
-"""Errands: a container that is thrown away fetches something from the outside and is gone. The other module that starts
-containers, with the walls of a cubicle; only that it has the engine's network, no workspace and no door.
+"""Errands: a container that is thrown away fetches or makes something and is gone. The other module that starts
+containers, with the walls of a cubicle, and without workspace and door.
 
-What it may do is written here: an errand chooses an image of ours, two private folders and numbers.
+What it may do is written here: an errand chooses an image of ours, two private folders and numbers. Whether it has the
+engine's network, and which program it runs, is a matter of its sort, which the composition root chooses.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import math
 import stat
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import docker
 import requests
@@ -26,25 +28,53 @@ from orchestrator.packages.errand import Errand
 
 logger = logging.getLogger(__name__)
 
-_INSTALL, _HOME = "hermitshell.errands-of", "hermitshell.home"
-"""A label of its own: errands are no cubicles, and whoever looks for those must not find them."""
+_HOME = "hermitshell.home"
 _LOOK_S = 0.2
-_MEMORY_MB, _TMP_MB, _PIDS, _CPUS, _OPEN_FILES = 1024, 700, 128, 1.0, 1024
+_MEMORY_MB, _TMP_MB, _PIDS, _OPEN_FILES = 1024, 700, 128, 1024
+_FULL_SHARES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """What errands of one sort have in common."""
+
+    name: str
+    label: str
+    """Its own: errands are no cubicles, and whoever looks for those must not find them."""
+    network: Literal["bridge", "none"]
+    program: tuple[str, ...] = ()
+    """What it runs; empty for what its image says."""
+    cpus: float = 1.0
+    shares: int = _FULL_SHARES
+    """How much it gets of a processor that others want too, where a cubicle has 1,024."""
+
+
+COURIER = Sort("courier", "hermitshell.errands-of", "bridge")
+"""Fetches packages."""
+STUDIO = Sort(
+    "studio",
+    "hermitshell.videos-of",
+    "none",
+    program=("/usr/bin/python3", "-I", "/errand/in/clawmotion"),
+    cpus=2.0,
+    shares=256,
+)
+"""Animates texts."""
 
 
 class DockerErrands:
-    """Sends errands of one install, one container each."""
+    """Sends errands of one install and one sort, one container each."""
 
-    def __init__(self, client: docker.DockerClient, install: str, home: str) -> None:
+    def __init__(self, client: docker.DockerClient, install: str, home: str, sort: Sort = COURIER) -> None:
         self._api = client.api
-        self._install, self._home = install, home
+        self._install, self._home, self._sort = install, home, sort
         self._seccomp = json.dumps(json.loads(SECCOMP_FILE.read_text(encoding="utf-8")))
 
     def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
         """The errand is over and its container gone, whether it did what it should, took too long or too much room, or
         was no longer wanted. What it brought is a stranger's word. Raises Unavailable."""
-        with _explained():
-            name = f"hermit-{self._install}-errand-{errand.id}"
+        with _explained(self._sort):
+            name = f"hermit-{self._install}-{self._sort.name}-{errand.id}"
             self._remove(name)
             try:
                 self._start(name, errand)
@@ -54,13 +84,14 @@ class DockerErrands:
 
     def clear(self) -> None:
         """No errand of this install is under way, whoever sent it."""
-        with _explained():
-            for found in self._api.containers(all=True, filters={"label": f"{_INSTALL}={self._install}"}):
+        with _explained(self._sort):
+            label = f"{self._sort.label}={self._install}"
+            for found in self._api.containers(all=True, filters={"label": label}):
                 self._remove(found["Id"])
 
     def _start(self, name: str, errand: Errand) -> None:
         host = self._api.create_host_config(
-            network_mode="bridge",
+            network_mode=self._sort.network,
             read_only=True,
             privileged=False,
             cap_drop=["ALL"],
@@ -70,7 +101,8 @@ class DockerErrands:
             auto_remove=True,
             mem_limit=f"{_MEMORY_MB}m",
             memswap_limit=f"{_MEMORY_MB}m",
-            nano_cpus=int(_CPUS * 1_000_000_000),
+            nano_cpus=int(min(self._sort.cpus, self._api.info()["NCPU"]) * 1_000_000_000),
+            cpu_shares=self._sort.shares,
             pids_limit=_PIDS,
             oom_score_adj=500,
             tmpfs={"/tmp": f"rw,nosuid,nodev,noexec,size={_TMP_MB}m,mode=1777"},  # noqa: S108 - of the container
@@ -81,10 +113,11 @@ class DockerErrands:
         )
         self._api.create_container(
             errand.image,
+            list(self._sort.program) or None,
             name=name,
-            hostname="courier",
+            hostname=self._sort.name,
             user=f"{errand.uid}:{errand.gid}",
-            labels={_INSTALL: self._install, _HOME: self._home},
+            labels={self._sort.label: self._install, _HOME: self._home},
             host_config=host,
         )
         self._api.start(name)
@@ -142,14 +175,14 @@ def _bytes_in(folder: Path) -> float:
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
+def _explained(sort: Sort) -> Iterator[None]:
     try:
         yield
     except docker.errors.ImageNotFound as error:
-        raise Unavailable("The courier's image has vanished. Ask again: it is built anew.") from error
+        raise Unavailable(f"The {sort.name}'s image has vanished. Ask again: it is built anew.") from error
     except (docker.errors.DockerException, requests.RequestException) as error:
         text: Any = getattr(error, "explanation", None) or error
         logger.warning("an errand failed: %s", text)
         raise Unavailable(
-            "The Docker engine could not run the courier. './hermit doctor' shows what is wrong."
+            f"The Docker engine could not run the {sort.name}. './hermit doctor' shows what is wrong."
         ) from error

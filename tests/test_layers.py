@@ -72,6 +72,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
+    ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
     ("the courier and its shelf", "packages.courier packages.shelf"),
     ("hands", "delivery.trays agents archives audit budget doors locks notices people prices publishing"),
     (
@@ -92,7 +93,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.proxy turns wake"
         ),
     ),
-    ("installations", "packages.installations packages.worker"),
+    ("installations", "packages.installations"),
     ("judging and watching", "delivery.sending delivery.tray_watch disk.metering leaving steps watch"),
     (
         "apps in a browser",

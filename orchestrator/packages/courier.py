@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any
 
+from orchestrator import errand_box
 from orchestrator.errors import BadInput, OrchestratorError, TooLarge, Unavailable
 from orchestrator.packages.errand import Errand, Errands
 from orchestrator.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
@@ -28,8 +27,6 @@ RESOLVE_S, FETCH_S = 180, 900
 REPORT_BYTES = 2_000_000
 _SPARE_S = 15.0
 _CHUNK = 1 << 20
-_OUR_UID: Final = 19_999
-"""No cubicle has this one, nor anything else that the house starts."""
 
 
 class Failed(OrchestratorError):
@@ -66,8 +63,7 @@ class Courier:
     def clear(self) -> None:
         """No errand is under way, and nothing of one is left."""
         self._errands.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)  # what can't be removed is overwritten by nothing of ours
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        errand_box.emptied(self._folder)
 
     def resolve(
         self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
@@ -118,13 +114,6 @@ class Courier:
 
     def _packed(self, name: str, task: Mapping[str, Any], max_bytes: int) -> Errand:
         """The errand's two folders, with the task in one."""
-        image = self._image()
-        self._drop(name)
-        is_root = os.geteuid() == 0
-        uid, gid = (_OUR_UID, _OUR_UID) if is_root else (os.geteuid(), os.getegid())
-        given, brought = (self._folder / name / which for which in ("in", "out"))
-        for folder in (given, brought):
-            folder.mkdir(mode=0o700, parents=True)
         outside = {
             "pip_index_url": self._outside.pip_index_url,
             "npm_registry": self._outside.npm_registry,
@@ -135,22 +124,17 @@ class Courier:
         files = {"task.json": json.dumps({**task, **outside}).encode()} | (
             {"ca.pem": certificates} if certificates else {}
         )
-        for file, content in files.items():
-            (given / file).write_bytes(content)
-            (given / file).chmod(0o400)
-        if is_root:
-            for path in (given, brought, *given.iterdir()):
-                os.chown(path, uid, gid)
-        return Errand(name, image, uid, gid, given, brought, float(task["time_s"]) + _SPARE_S, max_bytes)
+        time_s = float(task["time_s"]) + _SPARE_S
+        return errand_box.packed(self._folder, name, self._image(), files, time_s=time_s, max_bytes=max_bytes)
 
     def _drop(self, name: str) -> None:
-        shutil.rmtree(self._folder / name, ignore_errors=True)
+        errand_box.drop(self._folder, name)
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
     """A plain file that a container left, whatever else it may have made there."""
     try:
-        with _opened(path) as file:
+        with errand_box.opened(path) as file:
             if os.fstat(file.fileno()).st_size > max_bytes:
                 raise Failed("The courier brought a report that is too long.")
             return file.read(max_bytes)
@@ -164,7 +148,7 @@ def _checked(package: Package, path: Path) -> Brought:
     kind, _, wanted = package.hash.partition(":")
     agreed, ours = hashlib.new(kind), hashlib.sha256()
     try:
-        with _opened(path) as file:
+        with errand_box.opened(path) as file:
             if os.fstat(file.fileno()).st_size != package.size:
                 raise Failed(f"{package.name} is not of the size that was agreed to, so nothing was taken.")
             while chunk := file.read(_CHUNK):
@@ -175,15 +159,6 @@ def _checked(package: Package, path: Path) -> Brought:
     if agreed.hexdigest() != wanted:
         raise Failed(f"{package.name} is not what was agreed to (its hash is another), so nothing was taken.")
     return Brought(package, path, ours.hexdigest())
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Open for reading; raises OSError for all but a plain file. Its container is gone, so it stays what it is."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError("no plain file")
-    return os.fdopen(descriptor, "rb")
 
 
 def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:

@@ -1,0 +1,56 @@
+"""The box of an errand: a private folder that it is given, another for what it brings. What it brought is opened once,
+as a plain file, and judged by whoever sent it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from orchestrator.packages.errand import Errand
+
+_OUR_UID: Final = 19_999
+"""No cubicle has this one, nor anything else that the house starts."""
+
+
+def packed(folder: Path, name: str, image: str, files: Mapping[str, bytes], *, time_s: float, max_bytes: int) -> Errand:
+    """The errand with its two folders in ``folder/name``, and these files in the one that it is given. Raises
+    OSError."""
+    drop(folder, name)
+    is_root = os.geteuid() == 0
+    uid, gid = (_OUR_UID, _OUR_UID) if is_root else (os.geteuid(), os.getegid())
+    given, brought = (folder / name / which for which in ("in", "out"))
+    for path in (given, brought):
+        path.mkdir(mode=0o700, parents=True)
+    for file, content in files.items():
+        path = given / file
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o400)
+    if is_root:
+        for path in (given, brought, *given.rglob("*")):
+            os.chown(path, uid, gid)
+    return Errand(name, image, uid, gid, given, brought, time_s, max_bytes)
+
+
+def drop(folder: Path, name: str) -> None:
+    """Nothing of that errand is left."""
+    shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def emptied(folder: Path) -> None:
+    """Nothing of any errand is left; what can't be removed is overwritten by nothing of ours."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open for reading; raises OSError for all but a plain file. Its container is gone, so it stays what it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("no plain file")
+    return os.fdopen(descriptor, "rb")
