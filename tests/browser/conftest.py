@@ -72,20 +72,20 @@ def visit(request: pytest.FixtureRequest, browser: Browser, house: PaperHouse) -
     assert made.complaints == []
 
 
-def open_window(context: BrowserContext, house: PaperHouse) -> Visit:
-    """A window whose complaints are kept."""
+def open_window(context: BrowserContext, house: PaperHouse, *, also: str = "") -> Visit:
+    """A window whose complaints are kept; ``also`` is where else it may look."""
     page = context.new_page()
-    return Visit(house, page, watched(page, house.url))
+    return Visit(house, page, watched(page, house.url, also=also))
 
 
-def watched(page: Page, url: str) -> list[str]:
+def watched(page: Page, url: str, *, also: str = "") -> list[str]:
     """The complaints about a page of the house at ``url``, as they come."""
     complaints: list[str] = []
     page.set_default_timeout(30_000)
     expect.set_options(timeout=30_000)  # a bound for a page that is broken, not a time to be kept
     page.on("console", lambda said: _note(complaints, said.type, said.text))
     page.on("pageerror", lambda error: complaints.append(f"script: {error}"))
-    page.on("request", lambda sent: _check(complaints, sent, url))
+    page.on("request", lambda sent: _check(complaints, sent, (url, "data:", also or url)))
     return complaints
 
 
@@ -94,6 +94,6 @@ def _note(complaints: list[str], kind: str, text: str) -> None:
         complaints.append(f"{kind}: {text}")
 
 
-def _check(complaints: list[str], sent: Request, url: str) -> None:
-    if not sent.url.startswith((url, "data:")):
+def _check(complaints: list[str], sent: Request, known: tuple[str, ...]) -> None:
+    if not sent.url.startswith(known):
         complaints.append(f"request to {sent.url}")
