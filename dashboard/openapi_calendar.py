@@ -10,6 +10,7 @@ _START = {**STRING, "description": "a moment with its offset, a time of the zone
 _END = {**nullable(STRING), "description": "within a day of the start how long each time takes; later, the series' end"}
 _REPEAT = {**nullable(STRING), "description": "an RRULE of RFC 5545, or a cron line of five fields"}
 _MISSED = {**choice("run", "skip"), "description": "once, late (within a day), or not at all"}
+_STATUS: dict[str, Schema] = {"status": choice("active", "paused")}
 _WORDS: dict[str, Schema] = {
     "title": STRING,
     "prompt": STRING,
@@ -104,8 +105,8 @@ SCHEMAS: dict[str, Schema] = {
     "Calendar": closed(
         {"entries": listing(ref("CalendarEntry")), "times": listing(closed({"id": INTEGER, "at": TIME}))}
     ),
-    "NewCalendarEntry": closed(_WORDS, required=("title", "prompt", "start")),
-    "CalendarChange": closed({**_WORDS, "status": choice("active", "paused")}, required=()),
+    "NewCalendarEntry": closed({**_WORDS, **_STATUS}, required=("title", "prompt", "start")),
+    "CalendarChange": closed({**_WORDS, **_STATUS}, required=()),
     "CalendarTurn": closed({"turn": INTEGER}),
     "CalendarFeed": closed({"ics_url": STRING}),
 }

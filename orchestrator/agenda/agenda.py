@@ -137,24 +137,23 @@ class Agenda:
     # --- changing ----------------------------------------------------------------------------------------------------
 
     def create(self, key: CubicleKey, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None) -> Entry:
-        """A new entry from ``title, prompt, start, end, time_zone, repeat, color, missed``; by the agent where there is
-        no person. Raises BadInput or TooMany."""
-        wish = read_new(fields, self._announcer.zone(key))
+        """A new entry from ``title, prompt, start, end, time_zone, repeat, color, missed``, and ``status``: ``active``
+        unless it says ``paused``; by the agent where there is no person. Raises BadInput or TooMany."""
+        given, status = _apart(fields)
+        wish = read_new(given, self._announcer.zone(key))
         with self._store.writing() as db:
             entry, then = self.create_in(db, key, wish, by=by, turn=turn)
+            if status is EntryStatus.PAUSED:
+                entry, _ = self.change_in(db, entry, wish, status=status, by=by, turn=turn)
         return _followed(entry, then)
 
     def change(self, entry: int, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None) -> Entry:
         """Other words for an entry; ``status`` may be ``active`` or ``paused``. Raises NotFound, BadInput, TooMany."""
-        given = dict(fields)
-        status = given.pop("status", None)
-        if status not in (None, EntryStatus.ACTIVE, EntryStatus.PAUSED):
-            raise BadInput('status must be "active" or "paused".')
+        given, status = _apart(fields)
         with self._store.writing() as db:
             before = _found(db, entry)
             wish = read_change(Wish.of(before), given)
-            wanted = None if status is None else EntryStatus(status)
-            changed, then = self.change_in(db, before, wish, status=wanted, by=by, turn=turn)
+            changed, then = self.change_in(db, before, wish, status=status, by=by, turn=turn)
         return _followed(changed, then)
 
     def remove(self, entry: int, *, by: User | None, turn: int | None = None) -> None:
@@ -279,6 +278,15 @@ class Agenda:
         audit_rows.add(
             db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail={}
         )
+
+
+def _apart(fields: Mapping[str, Any]) -> tuple[dict[str, Any], EntryStatus | None]:
+    """An entry's words, and the status beside them. Raises BadInput."""
+    given = dict(fields)
+    status = given.pop("status", None)
+    if status not in (None, EntryStatus.ACTIVE, EntryStatus.PAUSED):
+        raise BadInput('status must be "active" or "paused".')
+    return given, None if status is None else EntryStatus(status)
 
 
 def _found(db: sqlite3.Connection, entry: int) -> Entry:

@@ -45,6 +45,17 @@ def test_entries_are_made_changed_and_deleted(operator: Api) -> None:
     assert operator.refused("GET", path) == (404, f"There is no entry {made['id']} in the calendar.")
 
 
+def test_an_entry_may_begin_paused(operator: Api) -> None:
+    """Its status is one of the fields that a new one may have; it is due once it is resumed."""
+    paused, active = _new(operator, status="paused"), _new(operator, status="active")
+    assert (paused["status"], paused["next_at"]) == ("paused", None)
+    assert active["status"] == "active"
+    resumed = operator.call("PATCH", f"{CALENDAR_PATH}/{paused['id']}", {"status": "active"}).get_json()
+    assert (resumed["status"], resumed["next_at"]) == ("active", active["next_at"])
+    body = {"title": "Tea", "prompt": "Make tea.", "start": "2190-03-01T09:00", "status": "ended"}
+    assert operator.refused("POST", CALENDAR_PATH, body) == (400, 'status must be "active" or "paused".')
+
+
 def test_a_time_shows_what_comes_due_in_it(operator: Api) -> None:
     """By days of the person's own clock, both ends among them."""
     _new(operator, repeat="FREQ=DAILY", title="Daily")
