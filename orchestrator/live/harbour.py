@@ -3,15 +3,18 @@
 A cubicle's *ferry* (``crab/ferry.py``) keeps a few spare connections here while somebody uses an app of its. Whoever
 needs a way to a port takes a spare, says ``PORT n``, and has from the ferry's ``ok`` on a plain stream of bytes to that
 port. What comes out of it is a stranger's. The harbour counts and ends connections; it looks into none of them.
+Cubicles moor from the threads of their doors; requests wait in event loops, so that none of them holds a thread.
 """
 
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
 import threading
 import time
 from collections import defaultdict, deque
+from typing import NamedTuple
 
 from orchestrator.errors import NotFound, TooMany, Unavailable
 from orchestrator.nouns import CubicleKey
@@ -24,6 +27,14 @@ WAIT_S = 5.0
 ANSWER_S = 5.0
 """How long a ferry may take to reach a port of its own machine."""
 _ANSWER_BYTES = 200
+_NO_FERRY = "The agent's cubicle does not answer. Start it, or send the agent a message, then try again."
+
+
+class _Waiter(NamedTuple):
+    """Somebody who waits for a spare."""
+
+    loop: asyncio.AbstractEventLoop
+    woken: asyncio.Event
 
 
 class Harbour:
@@ -34,7 +45,8 @@ class Harbour:
         self._busy: defaultdict[CubicleKey, set[socket.socket]] = defaultdict(set)
         self._calls: dict[CubicleKey, float] = {}
         """Cubicles that need a ferry, and since when."""
-        self._changed = threading.Condition()  # notified of every new spare and call; protects all of the above
+        self._waiters: defaultdict[CubicleKey, deque[_Waiter]] = defaultdict(deque)
+        self._changed = threading.Condition()  # notified of every new call; protects all of the above
         self._is_closed = False
 
     # --- the cubicle's side ------------------------------------------------------------------------------------
@@ -50,7 +62,7 @@ class Harbour:
                 return
             spares.append(connection)
             self._calls.pop(key, None)
-            self._changed.notify_all()
+            self._wake(key)
 
     def await_call(self, key: CubicleKey, timeout_s: float) -> bool:
         """Wait until this cubicle needs a ferry; False when it did not in time."""
@@ -68,21 +80,26 @@ class Harbour:
 
     # --- the side of whoever has a request ---------------------------------------------------------------------
 
-    def stream(self, key: CubicleKey, port: int) -> socket.socket:
-        """A connection to that port inside the cubicle, blocking, for whoever called alone; given back by ``end``.
+    async def stream(self, key: CubicleKey, port: int) -> socket.socket:
+        """A connection to that port inside the cubicle, not blocking, for whoever called alone; given back by ``end``.
 
         Raises NotFound when nothing answers there, TooMany, or Unavailable when the cubicle has no ferry.
         """
         deadline = time.monotonic() + WAIT_S
-        while True:
-            connection = self._take(key, deadline)
-            answer = _ask(connection, port)
+        while time.monotonic() <= deadline:
+            connection = await self._spare(key, deadline)
+            answer = ""
+            try:
+                answer = await _ask(connection, port)
+            finally:
+                if answer != "ok":
+                    self.end(key, connection)
             if answer == "ok":
                 return connection
-            self.end(key, connection)
             if answer:
                 raise NotFound(f"Nothing answers at port {port} of this cubicle. Is the server running?")
             # The ferry had gone before it heard us: the next spare, or a new ferry, may do.
+        raise Unavailable(_NO_FERRY)
 
     def end(self, key: CubicleKey, connection: socket.socket) -> None:
         """The stream is over; again is fine."""
@@ -112,43 +129,79 @@ class Harbour:
         with self._changed:
             self._is_closed = True
             keys = {*self._spares, *self._busy}
+            for key in list(self._waiters):
+                while self._waiters[key]:
+                    self._wake(key)
             self._changed.notify_all()
         for key in keys:
             self.close_cubicle(key)
 
-    def _take(self, key: CubicleKey, deadline: float) -> socket.socket:
+    async def _spare(self, key: CubicleKey, deadline: float) -> socket.socket:
+        waiter = _Waiter(asyncio.get_running_loop(), asyncio.Event())
+        try:
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                while (connection := self._take(key, waiter)) is None:
+                    await waiter.woken.wait()
+                    waiter.woken.clear()
+                return connection
+        except TimeoutError as error:
+            raise Unavailable(_NO_FERRY) from error
+        finally:
+            self._leave(key, waiter)
+
+    def _take(self, key: CubicleKey, waiter: _Waiter) -> socket.socket | None:
+        """A spare; None where there is none, and then it is called for, and the waiter is woken once there is one."""
         with self._changed:
-            while not self._is_closed:
-                if len(self._busy.get(key, ())) >= MAX_STREAMS:
-                    raise TooMany("This app has too many connections open. Close some of its pages.")
-                spares = self._spares[key]
-                while spares:
-                    connection = spares.popleft()
-                    if not _has_ended(connection):
-                        self._busy[key].add(connection)
-                        return connection
-                    connection.close()
-                self._calls.setdefault(key, time.monotonic())
+            if self._is_closed:
+                raise Unavailable(_NO_FERRY)
+            if len(self._busy.get(key, ())) >= MAX_STREAMS:
+                raise TooMany("This app has too many connections open. Close some of its pages.")
+            spares = self._spares[key]
+            while spares:
+                connection = spares.popleft()
+                if not _has_ended(connection):
+                    self._busy[key].add(connection)
+                    return connection
+                connection.close()
+            now = time.monotonic()
+            if now - self._calls.get(key, -WAIT_S) >= WAIT_S:
+                self._calls[key] = now
                 self._changed.notify_all()
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    self._calls.pop(key, None)
-                    break
-                self._changed.wait(left)
-        raise Unavailable("The agent's cubicle does not answer. Start it, or send the agent a message, then try again.")
+            self._waiters[key].append(waiter)
+        return None
+
+    def _leave(self, key: CubicleKey, waiter: _Waiter) -> None:
+        """It waits no more; what it was woken for may be somebody else's."""
+        with self._changed:
+            waiters = self._waiters[key]
+            if waiter in waiters:
+                waiters.remove(waiter)
+            if self._spares[key]:
+                self._wake(key)
+            if not waiters:
+                self._waiters.pop(key, None)
+                self._calls.pop(key, None)
+
+    def _wake(self, key: CubicleKey) -> None:
+        """The one who has waited longest looks again. The lock is held."""
+        if self._waiters[key]:
+            waiter = self._waiters[key].popleft()
+            waiter.loop.call_soon_threadsafe(waiter.woken.set)
 
 
-def _ask(connection: socket.socket, port: int) -> str:
+async def _ask(connection: socket.socket, port: int) -> str:
     """What the ferry says to a port: ``ok``, why not, or nothing when it is gone."""
+    loop = asyncio.get_running_loop()
+    connection.setblocking(False)
+    said = b""
     try:
-        connection.settimeout(ANSWER_S)
-        connection.sendall(f"PORT {port}\n".encode())
-        said = b""
-        while not said.endswith(b"\n") and len(said) < _ANSWER_BYTES:
-            piece = connection.recv(1)  # a byte at a time: what follows the line belongs to the stream
-            if not piece:
-                return ""
-            said += piece
+        async with asyncio.timeout(ANSWER_S):
+            await loop.sock_sendall(connection, f"PORT {port}\n".encode())
+            while not said.endswith(b"\n") and len(said) < _ANSWER_BYTES:
+                piece = await loop.sock_recv(connection, 1)  # one at a time: what follows belongs to the stream
+                if not piece:
+                    return ""
+                said += piece
     except OSError:
         return ""
     return said.decode("ascii", "replace").strip() or "?"
@@ -166,5 +219,3 @@ def _cut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
         return  # ended by itself
-
-

@@ -7,7 +7,7 @@ All that comes from inside is a stranger's: heads are bounded and parsed strictl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 
 import h11
@@ -62,9 +62,8 @@ class LiveApps:
 
     @asynccontextmanager
     async def _stream(self, key: CubicleKey, port: int) -> AsyncIterator[_Inside]:
-        stream = await asyncio.to_thread(self._harbour.stream, key, port)
+        stream = await self._harbour.stream(key, port)
         try:
-            stream.setblocking(False)
             reader, writer = await asyncio.open_connection(sock=stream)
             try:
                 yield _Inside(reader, writer)
@@ -106,9 +105,13 @@ class _Inside:
         """The answer's body as it comes. Raises h11.RemoteProtocolError when it breaks off, TimeoutError after a long
         silence, ConnectionResetError when the browser has left."""
         while True:
-            event = await _patiently(wire, self._event())
-            if isinstance(event, h11.Data):
-                yield bytes(event.data)
+            piece = bytearray()
+            while isinstance(event := self._http.next_event(), h11.Data):
+                piece += event.data  # what came at once goes on at once, however small the server cut it
+            if piece:
+                yield bytes(piece)
+            if event is h11.NEED_DATA:
+                self._http.receive_data(await _patiently(wire, self.reader.read(_PIECE)))
             elif isinstance(event, h11.EndOfMessage):
                 return
             else:
@@ -128,7 +131,8 @@ class _Inside:
         data = self._http.send(event)
         if data:
             self.writer.write(data)
-            await self.writer.drain()
+            async with asyncio.timeout(HEAD_S):  # a server that reads nothing of it
+                await self.writer.drain()
 
 
 async def _pass_on(
@@ -150,12 +154,12 @@ async def _pass_on(
 
 
 async def _whole(wire: Wire, inside: _Inside) -> bytes:
-    page = b""
+    page = bytearray()
     async for piece in inside.body(wire):
         page += piece
         if len(page) > MAX_PAGE_BYTES:
             raise Unavailable("This page of the app is too large to be shown.")
-    return page
+    return bytes(page)
 
 
 def _is_page(told: list[tuple[str, str]]) -> bool:
@@ -192,9 +196,9 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
             await target.drain()
 
 
-async def _patiently(wire: Wire, coming: object) -> object:
+async def _patiently(wire: Wire, coming: Coroutine[None, None, bytes]) -> bytes:
     """What comes, as long as the browser is there and it is not silent for too long."""
-    task = asyncio.ensure_future(coming)  # type: ignore[call-overload]  # a coroutine of ours
+    task = asyncio.create_task(coming)
     try:
         for _ in range(int(SILENCE_S / LOOK_S)):
             done, _ = await asyncio.wait((task,), timeout=LOOK_S)

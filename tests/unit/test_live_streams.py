@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from orchestrator.errors import NotFound, TooMany, Unavailable
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.live import harbour as harbours
 from orchestrator.live.harbour import MAX_SPARES, Harbour
+from orchestrator.nouns import CubicleKey
 from tests.rooms import KEY, OTHER, at_once
 
 LIMITS = ServerLimits(connections=16, read_s=5.0, idle_s=30.0)
@@ -108,11 +110,18 @@ def read_all(stream: socket.socket) -> bytes:
 Serve = Callable[[Callable[[socket.socket], None]], int]
 
 
+def reach(harbour: Harbour, key: CubicleKey, port: int) -> socket.socket:
+    """A stream for this thread, which waits for what it reads."""
+    stream = asyncio.run(harbour.stream(key, port))
+    stream.setblocking(True)
+    return stream
+
+
 def test_a_stream_leads_to_a_port_inside(coast: Coast, inside: Serve) -> None:
     """Bytes go both ways until one side ends."""
     port = inside(echo)
     coast.sail()
-    stream = coast.harbour.stream(KEY, port)
+    stream = reach(coast.harbour, KEY, port)
     stream.settimeout(20)
     for said in (b"hello", b"x" * 100_000, b"PORT 1\n"):
         stream.sendall(said)
@@ -132,7 +141,7 @@ def test_nothing_listens_at_that_port(coast: Coast) -> None:
     port = free.getsockname()[1]
     free.close()
     with pytest.raises(NotFound, match=f"port {port}"):
-        coast.harbour.stream(KEY, port)
+        reach(coast.harbour, KEY, port)
     assert coast.harbour.streams(KEY) == 0
 
 
@@ -142,7 +151,7 @@ def test_without_a_ferry_one_is_called(coast: Coast, inside: Serve) -> None:
     door = Door(coast.door)
     assert door.get("streams?wait=0") == {"wanted": False}
     found: list[socket.socket] = []
-    asking = threading.Thread(target=lambda: found.append(coast.harbour.stream(KEY, port)))
+    asking = threading.Thread(target=lambda: found.append(reach(coast.harbour, KEY, port)))
     asking.start()
     assert door.get("streams?wait=20") == {"wanted": True}
     coast.sail()
@@ -156,7 +165,7 @@ def test_a_cubicle_that_never_answers(coast: Coast, monkeypatch: pytest.MonkeyPa
     """The request ends with a sentence, and nobody is called for ever."""
     monkeypatch.setattr(harbours, "WAIT_S", 0.1)
     with pytest.raises(Unavailable, match="does not answer"):
-        coast.harbour.stream(KEY, 8080)
+        reach(coast.harbour, KEY, 8080)
     assert not coast.harbour.await_call(KEY, 0)
 
 
@@ -164,14 +173,14 @@ def test_a_hundred_streams_at_once(coast: Coast, inside: Serve) -> None:
     """Each with its own bytes, none mixed; a slow one holds no other up."""
     port = inside(echo)
     coast.sail()
-    slow = coast.harbour.stream(KEY, port)
+    slow = reach(coast.harbour, KEY, port)
     slow.setblocking(False)
     with suppress(BlockingIOError):
         while True:
             slow.send(b"." * 65536)  # nobody reads what comes back
 
     def talk(number: int) -> bool:
-        stream = coast.harbour.stream(KEY, port)
+        stream = reach(coast.harbour, KEY, port)
         stream.settimeout(20)
         said = f"{number}:".encode() * 3_000
         stream.sendall(said)
@@ -189,7 +198,7 @@ def test_all_that_a_server_sent_arrives_before_its_end(coast: Coast, inside: Ser
     """Also when it closes at once and the reader is slow."""
     port = inside(lambda connection: connection.sendall(b"y" * 3_000_000))
     coast.sail()
-    stream = coast.harbour.stream(KEY, port)
+    stream = reach(coast.harbour, KEY, port)
     assert len(read_all(stream)) == 3_000_000
     coast.harbour.end(KEY, stream)
 
@@ -205,7 +214,7 @@ def test_a_reader_that_leaves_ends_the_server(coast: Coast, inside: Serve) -> No
 
     port = inside(wait)
     coast.sail()
-    stream = coast.harbour.stream(KEY, port)
+    stream = reach(coast.harbour, KEY, port)
     coast.harbour.end(KEY, stream)
     assert ended.wait(20)
 
@@ -217,11 +226,11 @@ def test_streams_are_the_cubicles_own(coast: Coast) -> None:
         _quick(coast.harbour, OTHER)
 
 
-def _quick(harbour: Harbour, key: object) -> None:
+def _quick(harbour: Harbour, key: CubicleKey) -> None:
     harbours_wait = harbours.WAIT_S
     harbours.WAIT_S = 0.2
     try:
-        harbour.stream(key, 1)  # type: ignore[arg-type]  # a CubicleKey
+        reach(harbour, key, 1)
     finally:
         harbours.WAIT_S = harbours_wait
 
@@ -248,11 +257,11 @@ def test_streams_have_a_cap(coast: Coast, monkeypatch: pytest.MonkeyPatch, insid
     monkeypatch.setattr(harbours, "MAX_STREAMS", 2)
     port = inside(echo)
     coast.sail()
-    held = [coast.harbour.stream(KEY, port) for _ in range(2)]
+    held = [reach(coast.harbour, KEY, port) for _ in range(2)]
     with pytest.raises(TooMany):
-        coast.harbour.stream(KEY, port)
+        reach(coast.harbour, KEY, port)
     coast.harbour.end(KEY, held[0])
-    for stream in (coast.harbour.stream(KEY, port), held[1]):
+    for stream in (reach(coast.harbour, KEY, port), held[1]):
         coast.harbour.end(KEY, stream)
 
 
@@ -260,7 +269,7 @@ def test_a_cubicle_that_goes_takes_its_streams_along(coast: Coast, inside: Serve
     """Readers see the end at once."""
     port = inside(echo)
     coast.sail()
-    stream = coast.harbour.stream(KEY, port)
+    stream = reach(coast.harbour, KEY, port)
     coast.harbour.close_cubicle(KEY)
     assert read_all(stream) == b""
     coast.harbour.end(KEY, stream)
@@ -283,7 +292,7 @@ def test_a_ferry_that_lies_is_ended(coast: Coast, answer: bytes, monkeypatch: py
     liar = threading.Thread(target=lie)
     liar.start()
     with pytest.raises((NotFound, Unavailable)):
-        coast.harbour.stream(KEY, 80)
+        reach(coast.harbour, KEY, 80)
     liar.join(5)
     assert coast.harbour.streams(KEY) == 0
 
@@ -295,5 +304,46 @@ def test_a_spare_that_speaks_first_is_none(coast: Coast, inside: Serve) -> None:
     theirs.sendall(b"ok\n")
     coast.harbour.moor(KEY, ours)
     coast.sail()
-    coast.harbour.end(KEY, coast.harbour.stream(KEY, port))
+    coast.harbour.end(KEY, reach(coast.harbour, KEY, port))
     theirs.close()
+
+
+def test_a_ferry_that_comes_and_goes_is_given_up(coast: Coast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many connections it offers and closes as soon as they are used, the request ends."""
+    monkeypatch.setattr(harbours, "WAIT_S", 0.3)
+    is_over = threading.Event()
+
+    def tease() -> None:
+        while not is_over.is_set():
+            ours, theirs = socket.socketpair()
+            coast.harbour.moor(KEY, ours)
+            theirs.settimeout(0.05)
+            with suppress(OSError):
+                theirs.recv(100)
+            theirs.close()
+
+    teasing = threading.Thread(target=tease)
+    teasing.start()
+    with pytest.raises(Unavailable):
+        reach(coast.harbour, KEY, 80)
+    is_over.set()
+    teasing.join(5)
+    assert coast.harbour.streams(KEY) == 0
+
+
+def test_many_who_wait_hold_no_thread(coast: Coast, inside: Serve) -> None:
+    """A hundred requests wait in one loop for a ferry that isn't there yet; each gets its stream when it comes."""
+    port = inside(echo)
+
+    async def wait_together() -> int:
+        before = threading.active_count()
+        waiting = [asyncio.create_task(coast.harbour.stream(KEY, port)) for _ in range(100)]
+        await asyncio.sleep(0.05)
+        assert threading.active_count() == before
+        coast.sail()
+        streams = await asyncio.gather(*waiting)
+        for stream in streams:
+            coast.harbour.end(KEY, stream)
+        return len(streams)
+
+    assert asyncio.run(wait_together()) == 100
