@@ -69,7 +69,7 @@ class App:
     def __init__(self, settings: Settings, home: Home, parts: Parts) -> None:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
         self._settings, self._parts = settings, parts
-        self._store = Store(home.database)
+        self._store = Store(home.database, keep_in=home.backups)
         self._broker = broker = Broker()
         locks = Locks(workspaces := Workspaces(home.path))
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))

@@ -43,6 +43,11 @@ class Home:
         return self.path / "outbox"
 
     @property
+    def backups(self) -> Path:
+        """Copies of the database from before an upgrade, and what people put there."""
+        return self.path / "backups"
+
+    @property
     def scratch(self) -> Path:
         """Files that are being made and are moved elsewhere when whole."""
         return self.path / "scratch"

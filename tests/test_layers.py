@@ -60,7 +60,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "fetch.internet fetch.network home http_server logs ports workspace store.published store.telegram_bots "
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
-            "store.app_shares store.app_storage store.calls store.memories store.notices store.ledger store.packages "
+            "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
+            "store.packages store.upgrading "
             "store.people store.questions store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
@@ -170,10 +171,10 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
-            "api api.agents api.apps api.approvals api.assets api.audit api.budgets api.calendar api.cubicles "
+            "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets api.calendar api.cubicles "
             "api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
-            "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking pages.calendar "
+            "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking pages.audit pages.calendar "
             "pages.chat "
             "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.settings pages.views feed "
             "pages.you webhook"

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlite_utils import Database
-
 from orchestrator.errors import Unavailable
 from orchestrator.migrations import migrations
+from orchestrator.store import upgrading
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -33,10 +32,11 @@ _PRAGMAS = (
 class Store:
     """One SQLite database. All methods may be called from any thread."""
 
-    def __init__(self, path: Path) -> None:
-        """Open ``path``, made with mode 0600 if missing, and bring it to the current shape.
+    def __init__(self, path: Path, *, keep_in: Path | None = None) -> None:
+        """Open ``path``, made with mode 0600 if missing, and bring it to the current shape; before that a copy of it
+        goes to ``keep_in`` (else beside it).
 
-        Raises Unavailable when the file cannot be opened or is no database.
+        Raises Unavailable when the file cannot be opened, is no database, or can't be brought to that shape.
         """
         self._path = path
         self._readers: list[sqlite3.Connection] = []
@@ -49,10 +49,10 @@ class Store:
         except (OSError, sqlite3.DatabaseError) as error:
             raise _unusable(path, error) from error
         try:
-            migrations.apply(Database(self._writer))
-        except sqlite3.DatabaseError as error:
+            upgrading.bring_up(self._writer, migrations, keep_in=keep_in or path.parent)
+        except (sqlite3.DatabaseError, Unavailable) as error:
             self._writer.close()
-            raise _unusable(path, error) from error
+            raise (error if isinstance(error, Unavailable) else _unusable(path, error)) from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
