@@ -107,7 +107,7 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
     upstreams, default_provider = providers(context)
 
     def image_tag(target: str) -> str:
-        targets: dict[str, Target] = {"studio": "studio", "courier": "courier"}
+        targets: dict[str, Target] = {"studio": "studio", "courier": "courier", "browser": "browser"}
         wanted = targets.get(target, "base")
         return ensure_image(client, wanted, machine=machine, progress=progress, root=context.root)
 

@@ -26,7 +26,7 @@ from orchestrator.host.progress import Progress, Task
 
 logger = logging.getLogger(__name__)
 
-Target = Literal["base", "studio", "courier"]
+Target = Literal["base", "studio", "courier", "browser"]
 
 REPOSITORY = "hermitshell/cubicle"
 CONTENT_LABEL = "hermitshell.content"
@@ -34,9 +34,11 @@ TARGET_LABEL = "hermitshell.target"
 BASE_LABEL = "hermitshell.base"
 BUILD_SILENCE_S = 600
 """A build that prints nothing for so long hangs."""
-NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "courier": 1_500_000_000}
-COURIER_FILES = ("cubicle/courier.Dockerfile", "cubicle/courier.py", "cubicle/install")
-"""The courier's image has nothing to do with the others, and is not made anew when the crab changes."""
+NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "courier": 1_500_000_000, "browser": 2_000_000_000}
+APART = {
+    name: (f"cubicle/{name}.Dockerfile", f"cubicle/{name}.py", "cubicle/install") for name in ("courier", "browser")
+}
+"""Images that have nothing to do with the cubicles', by their files: they are not made anew when the crab changes."""
 KEEP_OLD_S = 3600.0
 """An image younger than this stays: somebody may be about to start it."""
 _TAIL_LINES = 15
@@ -62,7 +64,7 @@ def ensure_image(
             return name
         _check_room(client, target, machine)
         labels = {CONTENT_LABEL: content, TARGET_LABEL: target, BASE_LABEL: base}
-        with progress.task(f"Building the {'' if target == 'courier' else 'cubicle '}image ({target})") as task:
+        with progress.task(f"Building the {'' if target in APART else 'cubicle '}image ({target})") as task:
             events = _build(client, name, labels, context_tar(files), apt_options=carried_settings(machine))
             _finish(events, machine.state_dir / f"image-{target}.log", task)
             _remove_old(client, target, content, older_than_s=KEEP_OLD_S)
@@ -79,11 +81,11 @@ def ensure_image(
 
 def context_files(root: Path, target: Target = "base") -> dict[str, tuple[bytes, int]]:
     """Every file that enters the build, by its name in it: content and mode. Only this repository's own."""
-    if target == "courier":
-        paths = [root / name for name in COURIER_FILES]
+    if target in APART:
+        paths = [root / name for name in APART[target]]
     else:
         paths = [path for path in (root / "cubicle").iterdir() if path.suffix not in (".json", ".md")]
-        paths = [path for path in paths if not path.name.startswith("courier")]
+        paths = [path for path in paths if path.name.partition(".")[0] not in APART]
         paths += [path for path in (root / "crab").rglob("*") if path.suffix in (".py", ".md", ".json", ".txt")]
     files = {}
     for path in paths:
@@ -135,11 +137,12 @@ def _check_room(client: docker.DockerClient, target: Target, machine: Machine) -
 def _build(
     client: docker.DockerClient, name: str, labels: dict[str, str], context: bytes, *, apt_options: str
 ) -> Iterable[dict[str, Any]]:
+    target = labels[TARGET_LABEL]
     return client.api.build(
         fileobj=io.BytesIO(context),
         custom_context=True,
-        dockerfile=f"cubicle/{'courier.' if labels[TARGET_LABEL] == 'courier' else ''}Dockerfile",
-        target="" if labels[TARGET_LABEL] == "courier" else labels[TARGET_LABEL],
+        dockerfile=APART[target][0] if target in APART else "cubicle/Dockerfile",
+        target="" if target in APART else target,
         tag=name,
         labels=labels,
         buildargs={"BASE": labels[BASE_LABEL], "APT_OPTIONS": apt_options},

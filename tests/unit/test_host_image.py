@@ -8,7 +8,7 @@ import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import docker
 import pytest
@@ -53,15 +53,16 @@ def test_only_the_images_own_files_enter_a_build(repository: Path) -> None:
     ]
 
 
-def test_the_courier_is_an_image_of_its_own(repository: Path) -> None:
+@pytest.mark.parametrize("target", ["courier", "browser"])
+def test_what_is_thrown_away_has_an_image_of_its_own(repository: Path, target: Literal["courier", "browser"]) -> None:
     """It is made of three files, which no cubicle's image has; a change of the crab leaves it as it is."""
-    for name in ("courier.Dockerfile", "courier.py"):
+    for name in (f"{target}.Dockerfile", f"{target}.py"):
         (repository / "cubicle" / name).write_text("x")
-    files = context_files(repository, "courier")
-    assert list(files) == ["cubicle/courier.Dockerfile", "cubicle/courier.py", "cubicle/install"]
-    assert not any("courier" in name for name in context_files(repository, "studio"))
+    files = context_files(repository, target)
+    assert list(files) == [f"cubicle/{target}.Dockerfile", f"cubicle/{target}.py", "cubicle/install"]
+    assert not any(target in name for name in context_files(repository, "studio"))
     (repository / "crab/agent.py").write_text("pass  # changed")
-    assert context_files(repository, "courier") == files
+    assert context_files(repository, target) == files
 
 
 def test_the_context_is_the_same_whoever_wrote_the_files(repository: Path) -> None:
