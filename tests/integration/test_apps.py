@@ -1,0 +1,264 @@
+"""Web apps on the real engine: the model writes files and starts servers inside real cubicles that have no network, and
+a browser's requests reach them through the preview origin."""
+
+from __future__ import annotations
+
+import base64
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, run_inside
+
+pytestmark = pytest.mark.docker
+
+SERVER = base64.b64encode((Path(__file__).parents[1] / "data" / "live_server.py").read_bytes()).decode()
+AS_FRAME = {"Sec-Fetch-Dest": "iframe"}
+FIND_FERRY = (
+    "import os\n"
+    "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
+    "    try: said = open(f'/proc/{pid}/cmdline').read()\n"
+    "    except OSError: continue\n"
+    "    if 'crab.ferry' in said and pid != str(os.getpid()): print(pid)\n"
+)
+
+
+def begins(port: int, name: str) -> str:
+    """The command that starts a server and says to the house where."""
+    return (
+        f"mkdir -p ../www/live && echo {SERVER} | base64 -d > server.py && "
+        f"(setsid nohup python3 server.py {port} {name} >server.log 2>&1 & echo $! > pid) && "
+        f'echo \'{{"port": {port}, "title": "{name}"}}\' > ../www/live/app.json'
+    )
+
+
+def frame(agent: Talker, app: str) -> str:
+    """Where the app is, on the preview origin."""
+    apps = agent.api.get(f"/agents/{agent.name}/apps")["apps"]
+    return str(next(found["frame_url"] for found in apps if found["name"] == app))
+
+
+def got(url: str, **options: object) -> requests.Response:
+    """One request of a frame."""
+    return requests.get(url, headers=AS_FRAME, timeout=60, **options)  # type: ignore[arg-type]  # passed as they are
+
+
+def answers(url: str) -> requests.Response:
+    """The first answer of a server that was just started."""
+    return eventually(lambda: found if (found := got(url)).ok else None)
+
+
+@pytest.fixture(scope="module")
+def live(house: RealHouse) -> Talker:
+    """An agent whose server runs."""
+    agent = house.agent()
+    assert agent.ask(house.plays.commands(begins(8080, "harbour")))["status"] == "done"
+    answers(frame(agent, "live"))
+    return agent
+
+
+def test_a_static_app(house: RealHouse) -> None:
+    """Written by a command, served at once, changed at once; what leads elsewhere is not there."""
+    agent = house.agent()
+    agent.ask(
+        house.plays.commands(
+            "mkdir -p ../www/todo/sub && cd ../www/todo && echo '<!doctype html><p>hello' > index.html && echo '<p>' > "
+            "sub/index.html && echo 'let a = 1' > app.js && ln -s /etc/passwd link && ln -s .. up && mkfifo pipe && "
+            "ln app.js second && ln -s /proc/self/environ environ && echo hidden > .secret"
+        )
+    )
+    base = frame(agent, "todo")
+    page = got(base)
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "hello" in page.text
+    assert got(f"{base}sub", allow_redirects=False).headers["Location"] == f"{base}sub/"
+    for path in (
+        "link",
+        "up/todo/index.html",
+        "pipe",
+        "second",
+        "app.js",
+        "environ",
+        ".secret",
+        "%2e%2e/live/app.json",
+    ):
+        assert got(base + path).status_code == 404, path
+    agent.ask(house.plays.commands("rm ../www/todo/second && echo changed > ../www/todo/index.html"))
+    assert got(f"{base}app.js").text == "let a = 1\n"
+    assert "changed" in got(base).text
+    agent.ask(house.plays.commands("rm -r ../www/todo && ln -s /etc ../www/todo"))
+    assert got(base).status_code == got(f"{base}passwd").status_code == 404
+
+
+def test_a_live_app(live: Talker) -> None:
+    """Pages and posts, events as they come, a WebSocket; its cookies stay on the host."""
+    base = frame(live, "live")
+    page = got(base)
+    prefix = urlsplit(base).path
+    assert f"src='{prefix}x.png'" in page.text
+    assert "Set-Cookie" not in page.headers
+    posted = requests.post(f"{base}post", data=b"x" * 300_000, headers=AS_FRAME, timeout=60)
+    assert posted.content == b"X" * 300_000
+    with got(f"{base}events", stream=True) as events:
+        lines = events.iter_lines()
+        assert next(lines) == b"data: first"
+        (live.work / "go").touch()
+        assert b"data: second" in list(lines)
+    assert echoed(base, "ahoy") == echoed(base, "ahoy", "again") == "ahoy"
+
+
+def echoed(base: str, *texts: str) -> str:
+    """The first text, once it came back over a WebSocket, with the others behind it."""
+    parts = urlsplit(base)
+    with socket.create_connection((parts.hostname, parts.port), timeout=30) as wire, wire.makefile("rb") as heard:
+        wire.sendall(
+            f"GET {parts.path}ws HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        )
+        assert b" 101 " in heard.readline()
+        while heard.readline() != b"\r\n":
+            pass
+        back = []
+        for text in texts:
+            wire.sendall(bytes((0x81, 0x80 | len(text), 0, 0, 0, 0)) + text.encode())
+            back.append(heard.read(heard.read(2)[1]).decode())
+        assert tuple(back) == texts
+        return back[0]
+
+
+def test_the_ferry_is_started_again(house: RealHouse, live: Talker) -> None:
+    """Whatever ended it: the next request brings it back, again and again."""
+    base = frame(live, "live")
+    for _ in range(3):
+        assert got(base).ok
+        (pid,) = run_inside(house.client, live, "python3", "-c", FIND_FERRY).out.split()
+        assert run_inside(house.client, live, "kill", "-9", pid).code == 0
+    assert got(base).ok
+
+
+def test_a_turn_goes_on_beside_it(house: RealHouse, live: Talker) -> None:
+    """A command runs, and many requests are answered meanwhile; neither holds the other up."""
+    base = frame(live, "live")
+    turn = live.send(house.plays.commands("until test -e enough; do sleep 0.05; done; echo seen"))
+    live.running(turn)
+    with ThreadPoolExecutor(20) as pool:
+        assert all(answer.ok for answer in pool.map(got, [base] * 100))
+    (live.work / "enough").touch()
+    assert live.ended(turn)["steps"][0]["output"] == "seen\n"
+
+
+def test_two_cubicles_with_the_same_port(house: RealHouse, live: Talker) -> None:
+    """Each is led to its own server, also where the other's is gone; a ticket opens one app alone."""
+    other = house.agent()
+    other.ask(house.plays.commands(begins(8080, "lighthouse")))
+    mine, theirs = frame(live, "live"), frame(other, "live")
+    assert "lighthouse" in answers(theirs).text
+    with ThreadPoolExecutor(10) as pool:
+        pages = list(pool.map(got, [mine, theirs] * 20))
+    assert ["harbour" in page.text for page in pages] == [True, False] * 20
+    other.ask(
+        house.plays.commands("pkill -f server.py || kill $(cat /proc/[0-9]*/comm >/dev/null; pgrep -f server.py)")
+    )
+
+
+@contextmanager
+def held(url: str, count: int) -> Iterator[list[socket.socket]]:
+    """So many requests that wait for their answers."""
+    parts = urlsplit(url)
+    wires = []
+    for _ in range(count):
+        wire = socket.create_connection((parts.hostname, parts.port), timeout=30)
+        wire.sendall(f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nSec-Fetch-Dest: iframe\r\n\r\n".encode())
+        wires.append(wire)
+    try:
+        yield wires
+    finally:
+        for wire in wires:
+            wire.close()
+
+
+@pytest.mark.parametrize("manner", ["silent", "flood"])
+def test_a_server_without_manners(house: RealHouse, live: Talker, manner: str) -> None:
+    """It never answers, or sends without end: turns of the same cubicle, and apps of others, go on as ever."""
+    other = house.agent()
+    other.ask(house.plays.commands("mkdir -p ../www/still && echo still here > ../www/still/index.html"))
+    base = frame(live, "live")
+    with held(base + manner, 60):
+        eventually(lambda: int(got(f"{base}busy").text) >= 60)
+        ended = live.ask(house.plays.commands("echo fine"))
+        assert (ended["status"], ended["steps"][0]["output"]) == ("done", "fine\n")
+        assert "still here" in got(frame(other, "still")).text
+        assert "harbour" in got(base).text
+    assert got(base).ok
+
+
+def test_a_server_that_hangs_up_or_is_gone(house: RealHouse, live: Talker) -> None:
+    """A sentence says so; the next request is answered."""
+    base = frame(live, "live")
+    assert got(f"{base}nothing").status_code == 503
+    assert got(base).ok
+    agent = house.agent()
+    agent.ask(house.plays.commands("mkdir -p ../www/gone && echo '{\"port\": 9}' > ../www/gone/app.json"))
+    answer = got(frame(agent, "gone"))
+    assert answer.status_code == 404
+    assert "Is the server running?" in answer.text
+
+
+WSGI = """
+from wsgiref.simple_server import make_server
+def app(asked, start):
+    if asked["REQUEST_METHOD"] == "POST":
+        start("303 See Other", [("Location", "/done"), ("Set-Cookie", "who=ada; Path=/; HttpOnly")])
+        return [b""]
+    start("200 OK", [("Content-Type", "text/plain")])
+    told = asked["PATH_INFO"], asked.get("HTTP_COOKIE", "nobody"), asked["HTTP_X_FORWARDED_PREFIX"]
+    return [" ".join(told).encode()]
+make_server("127.0.0.1", 5000, app).serve_forever()
+"""
+NODE = """
+require("http").createServer((asked, answer) => {
+  answer.writeHead(200, {"Content-Type": "application/json"});
+  answer.write('{"from": ');
+  setTimeout(() => answer.end('"node"}'), 20);
+}).listen(3000);
+"""
+
+
+@pytest.mark.parametrize(("program", "source", "port"), [("python3", WSGI, 5000), ("node", NODE, 3000)])
+def test_other_servers(house: RealHouse, program: str, source: str, port: int) -> None:
+    """A WSGI application with a form, a session and a redirect, as frameworks have them; a server of Node."""
+    agent = house.agent()
+    packed = base64.b64encode(source.encode()).decode()
+    agent.ask(
+        house.plays.commands(
+            f"mkdir -p ../www/app && echo {packed} | base64 -d > server && "
+            f"echo '{{\"port\": {port}}}' > ../www/app/app.json && (setsid nohup {program} server >server.log 2>&1 &)"
+        )
+    )
+    base = frame(agent, "app")
+    first = answers(base)
+    if program == "node":
+        assert first.json() == {"from": "node"}
+        return
+    prefix = urlsplit(base).path
+    assert first.text.split() == ["/", "nobody", prefix.rstrip("/")]
+    posted = requests.post(f"{base}sign-in", headers=AS_FRAME, timeout=60)
+    assert posted.url == f"{base}done"
+    assert posted.text.split() == ["/done", "who=ada", prefix.rstrip("/")]
+
+
+def test_over_a_restart(process: ProcessHouse) -> None:
+    """The server inside goes on while the orchestrator is away, and the same address leads to it afterwards."""
+    agent = process.agent()
+    agent.ask(process.plays.commands(begins(8081, "tide")))
+    base = frame(agent, "live")
+    assert "tide" in answers(base).text
+    process.restart()
+    assert "tide" in answers(base).text
+    assert agent.ask(process.plays.commands("echo fine"))["steps"][0]["output"] == "fine\n"
