@@ -136,7 +136,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "examinations",
         (
-            "examine examine.embeddings examine.engine examine.finding examine.inside examine.services "
+            "examine examine.embeddings examine.engine examine.finding examine.inside examine.previews examine.services "
             "examine.surroundings examine.telegram examine.walls"
         ),
     ),

@@ -30,6 +30,7 @@ function widen(button) {
 function reload() {
   if (Date.now() - born > STALE_MS) return location.reload();
   const frame = document.querySelector(".app-frame");
+  if (!frame) return location.reload();
   const fresh = frame.cloneNode(); // a frame that went elsewhere within the app begins anew, without a step back in the history
   frame.replaceWith(fresh);
   tell("");

@@ -21,6 +21,7 @@ from orchestrator.examine import surroundings
 from orchestrator.examine.embeddings import EMBEDDINGS, examine_embeddings
 from orchestrator.examine.engine import ENGINE, IMAGE, examine_engine, examine_image
 from orchestrator.examine.finding import Finding, State, fail, ok, warn
+from orchestrator.examine.previews import examine_previews
 from orchestrator.examine.services import MODEL, examine_model
 from orchestrator.examine.telegram import TELEGRAM, Expected, examine_telegram
 from orchestrator.examine.walls import PART as WALLS
@@ -142,7 +143,8 @@ def _itself(context: Context) -> list[Finding]:
         return [*surroundings.examine_ports(ports), idle]
     with context.client as client:
         if client.is_healthy():
-            return [ok(HERMITSHELL, f"It runs and is healthy: {settings.url}")]
+            previews = examine_previews(settings.host, settings.preview_port)
+            return [previews, ok(HERMITSHELL, f"It runs and is healthy: {settings.url}")]
     return [fail(HERMITSHELL, "It runs but is not healthy.", "'./hermit status' shows which part is not.")]
 
 
