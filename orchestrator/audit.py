@@ -4,6 +4,7 @@ through ``store.audit``; what changes elsewhere, such as a file, is noted here."
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from orchestrator.nouns import CubicleKey
 from orchestrator.store import audit as rows
@@ -39,3 +40,22 @@ class Audit:
             return rows.search(
                 db, words=words, agent=agent, kind=kind, before=before, limit=max(1, min(limit, MAX_PAGE))
             )
+
+    def pages(
+        self, *, words: str = "", agent: str | None = None, kind: str | None = None, before: int | None = None
+    ) -> Iterator[list[AuditRow]]:
+        """All rows that match, newest first, a page at a time: what is held in memory is one page, and no reader is
+        kept waiting between two."""
+        while page := self.search(words=words, agent=agent, kind=kind, before=before, limit=MAX_PAGE):
+            yield page
+            before = page[-1].id
+
+    def kinds(self) -> list[str]:
+        """Every kind of thing that has happened."""
+        with self._store.reading() as db:
+            return rows.kinds(db)
+
+    def agents(self) -> list[str]:
+        """Every agent that something has happened to, those that are gone too."""
+        with self._store.reading() as db:
+            return rows.agents(db)

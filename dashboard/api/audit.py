@@ -1,15 +1,19 @@
-"""The audit log, for the operator: everything that happened, newest first, with a search."""
+"""The audit log, for the operator: everything that happened, newest first, with a search, or all of it as a file."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from flask import Blueprint, request
+from flask import Blueprint, Response, request
 
 from dashboard import bodies
-from dashboard.auth import operator_only
+from dashboard.api.audit_export import TYPES, lines
+from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.shapes import audit_json
+from dashboard.transfers import transfers
+from orchestrator.errors import BadInput
 
 api = Blueprint("audit", __name__)
 
@@ -17,14 +21,32 @@ api = Blueprint("audit", __name__)
 @api.get("/api/audit")
 @operator_only
 def search() -> Any:
-    """The newest rows that match everything given; ``next`` is the ``before`` of the next page."""
+    """The newest rows that match everything given; ``next`` is the ``before`` of the next page. With ``format`` all of
+    them, as a download."""
+    wanted: dict[str, Any] = {
+        "words": request.args.get("q", ""),
+        "agent": request.args.get("agent") or None,
+        "kind": request.args.get("kind") or None,
+    }
+    before, how = bodies.whole_arg("before"), request.args.get("format", "json")
+    if how != "json":
+        return _file(how, wanted, before)
     limit = bodies.limit_arg(default=100, most=499)
-    found = services().audit.search(
-        words=request.args.get("q", ""),
-        agent=request.args.get("agent") or None,
-        kind=request.args.get("kind") or None,
-        before=bodies.whole_arg("before"),
-        limit=limit + 1,
-    )
+    found = services().audit.search(**wanted, before=before, limit=limit + 1)
     page = found[:limit]
     return {"rows": [audit_json(row) for row in page], "next": page[-1].id if len(found) > limit else None}
+
+
+def _file(how: str, wanted: dict[str, Any], before: int | None) -> Response:
+    if how not in TYPES:
+        raise BadInput("format: choose json, jsonl or csv.")
+    end = transfers().begin(asker().user.id)
+    try:
+        response = Response(lines(services().audit.pages(**wanted, before=before), how), content_type=TYPES[how])
+    except BaseException:
+        end()
+        raise
+    response.call_on_close(end)
+    name = f"audit-{time.strftime('%Y-%m-%d', time.gmtime())}.{how}"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

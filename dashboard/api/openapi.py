@@ -159,10 +159,11 @@ _OWN: tuple[Route, ...] = (
     Route(
         "get",
         "/api/audit",
-        "What happened, newest first (operator)",
+        "What happened, newest first; with `format` all of it as a download (operator)",
         "AuditRows",
-        query={"q": STRING, "agent": STRING, "kind": STRING, **PAGE},
-        fails=(400,),
+        query={"q": STRING, "agent": STRING, "kind": STRING, "format": choice("json", "jsonl", "csv"), **PAGE},
+        fails=(400, 429),
+        sends_file=True,
     ),
     Route(
         "get",

@@ -18,6 +18,8 @@ from orchestrator.errors import Unauthorized
 from orchestrator.text import chat_safe, one_line, terminal_safe
 
 TONES = 6
+HOUSE_WAYS = (("/audit", "Audit log", "log"),)
+"""The pages about the install, for the operator: path, name, sign."""
 
 
 def register(app: Flask) -> None:
@@ -37,7 +39,7 @@ def register(app: Flask) -> None:
         capitalize_first=capitalize_first,
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf()})
+    app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf(), "house_ways": HOUSE_WAYS})
 
 
 def megabytes(count: int) -> str:

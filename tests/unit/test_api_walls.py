@@ -39,6 +39,7 @@ FOR_OPERATORS = {
     ("POST", "/api/agents/<name>/telegram/confirm"),
     ("POST", "/api/agents/<name>/telegram/code"),
     ("GET", "/api/audit"),
+    ("GET", "/audit"),
     ("GET", "/api/agents/<name>/hosts"),
     ("DELETE", "/api/agents/<name>/hosts/<host>"),
     ("GET", "/parts/hosts/<name>"),

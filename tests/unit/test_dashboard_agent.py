@@ -264,7 +264,7 @@ def test_money_is_said_where_it_counts(paper: PaperHouse, browser: Browser) -> N
     budget.settle(hold, 4_500_000, TokenUse(1, 1))
     home = seen(browser, "/")
     assert "$4.50 of $5.00 today" in home
-    assert "$0.50 left, anew in" in home
+    assert "$0.50 left, resets in" in home
     assert "90 % of today’s budget is used: $4.50 of $5.00." in seen(browser, "/agents/crab")
     assert "Spent today$4.50 Left$0.50" in seen(browser, "/agents/crab/settings")
 

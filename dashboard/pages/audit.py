@@ -1,0 +1,118 @@
+"""The audit log for the operator: searched, a page at a time, every row in words with its exact facts folded."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Blueprint, render_template, request
+
+from dashboard import ages, bodies
+from dashboard.auth import asker, operator_only
+from dashboard.house import services
+from dashboard.pages.asking import pending
+from dashboard.pages.views import agent_views
+from orchestrator.store.audit import AuditRow
+
+pages = Blueprint("audit_page", __name__)
+
+PAGE = 50
+MAX_QUERY_CHARS = 200
+GONE = "somebody who is gone"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """One thing that happened."""
+
+    row: AuditRow
+    person: str
+    """Whose it is; empty where it is nobody's."""
+    has_agent: bool
+    """The agent is still there."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind, in words."""
+        return kind_words(self.row.kind)
+
+    @property
+    def clock(self) -> str:
+        """When, by the viewer's clock."""
+        return ages.day_and_time(self.row.at, asker().user.time_zone, time.time())
+
+    @property
+    def exact(self) -> str:
+        """The same, to the second."""
+        return ages.exact(self.row.at, asker().user.time_zone)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What is kept with it, as names and texts."""
+        zone = asker().user.time_zone
+        return [(fact_words(name), _shown(name, value, zone)) for name, value in self.row.detail.items()]
+
+
+def kind_words(kind: str) -> str:
+    """``approval.asked`` as ``Approval asked``."""
+    return fact_words(kind.replace(".", " "))
+
+
+def fact_words(name: str) -> str:
+    """``expires_at`` as ``Expires at``."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+@pages.get("/audit")
+@operator_only
+def audit() -> str:
+    """The whole page."""
+    house, before = services(), bodies.whole_arg("before")
+    query, agent, kind = (request.args.get(name, "").strip()[:MAX_QUERY_CHARS] for name in ("q", "agent", "kind"))
+    found = house.audit.search(words=query, agent=agent or None, kind=kind or None, before=before, limit=PAGE + 1)
+    wanted = {name: value for name, value in (("q", query), ("agent", agent), ("kind", kind)) if value}
+    return render_template(
+        "audit.html",
+        agents=agent_views(),
+        waiting=pending(),
+        records=_views(found[:PAGE]),
+        wanted=wanted,
+        known_agents=house.audit.agents(),
+        kinds=[(known, kind_words(known)) for known in house.audit.kinds()],
+        newest=_url(wanted) if before is not None else "",
+        older=_url({**wanted, "before": found[PAGE - 1].id}) if len(found) > PAGE else "",
+        exports=[(label, f"/api/audit?{urlencode({**wanted, 'format': how})}") for how, label in _FORMATS],
+    )
+
+
+_FORMATS = (("csv", "CSV, for a spreadsheet"), ("jsonl", "JSON lines, for a program"))
+
+
+def _views(rows: list[AuditRow]) -> list[RecordView]:
+    house = services()
+    names = {user.id: user.name for user in house.people.every()}
+    agents = {agent.name for agent in house.agents.every()}
+    return [
+        RecordView(row, "" if row.user is None else names.get(row.user, GONE), has_agent=row.agent in agents)
+        for row in rows
+    ]
+
+
+def _url(wanted: Mapping[str, object]) -> str:
+    return f"/audit?{urlencode(wanted)}" if wanted else "/audit"
+
+
+def _shown(name: str, value: Any, zone: str) -> str:
+    """A fact as text. Only what is surely a time is told as one."""
+    if name.endswith("_at") and type(value) in (int, float) and 1e9 < value < 1e10:
+        return ages.exact(value, zone)
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

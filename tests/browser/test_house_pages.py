@@ -1,0 +1,62 @@
+"""The operator's pages in a real browser, on a phone and on a desk. Nothing may be complained about in the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from orchestrator.nouns import CubicleKey
+from tests.browser.conftest import DESK, Visit
+from tests.browser.test_dashboard import fits
+
+pytestmark = pytest.mark.browser
+
+KEY = CubicleKey("crab", 1)
+
+
+def is_phone(page: Page) -> bool:
+    """The window is small."""
+    return page.viewport_size != DESK
+
+
+def go(visit: Visit, label: str) -> Page:
+    """Logged in, and to one of the operator's pages as a person goes there."""
+    visit.log_in()
+    page = visit.page
+    if is_phone(page):
+        page.get_by_label("Menu").first.click()
+        page.locator(".top .sheet").get_by_role("link", name=label).click()
+    else:
+        page.locator(".side").get_by_role("link", name=label).click()
+    expect(page.get_by_role("heading", level=1, name=label)).to_be_visible()
+    return page
+
+
+def test_the_audit_log_is_searched_opened_and_saved(visit: Visit, tmp_path: Path) -> None:
+    """By words and by kind; details by keyboard; older rows; the same rows as a file."""
+    for n in range(60):
+        visit.house.services.audit.note(
+            "test.noted", f"A walrus swam by, number {n}, {'far ' * 30}", KEY, path="x" * 300
+        )
+    page = go(visit, "Audit log")
+    page.get_by_label("Words").fill("walrus")
+    page.get_by_label("What").select_option("Test noted")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator(".record")).to_have_count(50)
+    page.locator(".record summary").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".record").first.get_by_text("x" * 300)).to_be_visible()
+    assert fits(page)
+    page.get_by_text("Export").click()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="JSON lines").click()
+    saved.value.save_as(tmp_path / "rows.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["kind"] for row in rows] == ["test.noted"] * 60
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Older rows").click()
+    expect(page.locator(".record")).to_have_count(10)
+    expect(page.get_by_label("Words")).to_have_value("walrus")
