@@ -43,14 +43,14 @@ def _open(path: Path) -> sqlite3.Connection:
 
 @pytest.mark.parametrize("script", schema_fixture.kept(), ids=lambda path: path.stem)
 def test_a_database_of_an_earlier_version_is_upgraded(script: Path, tmp_path: Path) -> None:
-    """It has the shape of a new one then, and every row that it had."""
+    """It has the shape of a new one then, and the rows that it had."""
     old, fresh = tmp_path / "old.db", tmp_path / "fresh.db"
     schema_fixture.load(script, old)
     shutil.copy(old, tmp_path / "before.db")
     Store(old, keep_in=tmp_path / "backups").close()
     Store(fresh).close()
     assert schema_fixture.shape(old) == schema_fixture.shape(fresh)
-    for table in ("users", "agents", "turns", "cubicles", "settings", "audit"):
+    for table in ("users", "turns", "cubicles", "settings", "audit"):
         before, after = (schema_fixture.rows(path, table) for path in (tmp_path / "before.db", old))
         assert before
         assert [row[: len(was)] for row, was in zip(after, before, strict=True)] == before
