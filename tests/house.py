@@ -215,8 +215,8 @@ def paper_house(
             "HERMIT_HOME": str(folder),
             "HERMIT_API_TOKEN": API_TOKEN,
             "HERMIT_ADMIN_USER": "ada",
-            "HERMIT_PORT": str(_free_port()),
-            "HERMIT_PREVIEW_PORT": str(_free_port()),
+            "HERMIT_PORT": str(free_port()),
+            "HERMIT_PREVIEW_PORT": str(free_port()),
             "HERMIT_TELEGRAM_API_URL": "http://127.0.0.1:9",  # nobody: Telegram can't be reached
             **(environment or {}),
         },
@@ -242,7 +242,8 @@ def _nothing(_: CubicleKey) -> None:
     """Nobody lives in the cubicles."""
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -12,13 +12,21 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from orchestrator.nouns import CubicleKey
-from tests.browser.conftest import DESK, PHONE, Visit, open_window
+from tests.browser.conftest import DESK, PHONE, Visit, open_window, watched
 from tests.browser.test_dashboard import fits, say
-from tests.house import PaperHouse, Scene
+from tests.house import PaperHouse, Scene, free_port, paper_house
 
 pytestmark = pytest.mark.browser
 
 APPS = Path(__file__).parents[1] / "data" / "apps"
+
+SHIFTS = """() => new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((entry) => { sum += entry.value; }))
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(sum), 100);
+})"""
+"""How much of the page has moved by itself since it was there."""
 
 
 @pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
@@ -79,6 +87,7 @@ def test_a_calculator_calculates(visit: Visit) -> None:
     assert fits(visit.page)
     tall = visit.page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     assert tall, "the page itself must not scroll: the app does"
+    assert visit.page.evaluate(SHIFTS) == 0
 
 
 def test_a_list_remembers(visit: Visit) -> None:
@@ -251,3 +260,30 @@ def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     page.get_by_role("button", name="Share no longer with ben").click()
     expect(page.get_by_text("Nobody but you can open it.")).to_be_visible()
     assert house.services.previews.shares.of(ben.id) == []
+
+
+def test_behind_names_of_its_own(browser: Browser, tmp_path: Path) -> None:
+    """As a proxy or tunnel shows it: one name for the dashboard, another for apps."""
+    port, preview_port = free_port(), free_port()
+    names = {
+        "HERMIT_PORT": str(port),
+        "HERMIT_PREVIEW_PORT": str(preview_port),
+        "HERMIT_PUBLIC_URL": f"http://hermit.localhost:{port}",
+        "HERMIT_PREVIEW_URL": f"http://apps.localhost:{preview_port}",
+    }
+    with paper_house(tmp_path, environment=names) as house:
+        install(house, "to-do")
+        context = browser.new_context(viewport=DESK)
+        page = context.new_page()
+        complaints = watched(page, names["HERMIT_PUBLIC_URL"], also=names["HERMIT_PREVIEW_URL"])
+        page.goto(f"{names['HERMIT_PUBLIC_URL']}/login/{house.services.people.make_link(1)}")
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url(f"{names['HERMIT_PUBLIC_URL']}/")
+        page.goto(f"{names['HERMIT_PUBLIC_URL']}/agents/crab/apps/to-do")
+        frame = page.frame_locator(".app-frame")
+        frame.get_by_label("What").fill("milk")
+        frame.get_by_role("button", name="Add").click()
+        expect(frame.get_by_role("listitem")).to_have_text(["milk"])
+        kept(house, "milk")
+        context.close()
+    assert [text for text in complaints if "directive 'webrtc'" not in text] == []
