@@ -201,6 +201,19 @@ COMMANDS: tuple[Command, ...] = (
         example="hermit ask 'Which format?' --choices pdf,docx --timeout 10m",
     ),
     Command(
+        "video",
+        "CLAWMOTION",
+        "Animates a text (letters only, no pictures) as a video in out/, which is sent to the person.",
+        places=("prompt…",),
+        options=(
+            Option("seconds", "how long it is, 1 to 600", value="N", field="duration"),
+            Option("out", "its name, ending in .mp4, .webm or .gif", value="NAME", field="output_file"),
+            _NO_WAIT,
+        ),
+        needs=("duration",),
+        example="hermit video 'Title: Good news. Sales are up by ten percent.' --seconds 10 --out intro.mp4",
+    ),
+    Command(
         "send",
         "SEND",
         "Sends a file of the workspace to the person. One that is not in out/ is copied there first.",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import time
 
-TOOLSETS = ("calendar", "memory", "assets", "packages", "questions")
-ACTING = frozenset({"calendar", "memory", "assets"})
+TOOLSETS = ("calendar", "memory", "assets", "packages", "questions", "video")
+ACTING = frozenset({"calendar", "memory", "assets", "video"})
 """Toolsets with panel actions."""
 PROMPT_FILE = os.path.join(os.path.dirname(__file__), "prompt.md")
 INSTALLED = {

@@ -18,7 +18,7 @@ from orchestrator.store.database import Store
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 """An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
 
-TOOLSETS = ("calendar", "memory", "assets", "packages", "questions")
+TOOLSETS = ("calendar", "memory", "assets", "packages", "questions", "video")
 TELEGRAM_TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
 
 

@@ -57,6 +57,8 @@ class Parts:
     """Keeps a text out of the log from now on."""
     errands: Errands = field(default_factory=NoErrands)
     """Who fetches packages."""
+    studio: Errands = field(default_factory=NoErrands)
+    """Who animates texts, without network."""
     outside: Outside = field(default_factory=Outside)
     """How they get to the indexes of packages."""
     embedder: Embedder | None = None

@@ -18,6 +18,8 @@ from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Taking
 from orchestrator.memories.meaning import Meaning
 from orchestrator.memories.memory import Memories
+from orchestrator.motion.motions import Motions
+from orchestrator.motion.studio import Studio
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn
 from orchestrator.packages.courier import Courier
@@ -51,6 +53,8 @@ class Capabilities:
         self.memories = self._made_memories(ground)
         self.packages = self._made_packages(ground)
         self._installing = RowWorker("packages", self.packages)
+        motions = self._made_motions(ground)
+        self._filming = RowWorker("videos", motions)
         self.assets, self._downloads = build_assets(
             ground, approvals, self.notices, finish=self._finish, stir=self._stir
         )
@@ -65,6 +69,7 @@ class Capabilities:
             *self.memories.capabilities,
             self.packages.capability,
             self.assets.capability,
+            motions.capability,
             *self._calendar.offers.capabilities(),
         ]
         self.calls = Calls(store=store, agents=ground.agents, table=table_of(offered))
@@ -72,6 +77,7 @@ class Capabilities:
             self._calendar.offers.note,
             self.packages.note,
             self.assets.note,
+            motions.note,
         )
         """What an agent should know at the start of a turn."""
 
@@ -87,6 +93,7 @@ class Capabilities:
         self._sending.start()
         self.memories.start()
         self._installing.start()
+        self._filming.start()
         self._downloads.start()
         self._calendar.start()
 
@@ -104,6 +111,7 @@ class Capabilities:
         """Nothing of it runs any more."""
         self._calendar.close()
         self._downloads.close()
+        self._filming.close()
         self._installing.close()
         self._sending.close()
         self.memories.close()
@@ -150,6 +158,19 @@ class Capabilities:
                 image=lambda: parts.image_tag("courier"),
                 outside=parts.outside,
             ),
+            finish=self._finish,
+            stir=self._stir,
+        )
+
+    def _made_motions(self, ground: Ground) -> Motions:
+        parts = ground.parts
+        return Motions(
+            store=ground.store,
+            agents=ground.agents,
+            notices=self.notices,
+            workspaces=ground.workspaces,
+            studio=Studio(parts.studio, folder=ground.home.studio, image=lambda: parts.image_tag("studio")),
+            check_room=ground.reserve.check,
             finish=self._finish,
             stir=self._stir,
         )

@@ -57,6 +57,52 @@ def replace(folder: int, name: str, stream: Readable, *, max_bytes: int) -> Stor
     return _arrived(folder, name, stream, max_bytes, settle)
 
 
+def lay_hidden(folder: int, hidden: str, stream: Readable, *, max_bytes: int) -> Stored:
+    """The bytes of ``stream`` are ``hidden`` in ``folder``, a new file of the folder's owner, in the place of what a
+    death left there. Raises as ``store``; then nothing is left behind."""
+    with _explained(hidden):
+        with suppress(FileNotFoundError):
+            os.unlink(hidden, dir_fd=folder)
+        descriptor = os.open(hidden, _NEW, 0o600, dir_fd=folder)
+    try:
+        try:
+            size, digest = _filled(descriptor, hidden, stream, max_bytes)
+            owner, ours = os.fstat(folder), os.fstat(descriptor)
+            if (owner.st_uid, owner.st_gid) != (ours.st_uid, ours.st_gid):
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(hidden, dir_fd=folder)
+        raise
+    return Stored(hidden, size, digest)
+
+
+def show(folder: int, hidden: str, name: str, *, chosen: Callable[[str], None]) -> str | None:
+    """What lies hidden has a name that people see: this one, or numbered the first free one, which ``chosen`` hears
+    before it is taken. None when nothing lies there, as after a death that came later. Raises Unavailable."""
+    for candidate in _candidates(name):
+        with _explained(name), suppress(FileExistsError, FileNotFoundError):
+            if not _is_there(folder, hidden):
+                return None
+            if _is_there(folder, candidate):
+                continue
+            chosen(candidate)
+            _rename_to_new(folder, hidden, candidate)
+            os.fsync(folder)
+            return candidate
+    raise Unavailable(f"{name} could not be stored: too many files of that name. Give it another one.")
+
+
+def _is_there(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _arrived(folder: int, wanted: str, stream: Readable, max_bytes: int, settle: Callable[[str], str]) -> Stored:
     """``settle`` gives the whole file, which lies under the name that it is handed, its own name."""
     temporary = f"{_PREFIX}{secrets.token_hex(16)}"

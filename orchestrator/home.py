@@ -15,7 +15,7 @@ from typing import IO
 
 from orchestrator.errors import Conflict, Unavailable
 
-_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram", "errands")
+_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram", "errands", "studio")
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
 
@@ -56,6 +56,11 @@ class Home:
     def errands(self) -> Path:
         """What couriers are given and what they bring, while they are under way."""
         return self.path / "errands"
+
+    @property
+    def studio(self) -> Path:
+        """Videos while they are being made."""
+        return self.path / "studio"
 
     @property
     def ballast(self) -> Path:

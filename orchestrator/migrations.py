@@ -824,6 +824,40 @@ def m027_turn_apps(db: Database) -> None:
     _run(db, "ALTER TABLE turns ADD COLUMN apps TEXT NOT NULL DEFAULT '[]';")
 
 
+@migrations()
+def m028_motions(db: Database) -> None:
+    """Videos that agents wish for. Agents that have all toolsets that there were have this one too."""
+    _run(
+        db,
+        """
+        CREATE TABLE motions (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER,
+            text TEXT NOT NULL,
+            seconds REAL NOT NULL,
+            name TEXT NOT NULL,
+            status TEXT NOT NULL CHECK (status IN ('queued', 'rendering', 'placing', 'done', 'failed')),
+            error TEXT NOT NULL DEFAULT '',
+            placed TEXT NOT NULL DEFAULT '',
+            size_bytes INTEGER NOT NULL DEFAULT 0,
+            left_out INTEGER NOT NULL DEFAULT 0,
+            tries INTEGER NOT NULL DEFAULT 0,
+            is_late INTEGER NOT NULL DEFAULT 0,
+            told INTEGER,
+            asked_at REAL NOT NULL,
+            ended_at REAL
+        ) STRICT;
+        CREATE INDEX motions_open ON motions (id) WHERE status IN ('queued', 'rendering', 'placing');
+        CREATE INDEX motions_cubicle ON motions (agent, user, asked_at);
+        UPDATE agents SET toolsets = json_insert(toolsets, '$[#]', 'video')
+            WHERE (SELECT count(*) FROM json_each(toolsets) WHERE value IN
+                ('calendar', 'memory', 'assets', 'packages', 'questions')) = 5;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

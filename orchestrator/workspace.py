@@ -23,14 +23,11 @@ from orchestrator.files import Entry, FilePath, Kind, Listing, Readable, Snapsho
 from orchestrator.nouns import CubicleKey, Mounts
 
 NOTE = Path(__file__).resolve().parents[1] / "workspace_template" / "README.txt"
-
-
 _AGENT_OWNED = ("work", "out", "www")
 _HOST_OWNED = ("in", "data")
 _FOLDERS = tuple(sorted(name.encode() for name in (*_AGENT_OWNED, *_HOST_OWNED)))
 _MOST_LISTED = 10_000
-_LAST_SECOND = 253_402_300_799.0
-"""The end of the year 9999, the last that calendars agree on."""
+_LAST_SECOND = 253_402_300_799.0  # the end of the year 9999, the last that calendars agree on
 
 
 class Workspaces:
@@ -59,9 +56,8 @@ class Workspaces:
                 pass
         except OSError as error:
             raise _explained(error, key) from error
-        work, inbox, out, www, data = (
-            self._home.joinpath(*base, name) for name in ("work", "in", "out", "www", "data")
-        )
+        top = self._home.joinpath(*base)
+        work, inbox, out, www, data = (top / name for name in ("work", "in", "out", "www", "data"))
         return Mounts(work=work, inbox=inbox, out=out, www=www, data=data, run=self._home.joinpath(*run))
 
     @contextmanager
@@ -202,6 +198,16 @@ class Workspaces:
         refuses, and what reading the stream raises; then nothing is left behind."""
         with self._inbox(key) as inbox:
             return arrivals.store(inbox, name, stream, max_bytes=max_bytes, is_numbered=is_numbered)
+
+    def lay_out(self, key: CubicleKey, hidden: str, stream: Readable, *, max_bytes: int) -> Stored:
+        """As ``arrivals.lay_hidden`` in ``out``; raises OSError when there is none."""
+        with self.out_folder(key) as out:
+            return arrivals.lay_hidden(out, hidden, stream, max_bytes=max_bytes)
+
+    def show_out(self, key: CubicleKey, hidden: str, name: str, *, chosen: Callable[[str], None]) -> str | None:
+        """As ``arrivals.show`` in ``out``, for what ``lay_out`` hid."""
+        with self.out_folder(key) as out:
+            return arrivals.show(out, hidden, name, chosen=chosen)
 
     def publish(self, key: CubicleKey, name: str, stream: Readable, *, max_bytes: int) -> None:
         """The bytes of ``stream`` are ``data/NAME``, which only the host writes. Raises NotFound for a cubicle without

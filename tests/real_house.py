@@ -26,7 +26,7 @@ from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
-from orchestrator.engine_errands import DockerErrands
+from orchestrator.engine_errands import STUDIO, DockerErrands
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
@@ -367,6 +367,7 @@ def real_house(
                 CUSTOM,
                 backoff_s=0.02,
                 errands=errands,
+                studio=DockerErrands(engine_client or client, place.install, str(home), STUDIO),
                 internet=internet or Internet(),
                 outside=outside(settings, {}),
             ),

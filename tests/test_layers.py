@@ -61,7 +61,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
-            "store.packages store.upgrading "
+            "store.motions store.packages store.upgrading "
             "store.people store.questions store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
@@ -74,7 +74,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
     ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
-    ("the courier and its shelf", "packages.courier packages.shelf"),
+    ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
+    ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
     ("hands", "delivery.trays agents archives audit budget doors locks notices people prices publishing"),
     (
         "rules",
@@ -95,6 +96,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("installations", "packages.installations"),
+    ("videos", "motion.motions"),
     ("judging and watching", "delivery.sending delivery.tray_watch disk.metering leaving steps watch"),
     (
         "apps in a browser",
@@ -191,6 +193,7 @@ CRAB: tuple[tuple[str, str], ...] = (
 
 FAMILIES = (
     "orchestrator.memories",
+    "orchestrator.motion",
     "orchestrator.agenda",
     "orchestrator.assets",
     "orchestrator.capabilities",

@@ -23,6 +23,7 @@ TOOLSETS = (
     ("assets", "Files from the internet", "Ask for a file by its address. You see the address and decide."),
     ("packages", "Packages", "Ask for packages from PyPI or npm. You see the whole list and decide."),
     ("questions", "Questions", "Ask you something while it works, and wait for the answer."),
+    ("video", "Videos", "Animate a text as a short video. No pictures, no network, nothing to approve."),
 )
 """Name, what it is called, what it lets an agent do."""
 

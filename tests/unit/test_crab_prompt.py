@@ -19,6 +19,7 @@ WORDS = {
     "assets": {"ASSET_REQUEST", "hermit fetch"},
     "packages": {"hermit install"},
     "questions": {"hermit ask"},
+    "video": {"CLAWMOTION"},
 }
 CHOICES = [list(some) for count in range(len(TOOLSETS) + 1) for some in combinations(TOOLSETS, count)]
 MOST_TOKENS = 1_200
@@ -44,7 +45,7 @@ def test_it_names_what_the_agent_has(toolsets: list[str]) -> None:
     for toolset, words in WORDS.items():
         for word in words:
             assert (word in text) == (toolset in toolsets), word
-    assert ('panelActions": NAME' in text) == bool({"calendar", "memory", "assets"} & set(toolsets))
+    assert ('panelActions": NAME' in text) == bool({"calendar", "memory", "assets", "video"} & set(toolsets))
     assert "hermit send" in text
     assert text == prompt(toolsets[::-1])
     assert not re.search(r"^\[", text, re.MULTILINE)
