@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 _HOME = "hermitshell.home"
 _LOOK_S = 0.2
-_MEMORY_MB, _TMP_MB, _PIDS, _OPEN_FILES = 1024, 700, 128, 1024
+_MEMORY_MB, _TMP_MB, _OPEN_FILES = 1024, 700, 1024
 _FULL_SHARES = 1024
 
 
@@ -47,6 +47,8 @@ class Sort:
     cpus: float = 1.0
     shares: int = _FULL_SHARES
     """How much it gets of a processor that others want too, where a cubicle has 1,024."""
+    pids: int = 128
+    """Processes and threads."""
 
 
 COURIER = Sort("courier", "hermitshell.errands-of", "bridge")
@@ -60,6 +62,8 @@ STUDIO = Sort(
     shares=256,
 )
 """Animates texts."""
+BROWSER = Sort("browser", "hermitshell.pictures-of", "none", cpus=2.0, shares=256, pids=256)
+"""Takes pictures of web apps. A browser's own sandbox can't stand within these walls, nor needs to."""
 
 
 class DockerErrands:
@@ -103,7 +107,7 @@ class DockerErrands:
             memswap_limit=f"{_MEMORY_MB}m",
             nano_cpus=int(min(self._sort.cpus, self._api.info()["NCPU"]) * 1_000_000_000),
             cpu_shares=self._sort.shares,
-            pids_limit=_PIDS,
+            pids_limit=self._sort.pids,
             oom_score_adj=500,
             tmpfs={"/tmp": f"rw,nosuid,nodev,noexec,size={_TMP_MB}m,mode=1777"},  # noqa: S108 - of the container
             ulimits=_ulimits(),
