@@ -120,6 +120,16 @@ class Budget:
             is_stopped=was_refused or is_used_up,
         )
 
+    def last_days(self, count: int) -> tuple[str, ...]:
+        """The last UTC days as ``YYYY-MM-DD``, today the last of them."""
+        now = self._now()
+        return tuple(_date(now - ago * _DAY_S) for ago in range(count - 1, -1, -1))
+
+    def spent_since(self, day: str) -> list[rows.Spent]:
+        """What was spent on this UTC day and after it, by day, agent and model."""
+        with self._store.reading() as db:
+            return rows.spent_since(db, day)
+
     def reserve(
         self,
         agent: Agent,
@@ -190,7 +200,7 @@ class Budget:
 
     def _day(self, db: sqlite3.Connection, agent: str) -> str:
         """The UTC day by the clock, but never one before the last on which this agent asked for money."""
-        return max(time.strftime("%Y-%m-%d", time.gmtime(self._now())), rows.latest_day(db, agent))
+        return max(_date(self._now()), rows.latest_day(db, agent))
 
     def _close(self, hold: Hold, bill: _Bill) -> None:
         now = self._now()
@@ -253,6 +263,10 @@ def _refusal(agent: Agent, day: rows.Day, micro: int, model: str, date: str) -> 
         f"'./hermit agent set {agent.name} daily_budget_tokens=…' lets it go on now, and so does a price: "
         f"'./hermit prices set {model} in=… out=…'."
     )
+
+
+def _date(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(at))
 
 
 def _end(date: str) -> float:

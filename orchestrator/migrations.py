@@ -858,6 +858,12 @@ def m028_motions(db: Database) -> None:
     )
 
 
+@migrations()
+def m029_spending_of_day(db: Database) -> None:
+    """What was spent since a day is found without looking through all that was ever spent."""
+    _run(db, "CREATE INDEX spending_of_day ON spending (day);")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -33,6 +33,21 @@ class Unpriced:
     last_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one agent spent on one model on one UTC day."""
+
+    day: str
+    agent: str
+    provider: str
+    model: str
+    calls: int
+    micro: int
+    tokens: int
+    unpriced: int
+    """How many of the calls were made at a guessed price, as nobody knew the true one."""
+
+
 _NOTHING = Day(0, 0)
 
 
@@ -154,3 +169,14 @@ def unpriced(db: sqlite3.Connection) -> list[Unpriced]:
         "WHERE reserved_tokens > 0 GROUP BY provider, model ORDER BY at DESC LIMIT 200"
     )
     return [Unpriced(str(row[0]), str(row[1]), int(row[2]), int(row[3]), float(row[4])) for row in rows]
+
+
+def spent_since(db: sqlite3.Connection, day: str) -> list[Spent]:
+    """What was spent on this UTC day and after it; calls that came to nothing are no part of it."""
+    rows = db.execute(
+        "SELECT day, agent, provider, model, COUNT(*), SUM(cost_micro), "
+        "SUM(COALESCE(prompt_tokens, 0) + COALESCE(completion_tokens, 0)), SUM(reserved_tokens > 0) FROM spending "
+        "WHERE day >= ? AND state IN ('settled', 'kept') GROUP BY day, agent, provider, model ORDER BY day, agent",
+        (day,),
+    )
+    return [Spent(*row) for row in rows]

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.nouns import CubicleKey
 from tests.browser.conftest import DESK, Visit
 from tests.browser.test_dashboard import fits
+from tests.unit.test_dashboard_spending import spend
 
 pytestmark = pytest.mark.browser
 
@@ -60,3 +61,22 @@ def test_the_audit_log_is_searched_opened_and_saved(visit: Visit, tmp_path: Path
     page.get_by_role("link", name="Older rows").click()
     expect(page.locator(".record")).to_have_count(10)
     expect(page.get_by_label("Words")).to_have_value("walrus")
+
+
+def test_spending_is_seen_by_day_agent_and_model(visit: Visit) -> None:
+    """A chart with its words, the same as a table, and one agent alone."""
+    paper = visit.house
+    spend(paper, "crab", 2_000_000)
+    spend(paper, "crab", 3_500_000, ago=5, model="a-model-with-a-very-long-name-" * 4, guess=True)
+    page = go(visit, "Spending")
+    expect(page.get_by_role("img", name="The most was $3.50")).to_be_visible()
+    expect(page.get_by_text("price guessed").first).to_be_visible()
+    assert fits(page)
+    page.get_by_text("Day by day").click()
+    expect(page.get_by_role("cell", name="$3.50")).to_be_visible()
+    assert fits(page)
+    page.get_by_role("main").get_by_role("link", name="crab").click()
+    expect(page.get_by_role("heading", level=1, name="Spending of crab")).to_be_visible()
+    expect(page.get_by_text("The dashed line is the budget")).to_be_visible()
+    page.get_by_role("link", name="Change the budget of crab").click()
+    expect(page.get_by_label("US dollars a day")).to_be_visible()

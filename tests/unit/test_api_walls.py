@@ -40,6 +40,7 @@ FOR_OPERATORS = {
     ("POST", "/api/agents/<name>/telegram/code"),
     ("GET", "/api/audit"),
     ("GET", "/audit"),
+    ("GET", "/spending"),
     ("GET", "/api/agents/<name>/hosts"),
     ("DELETE", "/api/agents/<name>/hosts/<host>"),
     ("GET", "/parts/hosts/<name>"),
