@@ -31,6 +31,8 @@ __all__ = ["ANSWERED", "CANCELLED", "EXPIRED", "PENDING", "STATUSES", "Question"
 MAX_OPEN = 5
 """Open questions of one cubicle at a time; a person who is asked too much stops reading."""
 MAX_ANSWER_CHARS = 4_000
+LONGEST_S = 24 * 3600
+"""A question holds its turn, and the person's own messages wait behind that."""
 COST = 20
 
 _UNKNOWN = "There is no question with this id. './hermit questions' shows what is waiting."
@@ -158,7 +160,8 @@ class Questions:
 
     def _made(self, caller: Caller, action: Ask) -> Question:
         now = self._now()
-        timeout_s = action.timeout or self._agents.get(caller.key.agent).approval_timeout_s
+        own_s = self._agents.get(caller.key.agent).approval_timeout_s
+        timeout_s = own_s if action.timeout is None else min(action.timeout, max(own_s, LONGEST_S))
         return Question(
             id=typed_id(),
             cubicle=caller.key,

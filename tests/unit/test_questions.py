@@ -16,7 +16,7 @@ from orchestrator.capabilities.table import Caller, Capability
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.nouns import TurnStatus
 from orchestrator.panel.actions import Ask
-from orchestrator.questions import MAX_ANSWER_CHARS, MAX_OPEN, Question, Questions
+from orchestrator.questions import LONGEST_S, MAX_ANSWER_CHARS, MAX_OPEN, Question, Questions
 from orchestrator.store.calls import Call
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
@@ -176,6 +176,12 @@ def test_nobody_answers(desk: Desk) -> None:
     assert call.result["code"] == "expired"
     assert desk.only().status == "expired"
     assert len(desk.house.audited("question.expired")) == 1
+
+
+def test_an_agent_holds_its_person_for_a_day_at_most(desk: Desk) -> None:
+    """Whatever time it asks for: what the person writes meanwhile waits behind the question."""
+    desk.ask(question="Well?", timeout=7 * 24 * 3600)
+    assert desk.only().expires_at == desk.clock[0] + LONGEST_S
 
 
 @pytest.mark.parametrize("status", [TurnStatus.DONE, TurnStatus.FAILED, TurnStatus.STOPPED])
