@@ -43,9 +43,12 @@ def chat(name: str) -> str:
 
 
 def _beside(name: str) -> HeldApp | None:
-    """The app that is to be seen beside the conversation."""
+    """The app that is to be seen beside the conversation; one that is gone meanwhile is left out."""
     app = request.args.get("app", "")
-    return held(own_app(name, app)) if app else None
+    try:
+        return held(own_app(name, app)) if app else None
+    except NotFound:
+        return None
 
 
 @pages.get("/parts/budget/<name>")

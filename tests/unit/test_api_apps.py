@@ -144,8 +144,10 @@ def test_one_page_may_hold_one_app(operator: Api, www: Www, browser: Browser) ->
         assert framed.startswith("frame-src http://127.0.0.1:")
     for path in ("/", "/agents/crab", "/agents/crab/apps", "/parts/apps/crab", "/agents/crab/settings"):
         assert policy_of(browser, path) == headers.CONTENT_SECURITY_POLICY
-    missing = browser.client.get("/agents/crab?app=nothing")
-    assert (missing.status_code, "frame-src" in missing.headers["Content-Security-Policy"]) == (404, False)
+    assert policy_of(browser, "/agents/crab?app=nothing") == headers.CONTENT_SECURITY_POLICY
+    for path in ("/agents/crab/apps/nothing", "/agents/nobody?app=to-do"):
+        missing = browser.client.get(path)
+        assert (missing.status_code, "frame-src" in missing.headers["Content-Security-Policy"]) == (404, False)
 
 
 def test_the_frame_is_as_narrow_as_can_be(www: Www, browser: Browser) -> None:
@@ -220,8 +222,9 @@ def test_sharing_is_for_one_app_alone(paper: PaperHouse, app: Flask, operator: A
         assert member.refused("GET", f"{path}{whose}")[0] == 403, path
     for method in ("POST", "DELETE"):
         assert member.refused(method, f"{PATH}/to-do/share{whose}", {"user": 2})[0] == 403
-    for path in (f"/parts/app-log/crab{whose}", f"/parts/app-guests/crab/to-do{whose}", "/agents/crab?app=to-do"):
-        assert guest.client.get(path).status_code in (403, 404), path
+    for path in (f"/parts/app-log/crab{whose}", f"/parts/app-guests/crab/to-do{whose}"):
+        assert guest.client.get(path).status_code == 403, path
+    assert "<iframe" not in guest.client.get("/agents/crab?app=to-do").get_data(as_text=True)
     assert operator.call("DELETE", f"{PATH}/to-do/share", {"user": member.user.id}).status_code == 204
     assert member.refused("GET", f"{PATH}/to-do{whose}")[0] == 403
     assert names(member, "/apps") == []
