@@ -258,7 +258,7 @@ BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "b
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
-LOOPS = ("orchestrator.channels.telegram", "orchestrator.previews")
+LOOPS = ("orchestrator.channels.telegram", "orchestrator.previews", "orchestrator.live.harbour")
 """Who has an event loop of its own, in a thread of its own."""
 HOST_SEES = frozenset({"orchestrator.errors"})
 
