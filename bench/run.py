@@ -184,7 +184,7 @@ def main() -> None:
     text = table(rows, floor)
     text += f"\n\nThe idle crab keeps {idle:.1f} MiB resident (goal ≤ 12)."
     text += f" Watching the `out/` of 100 idle cubicles takes {watching:.3f} % of a core."
-    text += f"\n\nMachine: {_machine()}, Python {platform.python_version()}, Docker {version}, "
+    text += f"\n\nMachine: {machine()}, Python {platform.python_version()}, Docker {version}, "
     text += time.strftime("%Y-%m-%d.")
     print(text)
     if options.write:
@@ -193,7 +193,8 @@ def main() -> None:
         PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
 
 
-def _machine() -> str:
+def machine() -> str:
+    """What it was measured on."""
     facts = json.loads(subprocess.run(["/usr/bin/lscpu", "-J"], capture_output=True, check=True, text=True).stdout)[
         "lscpu"
     ]

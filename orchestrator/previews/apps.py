@@ -5,6 +5,7 @@ are shown, never opened but through the workspace, and a description is read str
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,6 +20,9 @@ ABOUT = b"app.json"
 MOST_APPS = 200
 _ABOUT_BYTES = 4_096
 _TITLE_BYTES = 16_384
+_KNOWN_FOR_S = 0.25
+"""A page asks for many files at once, and what the app is need not be found for each."""
+_MOST_KNOWN = 1_000
 _TITLE_CHARS = 80
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,400})", re.IGNORECASE)
 
@@ -57,6 +61,8 @@ class Apps:
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
+        self._known: dict[tuple[CubicleKey, str], tuple[float, App]] = {}
+        """Apps that were looked at a moment ago, and when."""
 
     def every(self, key: CubicleKey) -> list[App]:
         """The apps of a cubicle, by name; what is in ``www/`` beside folders is none."""
@@ -77,6 +83,17 @@ class Apps:
         if entry.kind != "folder":
             raise NotFound(f"There is no app called {one_line(name, 40)}.")
         return self._look(key, name)
+
+    def recent(self, key: CubicleKey, name: str) -> App | None:
+        """The app as it was a moment ago, if somebody looked then. For one thread."""
+        at, app = self._known.get((key, name), (0.0, None))
+        return app if time.monotonic() - at < _KNOWN_FOR_S else None
+
+    def keep(self, app: App) -> None:
+        """It was just looked at. For one thread."""
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[app.cubicle, app.name] = (time.monotonic(), app)
 
     def has_front(self, key: CubicleKey, folder: tuple[bytes, ...]) -> bool:
         """There is a folder at this path below ``www/``, with a front page."""

@@ -8,6 +8,7 @@ be held by the one dashboard that its ticket names.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, lru_cache
 
 SANDBOX = "allow-scripts allow-forms allow-pointer-lock"
 """Of the frame and of the document alike. Neither ``allow-same-origin`` nor popups, top navigation or downloads."""
@@ -22,6 +23,12 @@ _ALLOWED_FEATURES = frozenset({"autoplay", "fullscreen", "gamepad"})
 """What a game needs and what tells nobody anything."""
 
 
+@cache
+def _features() -> str:
+    return ", ".join(f"{feature}=({'self' if feature in _ALLOWED_FEATURES else ''})" for feature in _FEATURES.split())
+
+
+@lru_cache(maxsize=256)
 def security_policy(base: str, dashboard: str) -> str:
     """The Content-Security-Policy of an app at ``base`` (``http://localhost:3001/a/TICKET/``), which the dashboard's
     origin may hold."""
@@ -70,9 +77,7 @@ def headers(policy: str, *, reach: str = "") -> Mapping[str, str]:
         "X-Content-Type-Options": "nosniff",
         "X-DNS-Prefetch-Control": "off",
         "Referrer-Policy": "no-referrer",
-        "Permissions-Policy": ", ".join(
-            f"{feature}=({'self' if feature in _ALLOWED_FEATURES else ''})" for feature in _FEATURES.split()
-        ),
+        "Permissions-Policy": _features(),
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "cross-origin",
         # An opaque origin is foreign even to its own files. There are no cookies here that this could give away, and

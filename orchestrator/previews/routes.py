@@ -103,7 +103,7 @@ class Routes:
         if place == shim.PLACE:
             await self._own(wire, request, ticket, rest, base=base, policy=policy)
             return
-        app = await asyncio.to_thread(self._apps.get, ticket.cubicle, ticket.app)
+        app = await self._app(ticket)
         if app.kind is Kind.LIVE:
             await self._live.answer(wire, request, app, path, base=base, policy=policy)
         elif request.method == "OPTIONS":
@@ -114,6 +114,13 @@ class Routes:
             await _say(wire, request, 404, "Not finished", app.missing)
         else:
             await self._file(wire, request, ticket, path, base=base, policy=policy)
+
+    async def _app(self, ticket: Ticket) -> App:
+        app = self._apps.recent(ticket.cubicle, ticket.app)
+        if app is None:
+            app = await asyncio.to_thread(self._apps.get, ticket.cubicle, ticket.app)
+            self._apps.keep(app)
+        return app
 
     async def _file(
         self, wire: Wire, request: Request, ticket: Ticket, path: bytes, *, base: str, policy: Mapping[str, str]

@@ -70,6 +70,8 @@ class PreviewServer:
             writer.close()
             return
         self._tasks.add(task)
+        # asyncio does so by itself only for sockets that were made with the protocol's number.
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             await self._converse(Wire(reader, writer))
         except (OSError, TimeoutError, asyncio.CancelledError):

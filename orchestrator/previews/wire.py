@@ -19,6 +19,7 @@ READ_S = 30.0
 WRITE_S = 60.0
 """For each piece that a browser takes."""
 _PIECE = 64 * 1024
+_MOST_REST_BYTES = 1024 * 1024
 
 Headers = Iterable[tuple[str, str]]
 
@@ -60,11 +61,8 @@ class Wire:
     async def next_request(self) -> Request | None:
         """The next request's head; None when the browser is gone or has been silent. Raises h11.RemoteProtocolError for
         what is no HTTP."""
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
-            self._http.start_next_cycle()
-            self._has_begun = False
-        elif self._http.our_state is not h11.IDLE:
-            return None  # closing, or a body was left unread
+        if self._has_begun and not await self._is_ready_again():
+            return None
         try:
             event = await self._event(IDLE_S)
         except TimeoutError:
@@ -91,12 +89,30 @@ class Wire:
             else:
                 raise h11.RemoteProtocolError("the request broke off")
 
+    async def _is_ready_again(self) -> bool:
+        """The answer and the request before are over, so that another can follow. A short rest of the request that
+        nobody wanted is heard out: closed on, a browser may lose the answer."""
+        rest = 0
+        try:
+            while self._http.their_state is h11.SEND_BODY and rest <= _MOST_REST_BYTES:
+                event = await self._event(READ_S)
+                rest += len(event.data) if isinstance(event, h11.Data) else 0
+        except TimeoutError:
+            return False
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        self._has_begun = False
+        return True
+
     async def answer(self, status: int, headers: Headers, body: bytes = b"", *, is_head: bool = False) -> None:
         """A whole answer."""
-        await self.begin(status, [*headers, ("Content-Length", str(len(body)))])
+        self._has_begun = True
+        found = [*headers, ("Content-Length", str(len(body)))]
+        events: list[h11.Event] = [h11.Response(status_code=status, headers=_encoded(found)), h11.EndOfMessage()]
         if body and not is_head:
-            await self.send(body)
-        await self.end()
+            events.insert(1, h11.Data(data=body))
+        await self._send(*events)  # at once: one packet where it is small
 
     async def answer_file(self, status: int, headers: Headers, file: BinaryIO, offset: int, count: int) -> None:
         """A part of an open file, straight from the disk to the network. A file that became shorter meanwhile ends the
@@ -114,7 +130,7 @@ class Wire:
     async def begin(self, status: int, headers: Headers) -> None:
         """The head of an answer; without a length its body is chunked."""
         self._has_begun = True
-        await self._send(h11.Response(status_code=status, headers=[(k.encode(), v.encode()) for k, v in headers]))
+        await self._send(h11.Response(status_code=status, headers=_encoded(headers)))
 
     async def send(self, data: bytes) -> None:
         """A piece of the body."""
@@ -127,8 +143,7 @@ class Wire:
     async def switch(self, headers: Headers) -> bytes:
         """Agree to another protocol: what the browser sent of it already. From then on ``reader`` and ``writer`` are
         plain streams."""
-        made = [(name.encode(), value.encode()) for name, value in headers]
-        await self._send(h11.InformationalResponse(status_code=101, headers=made))
+        await self._send(h11.InformationalResponse(status_code=101, headers=_encoded(headers)))
         return self._http.trailing_data[0]
 
     @property
@@ -144,12 +159,18 @@ class Wire:
             patience_s = READ_S
         return event
 
-    async def _send(self, event: h11.Event) -> None:
-        data = self._http.send(event)
-        if data:
-            self.writer.write(data)
+    async def _send(self, *events: h11.Event) -> None:
+        data = b"".join(self._http.send(event) or b"" for event in events)
+        if not data:
+            return
+        self.writer.write(data)
+        if self.writer.transport.get_write_buffer_size() or self.writer.transport.is_closing():
             async with asyncio.timeout(WRITE_S):
                 await self.writer.drain()
+
+
+def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers]
 
 
 class _Length:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -279,3 +281,23 @@ def test_silent_connections_hold_nothing_up(house: PreviewHouse) -> None:
     assert time.monotonic() - began < 5
     for connection in idle:
         connection.close()
+
+
+def test_one_connection_for_many_requests(house: PreviewHouse) -> None:
+    """It is kept, after files, pages, errors, and bodies that nobody wanted."""
+    house.write("todo/index.html", PAGE)
+    house.write("todo/a.bin", b"a" * 100_000)
+    with closing(http.client.HTTPConnection("localhost", house.port, timeout=20)) as connection:
+        connection.connect()
+        wire = connection.sock
+        for method, path, body in (
+            ("GET", "", None),
+            ("GET", "a.bin", None),
+            ("HEAD", "a.bin", None),
+            ("GET", "missing", None),
+            ("POST", "a.bin", b"x" * 50_000),
+            ("GET", "a.bin", None),
+        ):
+            connection.request(method, f"/a/{house.ticket('todo')}/{path}", body, {"Sec-Fetch-Dest": "iframe"})
+            connection.getresponse().read()
+            assert connection.sock is wire, path
