@@ -192,6 +192,14 @@ class People:
         with self._store.writing() as db:
             rows.end_session(db, _sha256(token))
 
+    def log_out_everywhere(self, user: int) -> None:
+        """End every session of this person, and every login link not used yet; API tokens stay. Raises NotFound."""
+        found, now = self.get(user), time.time()
+        with self._store.writing() as db:
+            rows.end_sessions(db, user)
+            rows.end_links(db, user, now)
+            audit_rows.add(db, "logout", f"{found.name} was logged out everywhere.", now=now, user=user)
+
     def of_token(self, token: str) -> User | None:
         """Whose API token this is."""
         if any([hmac.compare_digest(token.encode(), fixed) for fixed in self._fixed_tokens]):  # noqa: C419 - no early end

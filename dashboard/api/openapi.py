@@ -44,6 +44,7 @@ _OWN: tuple[Route, ...] = (
     Route("post", "/api/users", "A new person (operator)", "User", "NewUser", 201, fails=(400, 409)),
     Route("patch", "/api/users/{user}", "Change a person (operator)", "User", "UserChange", fails=(400, 404, 409)),
     Route("delete", "/api/users/{user}", "Delete a person (operator)", status=204, fails=(404, 409, 503)),
+    Route("delete", "/api/users/{user}/sessions", "Log a person out everywhere (operator)", status=204, fails=(404,)),
     Route("get", "/api/agents", "All agents", "Agents"),
     Route("post", "/api/agents", "A new agent (operator)", "Agent", "NewAgent", 201, fails=(400, 409)),
     Route("get", AGENT, "One agent", "Agent", fails=(404,)),

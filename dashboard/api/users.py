@@ -35,6 +35,14 @@ def change(user: int) -> Any:
     return user_json(services().people.change(user, bodies.json_body()))
 
 
+@api.delete("/api/users/<id:user>/sessions")
+@operator_only
+def log_out(user: int) -> Any:
+    """A person is logged out on every browser."""
+    services().people.log_out_everywhere(user)
+    return "", 204
+
+
 @api.delete("/api/users/<id:user>")
 @operator_only
 def remove(user: int) -> Any:

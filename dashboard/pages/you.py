@@ -15,5 +15,9 @@ pages = Blueprint("you", __name__)
 @pages.get("/you")
 def you() -> str:
     """The whole page."""
-    zones = sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone or zone == "UTC")
-    return render_template("you.html", agents=agent_views(), waiting=pending(), zones=zones)
+    return render_template("you.html", agents=agent_views(), waiting=pending(), zones=zones())
+
+
+def zones() -> list[str]:
+    """The clocks that there are to choose from."""
+    return sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone or zone == "UTC")

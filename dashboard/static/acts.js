@@ -58,7 +58,7 @@ function rest(source, is) {
 }
 
 // Numbers are numbers, boxes that share a name with data-list are a list, a box alone is true or false. An empty field
-// with data-optional is left out; in a form with data-changed, whatever is as it was.
+// with data-optional is left out, one with data-or-null is null; in a form with data-changed, whatever is as it was.
 export function fieldsOf(form) {
   const body = {};
   const isChange = form.matches("[data-changed]");
@@ -68,6 +68,7 @@ export function fieldsOf(form) {
       body[field.name] ??= [];
       if (field.checked) body[field.name].push(field.value);
     } else if (field.type === "checkbox") body[field.name] = field.checked;
+    else if (field.dataset.orNull !== undefined && !field.value.trim()) body[field.name] = null;
     else if (isChange || field.value.trim() || field.dataset.optional === undefined) {
       body[field.name] = field.type === "number" ? Number(field.value) : field.value;
     }

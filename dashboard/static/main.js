@@ -1,6 +1,7 @@
 // Puts the page's parts to work. Each module owns one of them and finds out by itself whether it is on this page.
 
 import { startForms } from "./forms.js";
+import { startPeople } from "./people.js";
 import { startNews } from "./news.js";
 import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
@@ -22,6 +23,7 @@ if (document.body.dataset.viewer) {
   startParts();
   startChat();
   startApps();
+  startPeople();
   startNews();
   startZone();
 }

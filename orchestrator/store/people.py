@@ -107,6 +107,11 @@ def end_sessions(db: sqlite3.Connection, user: int) -> None:
     db.execute("DELETE FROM sessions WHERE user = ?", (user,))
 
 
+def end_links(db: sqlite3.Connection, user: int, now: float) -> None:
+    """No login link of this person works any more."""
+    db.execute("UPDATE login_links SET used_at = ? WHERE user = ? AND used_at IS NULL", (now, user))
+
+
 def add_token(db: sqlite3.Connection, name: str, sha256: str, user: int, now: float) -> None:
     """Store an API token by its hash; raises ``sqlite3.IntegrityError`` when the name is taken."""
     db.execute("INSERT INTO api_tokens (name, sha256, user, created_at) VALUES (?, ?, ?, ?)", (name, sha256, user, now))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,38 @@ def test_spending_is_seen_by_day_agent_and_model(visit: Visit) -> None:
     expect(page.get_by_text("The dashed line is the budget")).to_be_visible()
     page.get_by_role("link", name="Change the budget of crab").click()
     expect(page.get_by_label("US dollars a day")).to_be_visible()
+
+
+def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None:
+    """Added by the form, changed in the list, a link shown once, and gone only when the name is typed."""
+    people = visit.house.services.people
+    page = go(visit, "People")
+    form = page.locator("form.panel")
+    form.get_by_label("Name").fill("Ben")
+    form.get_by_label("Telegram id").fill("123456789")
+    page.get_by_role("button", name="Add").click()
+    ben = page.locator(".person").nth(1)
+    expect(ben.locator("summary").first).to_contain_text("Ben")
+    expect(form.get_by_label("Name")).to_have_value("")
+    ben.locator("summary").first.click()
+    ben.get_by_label("Name").fill("Benjamin")
+    ben.get_by_label("Telegram id").fill("")
+    ben.get_by_role("button", name="Save").click()
+    expect(ben.locator("summary").first).to_contain_text("Benjamin")
+    [changed] = [user for user in people.every() if user.name == "Benjamin"]
+    assert changed.telegram_id is None
+    ben.get_by_role("button", name="Make a login link").click()
+    link = page.get_by_label("Login link")
+    expect(link).to_have_value(re.compile(r"^http://.*/login/\S{40,}$"))
+    assert fits(page)
+    page.get_by_role("button", name="Done").click()
+    ben.get_by_role("button", name="Log out everywhere").click()
+    page.locator("dialog.ask").get_by_role("button", name="Log out").click()
+    ben.get_by_text("Remove Benjamin").click()
+    ben.get_by_label("Type Benjamin to go on").fill("Ben")
+    ben.get_by_role("button", name="Remove for good").click()
+    assert len(people.every()) == 2
+    ben.get_by_label("Type Benjamin to go on").fill("Benjamin")
+    ben.get_by_role("button", name="Remove for good").click()
+    expect(page.locator(".person")).to_have_count(1)
+    assert fits(page)

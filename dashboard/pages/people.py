@@ -1,0 +1,54 @@
+"""The people who may talk to the agents, for the operator: added, changed, let in by a link, logged out, removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Blueprint, render_template
+
+from dashboard.auth import asker, operator_only
+from dashboard.house import services
+from dashboard.pages.asking import pending
+from dashboard.pages.views import agent_views
+from dashboard.pages.you import zones
+from orchestrator.nouns import Role, User
+
+pages = Blueprint("people", __name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonView:
+    """Somebody on the list."""
+
+    user: User
+    is_first: bool
+    """The operator whose install it is, who stays."""
+    is_viewer: bool
+    has_password: bool
+
+    @property
+    def may(self) -> str:
+        """What their role comes to."""
+        return "runs this install" if self.user.role is Role.OPERATOR else "talks to the agents"
+
+
+@pages.get("/people")
+@operator_only
+def people() -> str:
+    """The whole page."""
+    return render_template("people.html", agents=agent_views(), waiting=pending(), people=_views(), zones=zones())
+
+
+@pages.get("/parts/people")
+@operator_only
+def rows() -> str:
+    """The list."""
+    return render_template("parts/people.html", people=_views())
+
+
+def _views() -> list[PersonView]:
+    known = services().people
+    first, viewer = known.operator().id, asker().user.id
+    return [
+        PersonView(user, user.id == first, user.id == viewer, known.has_password(user.id)) for user in known.every()
+    ]
