@@ -1,9 +1,9 @@
 """One picture, taken in a container that is thrown away and has no network: serves a copy of a web app's files to a
-browser beside it, on loopback, and leaves what that shows. It reads ``/errand/in/task.json`` and the files beside it, and
-leaves ``/errand/out/shot.png``; when the page can't be shown in time it leaves nothing.
+browser beside it, on loopback, and leaves what that shows. It reads ``/errand/in/task.json`` and the files beside that,
+and leaves ``/errand/out/shot.png``; when the page can't be shown in time it leaves nothing.
 
-The page is a stranger's and may take over all that is in here. Nobody trusts the picture: whoever asked for it reads its
-first bytes as a stranger's, and never decodes it.
+The page is a stranger's and may take over all that is in here. Nobody trusts the picture: whoever asked for it reads
+its first bytes as a stranger's, and never decodes it.
 """
 
 from __future__ import annotations

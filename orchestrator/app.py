@@ -16,6 +16,7 @@ from orchestrator.app_builders import (
     build_outgoing,
     build_previews,
     build_proxy,
+    build_thumbnails,
     build_watch,
 )
 from orchestrator.app_capabilities import Capabilities
@@ -97,6 +98,7 @@ class App:
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._tidy
         )
         self._previews = build_previews(ground, harbour, turns)
+        self._thumbnails, self._picturing = build_thumbnails(ground, self._previews, turns)
         self.services = self._made_services(ground)
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 
@@ -122,6 +124,7 @@ class App:
             memories=self._capabilities.memories,
             questions=self._capabilities.questions,
             previews=self._previews,
+            thumbnails=self._thumbnails,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
             telegram_update=self._take_update,
@@ -189,6 +192,7 @@ class App:
         self._disk.start()
         self._capabilities.start()
         self._previews.start()
+        self._picturing.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
@@ -196,6 +200,7 @@ class App:
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self._telegram.stop()
+        self._picturing.close()
         self._previews.close()
         self._capabilities.close()
         self._disk.close()

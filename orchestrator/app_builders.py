@@ -34,7 +34,10 @@ from orchestrator.people import People
 from orchestrator.previews.changes import AppChanges
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
+from orchestrator.row_worker import RowWorker
 from orchestrator.store.database import Store
+from orchestrator.thumbnails.photographer import Photographer
+from orchestrator.thumbnails.thumbnails import Thumbnails
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
 from orchestrator.watch import Watch
@@ -47,7 +50,7 @@ class Parts:
 
     engine: Engine
     image_tag: Callable[[str], str]
-    """The image for ``base``, ``studio`` or ``courier``, built first where it is missing."""
+    """The image for ``base``, ``studio``, ``courier`` or ``browser``, built first where it is missing."""
     upstreams: Mapping[str, Upstream]
     default_provider: str
     backoff_s: float = 0.5
@@ -59,6 +62,8 @@ class Parts:
     """Who fetches packages."""
     studio: Errands = field(default_factory=NoErrands)
     """Who animates texts, without network."""
+    browser: Errands | None = None
+    """Who takes pictures of web apps, without network; None where nobody does."""
     outside: Outside = field(default_factory=Outside)
     """How they get to the indexes of packages."""
     embedder: Embedder | None = None
@@ -182,6 +187,21 @@ def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
     )
     turns.when_ended(AppChanges(ground.store, previews.apps, ground.workspaces).note)
     return previews
+
+
+def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[Thumbnails, RowWorker]:
+    """Pictures of web apps, and who sees to them."""
+    home, parts = ground.home, ground.parts
+    photographer = None
+    if parts.browser is not None:
+        photographer = Photographer(
+            parts.browser, ground.workspaces, folder=home.browser, image=lambda: parts.image_tag("browser")
+        )
+    thumbnails = Thumbnails(
+        ground.store, previews.apps, ground.broker, folder=home.thumbnails, photographer=photographer
+    )
+    turns.when_ended(thumbnails.note)
+    return thumbnails, RowWorker("pictures", thumbnails)
 
 
 def build_bots(ground: Ground) -> Bots:

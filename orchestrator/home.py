@@ -8,14 +8,18 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from orchestrator.errors import Conflict, Unavailable
 
-_FOLDERS = ("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram", "errands", "studio")
+_FOLDERS = (
+    *("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram"),
+    *("errands", "studio", "browser", "thumbnails"),
+)
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
 
@@ -61,6 +65,16 @@ class Home:
     def studio(self) -> Path:
         """Videos while they are being made."""
         return self.path / "studio"
+
+    @property
+    def browser(self) -> Path:
+        """Copies of web apps while pictures are taken of them."""
+        return self.path / "browser"
+
+    @property
+    def thumbnails(self) -> Path:
+        """Pictures of web apps."""
+        return self.path / "thumbnails"
 
     @property
     def ballast(self) -> Path:
@@ -111,6 +125,20 @@ class Claim:
         """Another orchestrator may begin."""
         self._file.truncate(0)
         self._file.close()
+
+
+@contextmanager
+def vacant(path: Path) -> Iterator[None]:
+    """No orchestrator uses this home, and none begins to meanwhile. Raises Conflict."""
+    try:
+        file = (path / "run" / "orchestrator.pid").open("r+", encoding="ascii")
+    except (FileNotFoundError, NotADirectoryError):
+        yield
+        return
+    with file:
+        if not _is_locked_by_us(file, tries=_CLAIM_TRIES):
+            raise Conflict(f"HermitShell runs with HERMIT_HOME={path}. Stop it first: './hermit down'.")
+        yield
 
 
 def running_pid(path: Path) -> int | None:

@@ -864,6 +864,27 @@ def m029_spending_of_day(db: Database) -> None:
     _run(db, "CREATE INDEX spending_of_day ON spending (day);")
 
 
+@migrations()
+def m030_thumbnails(db: Database) -> None:
+    """Which web apps have a picture, and which are to be taken."""
+    _run(
+        db,
+        """
+        CREATE TABLE thumbnails (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            app TEXT NOT NULL,
+            wanted_at REAL,
+            tries INTEGER NOT NULL DEFAULT 0,
+            file TEXT NOT NULL DEFAULT '',
+            UNIQUE (agent, user, app)
+        ) STRICT;
+        CREATE INDEX thumbnails_wanted ON thumbnails (wanted_at) WHERE wanted_at IS NOT NULL;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -258,7 +258,7 @@ class Event:
 
     kind: str
     """``turn``, ``step``, ``delta``, ``approval``, ``question``, ``notice``, ``delivery``, ``calendar``, ``memory``,
-    ``cubicle``, ``agent``, ``bot``."""
+    ``app`` (its picture is new), ``cubicle``, ``agent``, ``bot``."""
     cubicle: CubicleKey | None
     body: dict[str, Any] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ from orchestrator.people import People
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
+from orchestrator.thumbnails.thumbnails import Thumbnails
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
 
@@ -64,6 +65,7 @@ class Services:
     bots: Bots
     notices: Notices
     previews: Previews
+    thumbnails: Thumbnails
     agenda: Agenda
     assets: Assets
     packages: Packages

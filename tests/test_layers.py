@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
             "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
             "strict_json previews previews.origins previews.policy previews.tickets telegram_entities "
-            "telegram_markdown telegram_pieces telegram_text text turn_json typed_ids"
+            "telegram_markdown telegram_pieces telegram_text text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
@@ -61,7 +61,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
-            "store.motions store.packages store.upgrading "
+            "store.motions store.packages store.thumbnails store.upgrading "
             "store.people store.questions store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
@@ -89,6 +89,13 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     (
+        "everything in one file, and back",
+        (
+            "backup backup.gathering backup.layout backup.reading backup.restoring backup.tape backup.unpacking "
+            "backup.writing"
+        ),
+    ),
+    (
         "the loop's host half",
         (
             "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking "
@@ -105,6 +112,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "previews.server previews.shares previews.shim previews.static_files previews.storage previews.wire"
         ),
     ),
+    ("pictures of them", "thumbnails.parcel thumbnails.photographer thumbnails.thumbnails"),
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's requests", "door_calls door_streams"),
     ("what the inside and the surfaces may call", "door services"),
@@ -145,7 +153,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "commands",
         (
-            "commands commands.agent commands.calendar commands.chat commands.client commands.context "
+            "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
             "commands.delivered commands.doctor commands.files commands.hosts commands.inbox commands.sending "
             "commands.look commands.memory commands.money commands.providers commands.questions commands.telegram "
             "commands.tests commands.up"
@@ -196,6 +204,7 @@ FAMILIES = (
     "orchestrator.motion",
     "orchestrator.agenda",
     "orchestrator.assets",
+    "orchestrator.backup",
     "orchestrator.capabilities",
     "orchestrator.engine_",
     "orchestrator.packages",
@@ -211,6 +220,7 @@ FAMILIES = (
     "orchestrator.examine",
     "orchestrator.fetch",
     "orchestrator.telegram_",
+    "orchestrator.thumbnails",
     "orchestrator.channels.telegram",
     "orchestrator.bots",
     "dashboard.api",

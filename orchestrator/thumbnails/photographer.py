@@ -1,0 +1,79 @@
+"""The photographer: sends a copy of an app to a browser in a container that is thrown away, and looks at what that
+brought as a stranger's: its size, its first bytes, and the width and height they tell. Nothing decodes it on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator import errand_box
+from orchestrator.errors import NotFound, OrchestratorError, Unavailable
+from orchestrator.packages.errand import Errands
+from orchestrator.previews.apps import App
+from orchestrator.thumbnails import parcel
+from orchestrator.thumbnails.png import size_of
+from orchestrator.workspace import Workspaces
+
+MOST_BYTES = 2_000_000
+SHOT = "shot.png"
+_TIME_S = 60.0
+_SIZES = frozenset({(parcel.WIDTH, parcel.HEIGHT), (parcel.WIDTH // 2, parcel.HEIGHT // 2)})
+"""Half the size is for what would be too many bytes else."""
+
+
+class Failed(OrchestratorError):
+    """There will be no picture of the app as it is."""
+
+    code = "failed"
+
+
+class NotWanted(OrchestratorError):
+    """It was broken off because the house is stopping; it is taken at the next start."""
+
+    code = "stopping"
+
+
+class Photographer:
+    """Takes pictures, one at a time."""
+
+    def __init__(self, errands: Errands, workspaces: Workspaces, *, folder: Path, image: Callable[[], str]) -> None:
+        """``folder`` is private to it; ``image`` gives the browser's image, built first where it is missing, which
+        takes minutes."""
+        self._errands = errands
+        self._workspaces = workspaces
+        self._folder = folder
+        self._image = image
+
+    def clear(self) -> None:
+        """None is being taken, and nothing of one is left."""
+        self._errands.clear()
+        errand_box.emptied(self._folder)
+
+    def take(self, number: int, app: App, *, is_wanted: Callable[[], bool]) -> bytes:
+        """A PNG of what the app shows when it is opened. Raises Failed, NotWanted, Unavailable."""
+        image, name = self._image(), str(number)
+        try:
+            files = parcel.packed(self._workspaces, app)
+            errand = errand_box.packed(self._folder, name, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES)
+            self._errands.run(errand, is_wanted=is_wanted)
+            if not is_wanted():
+                raise NotWanted("The house is stopping.")
+            return _checked(errand.brought / SHOT)
+        except NotFound as error:
+            raise Failed(error.message) from error
+        except OSError as error:
+            raise Unavailable("The folder for pictures in HERMIT_HOME can't be written. Look at the disk.") from error
+        finally:
+            errand_box.drop(self._folder, name)
+
+
+def _checked(path: Path) -> bytes:
+    try:
+        with errand_box.opened(path) as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise Failed("The browser brought no picture: the app did not show itself in time.") from error
+    if len(content) > MOST_BYTES or size_of(content) not in _SIZES:
+        raise Failed("The browser brought something that is no picture of this size.")
+    return content
