@@ -18,6 +18,7 @@ COMMANDS = {
     "up": "up down serve",
     "look": "status logs token login-link",
     "doctor": "doctor",
+    "backup": "backup restore",
     "chat": "chat",
     "files": "files",
     "agent": "agent",

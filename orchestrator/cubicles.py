@@ -242,7 +242,7 @@ class Cubicles:
             number = rows.cubicle_number(db, key, time.time())
         if not self._install.is_root:
             return self._install.uid, self._install.gid
-        uid = _FIRST_UID + (number - 1) % _UIDS
+        uid = uid_of(number)
         return uid, uid
 
     def _tell(self, key: CubicleKey, what: str) -> None:
@@ -251,3 +251,8 @@ class Cubicles:
                 db, f"cubicle.{what}", f"Cubicle {key} {what}.", now=time.time(), agent=key.agent, user=key.user
             )
         self._broker.publish(Event("cubicle", key, {"state": what}))
+
+
+def uid_of(number: int) -> int:
+    """The user that a cubicle with this number runs as, where we may choose."""
+    return _FIRST_UID + (number - 1) % _UIDS

@@ -1,0 +1,126 @@
+"""``backup`` and ``restore``: everything of an install in one file, and back. They work on the files of HERMIT_HOME,
+with the house running or not; a restore wants it stopped."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import docker
+
+from orchestrator.backup import reading, restoring, writing
+from orchestrator.backup.writing import Written
+from orchestrator.commands.context import Context
+from orchestrator.errors import BadInput, NotFound, Unavailable
+from orchestrator.host.engine_setup import find_engine
+from orchestrator.host.machine import LocalMachine
+from orchestrator.host.progress import Progress, Task
+from orchestrator.text import terminal_safe
+
+_MOST_SHOWN = 20
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the two commands."""
+    saving = commands.add_parser("backup", help="everything in HERMIT_HOME in one file; works while it runs")
+    saving.add_argument("file", metavar="FILE", help="NAME.tar, or NAME.tar.gz to compress it; - is standard output")
+    saving.add_argument("--force", action="store_true", help="replace a file that is there")
+    saving.set_defaults(run=run_backup)
+    restoring_ = commands.add_parser("restore", help="the install of a backup takes the place of an empty HERMIT_HOME")
+    restoring_.add_argument("file", metavar="FILE", type=Path, help="what ./hermit backup made")
+    restoring_.add_argument("--force", action="store_true", help="take the place of one that is there; it is kept")
+    restoring_.set_defaults(run=run_restore)
+
+
+def run_backup(context: Context, options: argparse.Namespace) -> int:
+    """Write a backup and read it back."""
+    if not (context.settings.home / "db" / "hermit.db").is_file():
+        raise NotFound(f"There is nothing in {context.settings.home} yet. './hermit up' begins.")
+    if options.file == "-":
+        written = _to_output(context)
+        said = "The backup is written"
+    else:
+        path = Path(options.file).absolute()
+        written = _to_file(context, path, may_replace=options.force)
+        said = f"The backup is in {path} and was read back"
+    for line in _words(written):
+        print(terminal_safe(line), file=sys.stderr)
+    print(terminal_safe(f"{said}: {written.files:,} files, {written.bytes / 1e6:,.1f} MB."), file=sys.stderr)
+    return 0
+
+
+def run_restore(context: Context, options: argparse.Namespace) -> int:
+    """Put an install back."""
+    home = context.settings.home
+    with Progress().task("Restoring") as task:
+
+        def meter(doing: str, done: int, total: int) -> None:
+            task.detail(f"{doing}: {_share(done, total)}")
+
+        restored = restoring.restore(
+            options.file, home, may_replace=options.force, meter=meter, make_way=lambda: _end_cubicles(context, home)
+        )
+    made = restored.checked.manifest
+    print(f"{home} is restored: {made.agents} agents, {made.people} people, {made.turns:,} messages.")
+    if restored.before is not None:
+        print(f"What was there before is in {restored.before}. Delete it when you no longer need it.")
+    print("'./hermit up' starts it. The install that was backed up must not run at the same time.")
+    return 0
+
+
+def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:
+    home, packed = context.home, writing.is_packed(path)
+    with Progress().task("Backing up") as task, writing.whole_file(path, home.path, may_replace=may_replace) as file:
+        check = writing.keeps_reserve(home.path, path.parent)
+        written = writing.write(home, file, _meter(task, "writing"), packed=packed, check=check)
+        writing.flushed(file)
+        size = path.with_name(f"{path.name}.part").stat().st_size
+        back = reading.check(file, lambda done: _meter(task, "reading it back")(done, size))
+        if back.digest != written.digest:
+            raise Unavailable(f"What is on the disk is not what was written to {path}. Look after that disk.")
+    return written
+
+
+def _to_output(context: Context) -> Written:
+    if sys.stdout.isatty():
+        raise BadInput("A backup is nothing for a terminal. Send it somewhere: './hermit backup - | …'.")
+    with Progress().task("Backing up") as task:
+        out = sys.stdout.buffer
+        written = writing.write(context.home, out, _meter(task, "writing"), packed=True, check=lambda: None)
+        out.flush()
+    return written
+
+
+def _meter(task: Task, doing: str) -> writing.Meter:
+    return lambda done, total: task.detail(f"{doing}: {_share(done, total)}")
+
+
+def _share(done: int, total: int) -> str:
+    return f"{min(99, 100 * done // max(total, 1))} %, {done / 1e6:,.0f} MB"
+
+
+def _words(written: Written) -> list[str]:
+    """What a person should know of what is not in it."""
+    notes = written.notes
+    lines = [f"Left out: {line}" for line in notes.left_out[:_MOST_SHOWN]]
+    more = len(notes.left_out) - len(lines) + notes.unsaid
+    lines += [f"Left out: {more:,} more."] if more else []
+    if notes.links:
+        lines.append(f"Left out: {notes.links:,} links, pipes, sockets, devices and files with several names.")
+    lines += [f"Being written while it was copied: {name}" for name in notes.changing[:_MOST_SHOWN]]
+    return lines
+
+
+def _end_cubicles(context: Context, home: Path) -> None:
+    """No container of the house that is to be replaced goes on working in its folders."""
+    client = find_engine(LocalMachine(home / "logs", context.environment)).client
+    if client is None:
+        return
+    try:
+        for found in client.api.containers(all=True, filters={"label": f"hermitshell.home={home}"}):
+            client.api.remove_container(found["Id"], force=True, v=True)
+    except docker.errors.DockerException as error:
+        raise Unavailable("The engine could not stop the cubicles of this install. Try again.") from error
+    finally:
+        client.close()
