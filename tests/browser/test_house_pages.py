@@ -108,6 +108,7 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
     page.get_by_role("button", name="Done").click()
     ben.get_by_role("button", name="Log out everywhere").click()
     page.locator("dialog.ask").get_by_role("button", name="Log out").click()
+    expect(ben.get_by_text("Logged out.")).to_be_visible()
     ben.get_by_text("Remove Benjamin").click()
     ben.get_by_label("Type Benjamin to go on").fill("Ben")
     ben.get_by_role("button", name="Remove for good").click()
