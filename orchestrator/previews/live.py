@@ -51,7 +51,7 @@ class LiveApps:
         async with self._stream(app.cubicle, app.port) as inside:
             try:
                 await inside.ask(wire, h11.Request(method=request.method, target=target, headers=headers))
-                head = await inside.head()
+                head = await inside.head(wire)
             except (h11.RemoteProtocolError, h11.LocalProtocolError, OSError, TimeoutError) as error:
                 raise Unavailable(f"The server of {app.title} gave no answer that could be read. Try again.") from error
             self._jars.take(base, head.headers)
@@ -89,11 +89,14 @@ class _Inside:
             await self._send(h11.Data(data=piece))
         await self._send(h11.EndOfMessage())
 
-    async def head(self) -> h11.Response | h11.InformationalResponse:
+    async def head(self, wire: Wire) -> h11.Response | h11.InformationalResponse:
         """How the answer begins: a response, or the agreement to another protocol."""
         async with asyncio.timeout(HEAD_S):
             while True:
-                event = await self._event()
+                event = self._http.next_event()
+                if event is h11.NEED_DATA:
+                    self._http.receive_data(await _patiently(wire, self.reader.read(_PIECE)))
+                    continue
                 if isinstance(event, h11.Response):
                     return event
                 if isinstance(event, h11.InformationalResponse) and event.status_code == 101:
@@ -121,11 +124,6 @@ class _Inside:
     def left_over(self) -> bytes:
         """What came behind the agreement to another protocol."""
         return self._http.trailing_data[0]
-
-    async def _event(self) -> object:
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            self._http.receive_data(await self.reader.read(_PIECE))
-        return event
 
     async def _send(self, event: h11.Event) -> None:
         data = self._http.send(event)

@@ -6,8 +6,10 @@ is one's own doing (``HERMIT_PREVIEW_URL``); on this machine ``localhost`` and `
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
+_HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _OTHER_NAME = {"localhost": "127.0.0.1", "127.0.0.1": "localhost", "[::1]": "localhost"}
 
 
@@ -29,6 +31,9 @@ def app_url(preview: str, ticket: str) -> str:
 def is_own_host(host: str, *, allowed: frozenset[str], configured: str = "") -> bool:
     """Whether the preview server answers to a Host header; another name may be a foreign page's that was pointed at
     us."""
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    found = _HOST.fullmatch(host)
+    if found is None:  # it goes into headers of ours
+        return False
+    name = found[1]
     bare = name.strip("[]").lower()
     return bool(bare) and (bare in allowed or bare == (urlsplit(configured).hostname or ""))

@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.file_types import type_of
 from orchestrator.nouns import CubicleKey
+from orchestrator.previews.live_headers import with_prefix
 from orchestrator.previews.policy import for_kind
 from orchestrator.previews.shim import with_shim
 from orchestrator.previews.wire import Request, Wire
@@ -71,8 +72,9 @@ class StaticFiles:
             if tag in request.header("if-none-match"):
                 await wire.answer(304, headers.items(), is_head=True)
             elif kind.startswith(_HTML) and facts.st_size <= MAX_PAGE_BYTES:
-                page = start if len(start) == facts.st_size else await asyncio.to_thread(_read, file, facts.st_size)
-                await wire.answer(200, headers.items(), with_shim(page, base), is_head=request.method == "HEAD")
+                is_here = len(start) == facts.st_size
+                page = _page(start, base) if is_here else await asyncio.to_thread(_read_page, file, facts.st_size, base)
+                await wire.answer(200, headers.items(), page, is_head=request.method == "HEAD")
             elif len(start) == facts.st_size and not request.header("range"):
                 await wire.answer(200, headers.items(), start, is_head=request.method == "HEAD")
             else:
@@ -137,6 +139,14 @@ def web_type(name: str) -> str:
     ending = name.rpartition(".")[2].lower()
     kind = _WEB_TYPES.get(ending) or type_of(name)
     return f"{kind}; charset=utf-8" if kind.startswith("text/") or kind.endswith(("json", "svg+xml")) else kind
+
+
+def _read_page(file: BinaryIO, size: int, base: str) -> bytes:
+    return _page(_read(file, size), base)
+
+
+def _page(page: bytes, base: str) -> bytes:
+    return with_shim(with_prefix(page, base), base)
 
 
 def _read(file: BinaryIO, size: int) -> bytes:

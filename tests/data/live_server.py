@@ -1,5 +1,5 @@
 """A server for tests of live apps, of the standard library alone: pages, echoes, events, a WebSocket, and bad manners.
-``python3 live_server.py PORT NAME``."""
+``python3 live_server.py PORT NAME [PAGE]``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.say(self.rfile.read(int(self.headers.get("Content-Length", 0))).upper())
 
     def home(self) -> None:
-        """A page that says whose it is."""
+        """A page that says whose it is, or the one that was given."""
+        if len(sys.argv) > 3:
+            self.say(Path(sys.argv[3]).read_bytes(), "text/html")
+            return
         self.say(f"<!doctype html><title>{sys.argv[2]}</title><img src='/x.png'>{sys.argv[2]}".encode(), "text/html")
 
     def say(self, body: bytes, kind: str = "text/plain") -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.previews import live as lives
 from orchestrator.previews.live_headers import relocated, with_prefix
 from tests.preview_house import PreviewHouse, preview_house
 from tests.rooms import KEY, at_once, rooms
@@ -401,3 +402,27 @@ def test_a_reader_who_leaves_ends_the_stream(house: PreviewHouse) -> None:
         time.sleep(0.05)
     assert house.harbour.streams(KEY) == 0
     server.close()
+
+
+def test_a_browser_that_leaves_before_any_answer(house: PreviewHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that never answers keeps no stream of somebody who has gone."""
+    monkeypatch.setattr(lives, "LOOK_S", 0.1)
+    is_asked, may_end = threading.Event(), threading.Event()
+
+    def wait(_: socket.socket) -> None:
+        is_asked.set()
+        may_end.wait(30)
+
+    port, server = _rogue(wait)
+    with server:
+        house.write("rogue/app.json", json.dumps({"port": port}))
+        with socket.create_connection(("localhost", house.port), timeout=20) as browser:
+            path = f"/a/{house.ticket('rogue')}/"
+            browser.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost:{house.port}\r\n\r\n".encode())
+            assert is_asked.wait(20)
+            assert house.harbour.streams(KEY) == 1
+        deadline = time.monotonic() + 20
+        while house.harbour.streams(KEY) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        may_end.set()
+    assert house.harbour.streams(KEY) == 0

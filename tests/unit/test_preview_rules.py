@@ -95,7 +95,21 @@ def test_own_host_names_are_answered(host: str) -> None:
     assert is_own_host(host, allowed=HOSTS, configured="https://apps.example")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "", ":3001", "localhost.evil.example"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "",
+        ":3001",
+        "localhost.evil.example",
+        "localhost:1; script-src *",
+        "localhost:1/x",
+        "localhost:x",
+        "localhost:",
+        "[::1]x:3001",
+        "localhost, evil.example",
+    ],
+)
 def test_other_host_names_are_not_answered(host: str) -> None:
     """A foreign name that was pointed at our address is not ours."""
     assert not is_own_host(host, allowed=HOSTS, configured="https://apps.example")
