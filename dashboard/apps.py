@@ -54,6 +54,20 @@ class SeenApp:
         return f"/agents/{self.app.cubicle.agent}/apps/{quoted(self.app.name)}{self.whose}"
 
     @property
+    def picture(self) -> str:
+        """What it looks like, as a path; empty while nobody has taken a picture."""
+        found = services().thumbnails.of(self.app.cubicle, self.app.name)
+        if found is None:
+            return ""
+        path, mark, whose = self.path.partition("?")
+        return f"{path}/thumbnail?v={found.stem}{'&' if mark else ''}{whose}"
+
+    @property
+    def letters(self) -> str:
+        """The first letters of its title, to be drawn where there is no picture; empty when it has none."""
+        return "".join(word[0] for word in self.app.title.split() if word[0].isalnum())[:2].upper()
+
+    @property
     def api_path(self) -> str:
         """Where it is shared."""
         return f"/api/agents/{self.app.cubicle.agent}/apps/{quoted(self.app.name)}/share{self.whose}"
@@ -149,6 +163,7 @@ def app_json(seen: SeenApp) -> dict[str, Any]:
         "owner": seen.owner.name,
         "shared_with": [] if seen.is_guest else [{"id": user.id, "name": user.name} for user in guests_of(app)],
         "view_url": f"{dashboard_origin()}{seen.path}",
+        "thumbnail_url": f"{dashboard_origin()}{picture}" if (picture := seen.picture) else None,
         "frame_url": frame_url,
         "reason": reason,
     }

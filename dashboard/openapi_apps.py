@@ -52,6 +52,10 @@ SCHEMAS: dict[str, Schema] = {
                 **nullable(STRING),
                 "description": "signed, for some hours, for a frame of the dashboard alone; null while there is none",
             },
+            "thumbnail_url": {
+                **nullable(STRING),
+                "description": "a PNG of what it shows when it is opened; null while there is none",
+            },
             "reason": {**nullable(STRING), "description": "why there is no `frame_url`"},
         }
     ),

@@ -30,6 +30,7 @@ from orchestrator.nouns import (
     TurnStatus,
     Usage,
 )
+from orchestrator.packages.errand import Errands
 from orchestrator.services import Services
 from orchestrator.steps import Steps
 
@@ -208,6 +209,7 @@ def paper_house(
     environment: Mapping[str, str] | None = None,
     crabs: bool = True,
     internet: Internet | None = None,
+    browser: Errands | None = None,
 ) -> Iterator[PaperHouse]:
     """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
     settings = load(
@@ -224,7 +226,14 @@ def paper_house(
     )
     engine = PaperEngine()
     upstreams = {"rehearsal": Rehearsal()}
-    parts = Parts(engine, lambda image: f"test/{image}", upstreams, "rehearsal", internet=internet or Internet())
+    parts = Parts(
+        engine,
+        lambda image: f"test/{image}",
+        upstreams,
+        "rehearsal",
+        internet=internet or Internet(),
+        browser=browser,
+    )
     app = App(settings, prepare(settings.home), parts)
     services = app.services
     steps = Steps(store=app._store, broker=services.broker, agents=services.agents, approvals=services.approvals)

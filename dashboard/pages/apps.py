@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flask import Blueprint, render_template
+from flask import Blueprint, Response, render_template
 
 from dashboard import headers
 from dashboard.apps import SeenApp, apps_of, guests_of, own_app, seen_app, shared_apps
@@ -16,7 +16,7 @@ from dashboard.house import services
 from dashboard.pages.asking import pending
 from dashboard.pages.frame import frame, own_key
 from dashboard.pages.views import agent_views
-from orchestrator.errors import Unavailable
+from orchestrator.errors import NotFound, Unavailable
 from orchestrator.previews.policy import SANDBOX
 
 pages = Blueprint("apps", __name__)
@@ -67,6 +67,21 @@ def one(name: str, app: str) -> str:
         held=held(seen),
         **_sharing(seen),
     )
+
+
+@pages.get("/agents/<name>/apps/<app>/thumbnail")
+def thumbnail(name: str, app: str) -> Response:
+    """What it looks like: a picture that a stranger's browser made, handed on as it is."""
+    seen = seen_app(name, app)
+    path = services().thumbnails.of(seen.app.cubicle, seen.app.name)
+    if path is None:
+        raise NotFound("There is no picture of this app.")
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:  # a newer one is there just now
+        raise NotFound("There is no picture of this app.") from error
+    kept = {"Content-Security-Policy": headers.HELD, "Cache-Control": headers.PRIVATE}
+    return Response(content, mimetype="image/png", headers=kept)
 
 
 @pages.get("/parts/app-guests/<name>/<app>")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import struct
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from orchestrator.errors import Unavailable
 from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.packages.errand import Errand
 from orchestrator.previews.apps import Apps
@@ -21,47 +16,10 @@ from orchestrator.previews.changes import AppChanges
 from orchestrator.thumbnails.photographer import MOST_BYTES, Photographer
 from orchestrator.thumbnails.png import size_of
 from orchestrator.thumbnails.thumbnails import MOST_AN_HOUR, Thumbnails
+from tests.paper_browser import PaperBrowser, png
 from tests.rooms import KEY, OTHER, Rooms, rooms
 
 FRONT = b"<!doctype html><title>Game</title><canvas></canvas>"
-
-
-def png(width: int = 1280, height: int = 800, *, extra: bytes = b"") -> bytes:
-    """A picture as far as the host looks."""
-
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", extra) + chunk(b"IEND", b"")
-
-
-class PaperBrowser:
-    """Brings what it is told to."""
-
-    def __init__(self) -> None:
-        self.brings: bytes | None = png()
-        self.given: list[dict[str, bytes]] = []
-        self.cleared = 0
-        self.is_broken = False
-        self.during: Callable[[Errand], None] = lambda _: None
-
-    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
-        """The picture lies there, if there is one."""
-        if self.is_broken:
-            raise Unavailable("There is no engine.")
-        self.given.append({path.name: path.read_bytes() for path in errand.given.iterdir()})
-        self.during(errand)
-        if self.brings is not None and is_wanted():
-            (errand.brought / "shot.png").write_bytes(self.brings)
-
-    def clear(self) -> None:
-        """None is under way."""
-        self.cleared += 1
-
-    def task(self, which: int = -1) -> dict[str, Any]:
-        """What it was asked for."""
-        return dict(json.loads(self.given[which]["task.json"]))
 
 
 class Desk:
