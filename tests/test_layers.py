@@ -186,7 +186,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
             "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking pages.audit pages.calendar "
             "pages.chat "
-            "pages.filters pages.frame pages.home pages.login pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
+            "pages.filters pages.frame pages.home pages.install pages.login pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
             "pages.you webhook"
         ),
     ),

@@ -18,7 +18,12 @@ from orchestrator.errors import Unauthorized
 from orchestrator.text import chat_safe, one_line, terminal_safe
 
 TONES = 6
-HOUSE_WAYS = (("/spending", "Spending", "budget"), ("/people", "People", "people"), ("/audit", "Audit log", "log"))
+HOUSE_WAYS = (
+    ("/spending", "Spending", "budget"),
+    ("/people", "People", "people"),
+    ("/audit", "Audit log", "log"),
+    ("/settings", "Settings", "edit"),
+)
 """The pages about the install, for the operator: path, name, sign."""
 
 

@@ -25,7 +25,7 @@ async function act(source, body) {
   if (done) done.hidden = true;
   rest(source, true);
   try {
-    const answer = await call(source.dataset.call, source.dataset.path, body);
+    const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
     if (source.dataset.go) return leave(source.dataset.go);
     if (source.matches("[data-reset]")) source.reset();
     if (source.matches("[data-fold]")) source.closest("details").open = false;
@@ -37,6 +37,15 @@ async function act(source, body) {
     show(trouble, error);
   }
   rest(source, false);
+}
+
+// "{name}" in a path stands for the field of that name, which is then no part of what is sent.
+function filled(path, body) {
+  return path.replace(/\{(\w+)\}/g, (_, name) => {
+    const value = String(body[name]).trim();
+    delete body[name];
+    return encodeURIComponent(value).replaceAll("%2F", "/");
+  });
 }
 
 function leave(path) {

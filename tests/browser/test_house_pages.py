@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.nouns import CubicleKey
 from tests.browser.conftest import DESK, Visit
 from tests.browser.test_dashboard import fits
+from tests.browser.test_set_in_motion import NAMELESS
 from tests.unit.test_dashboard_spending import spend
 
 pytestmark = pytest.mark.browser
@@ -97,6 +98,8 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
     ben.locator("summary").first.click()
     ben.get_by_label("Name").fill("Benjamin")
     ben.get_by_label("Telegram id").fill("")
+    with page.expect_response("**/parts/people"):
+        page.evaluate("document.dispatchEvent(new CustomEvent('news:again', {detail: {}}))")
     ben.get_by_role("button", name="Save").click()
     expect(ben.locator("summary").first).to_contain_text("Benjamin")
     [changed] = [user for user in people.every() if user.name == "Benjamin"]
@@ -117,3 +120,38 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
     ben.get_by_role("button", name="Remove for good").click()
     expect(page.locator(".person")).to_have_count(1)
     assert fits(page)
+
+
+def test_a_price_is_set_and_taken_away(visit: Visit) -> None:
+    """Its place in the list comes and goes without loading the page; a refusal is told beside the button."""
+    prices = visit.house.services.prices
+    page = go(visit, "Settings")
+    expect(page.get_by_text("Anthropic not set")).to_be_visible()
+    form = page.locator("form.panel")
+    form.get_by_label("Model").fill("own/model-*")
+    form.get_by_label("Of what is read").fill("0.25")
+    form.get_by_label("Of what is written").fill("1.5")
+    form.get_by_role("button", name="Set").click()
+    listed = page.locator(".facts-list li", has_text="own/model-*")
+    expect(listed).to_contain_text("$0.25 in, $1.5 out")
+    assert [row.pattern for row in prices.own()] == ["own/model-*"]
+    page.get_by_text("prices that come with it").click()
+    expect(page.get_by_role("columnheader", name="Provider")).to_be_visible()
+    assert fits(page)
+    listed.get_by_role("button").click()
+    page.locator("dialog.ask").get_by_role("button", name="Take it away").click()
+    expect(listed).to_have_count(0)
+    assert prices.own() == ()
+
+
+def test_everything_on_these_pages_has_a_name_and_can_be_hit(visit: Visit) -> None:
+    """By a finger, by a keyboard, by whoever can't see it."""
+    visit.log_in()
+    page = visit.page
+    spend(visit.house, "crab", 2_000_000)
+    for path in ("/audit", "/spending", "/people", "/settings"):
+        page.goto(f"{visit.house.url}{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.evaluate("document.querySelectorAll('#main details:not(.menu)').forEach((part) => (part.open = true))")
+        assert page.evaluate(NAMELESS) == [], path
+        assert fits(page), path

@@ -33,6 +33,8 @@ FOR_OPERATORS = {
     ("DELETE", "/api/users/<id:user>/sessions"),
     ("GET", "/people"),
     ("GET", "/parts/people"),
+    ("GET", "/settings"),
+    ("GET", "/parts/prices"),
     ("POST", "/api/agents"),
     ("PATCH", "/api/agents/<name>"),
     ("DELETE", "/api/agents/<name>"),
