@@ -45,13 +45,19 @@ def done(house: ProcessHouse, agents: list[Talker]) -> int:
     return sum(status == "done" for agent in agents for _, status, _, _ in turns(house.home, agent.name))
 
 
+def delivered(agent: Talker) -> list[str]:
+    """The names of what reached its person, once nothing more is on its way."""
+    found = agent.api.get(f"/agents/{agent.name}/deliveries")
+    return [] if found["settling"] else [one["file"] for one in found["deliveries"]]
+
+
 def _busy(house: ProcessHouse) -> list[Talker]:
     """Two agents with a long queue of messages, each of which writes two files."""
     agents = [house.agent(), house.agent()]
     for agent in agents:
-        agent.ask(
-            house.plays.commands("mkdir -p kept && head -c 3000000 /dev/urandom > kept/random && chmod 640 kept/*")
-        )
+        random = "mkdir -p kept && head -c 3000000 /dev/urandom > kept/random && chmod 640 kept/*"
+        agent.ask(house.plays.commands(f"{random} && echo hi > /app/workspace/out/report.txt"))
+        eventually(lambda: delivered(agent))  # noqa: B023 - called at once
     for number in range(MESSAGES):
         command = f"echo {number} > file-{number}; echo {number} >> all"
         agents[number % 2].send(house.plays.commands(command, reply=f"Reply {number}."))
@@ -115,6 +121,7 @@ def _goes_on(again: ProcessHouse, agents: list[Talker], question: dict[str, Any]
             assert agent.ended(number, patience_s=120)["status"] in ("done", "failed")
         ended = agent.ask(again.plays.commands("echo more >> all && echo new > kept/new && wc -c < kept/random"))
         assert ended["steps"][0]["output"] == "3000000\n"
+        assert eventually(lambda: delivered(agent)) == ["report.txt"]  # noqa: B023 - called at once; not sent again
     status = again.api.get("/approvals")["approvals"]
     assert [one["status"] for one in status if one["id"] == question["id"]] in (
         [],
