@@ -26,7 +26,7 @@ from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
-from orchestrator.engine_errands import STUDIO, DockerErrands
+from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
@@ -342,9 +342,10 @@ def real_house(
     engine_client: docker.DockerClient | None = None,
     internet: Internet | None = None,
     environment: Mapping[str, str] | None = None,
+    pictures: bool = False,
 ) -> Iterator[RealHouse]:
-    """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test, and
-    have an internet and more settings of its own."""
+    """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test,
+    have an internet and more settings of its own, and take pictures of web apps."""
     with ScriptedUpstream() as model:
         settings = load({**_settings(home, free_port(), model), **(environment or {})}, home)
         place = prepare(settings.home)
@@ -368,6 +369,7 @@ def real_house(
                 backoff_s=0.02,
                 errands=errands,
                 studio=DockerErrands(engine_client or client, place.install, str(home), STUDIO),
+                browser=DockerErrands(client, place.install, str(home), BROWSER) if pictures else None,
                 internet=internet or Internet(),
                 outside=outside(settings, {}),
             ),

@@ -169,8 +169,8 @@ _OWN: tuple[Route, ...] = (
     Route(
         "get",
         "/api/events",
-        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, `app`, "
-        "`delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` and "
+        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
+        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` and "
         "`user`; a delta's `text` is the reply so far. News are hints to look again.",
     ),
     Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
