@@ -21,6 +21,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.migrations import migrations
 from orchestrator.nouns import CubicleKey
 
+_NAMELESS = ".copy-{}.db"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -50,8 +51,9 @@ def copy(source: sqlite3.Connection, target: Path) -> None:
 def nameless(database: Path, folder: Path) -> Iterator[tuple[BinaryIO, Inside]]:
     """A copy of the database at this instant, open for reading, and what is in it. Its name in ``folder`` is gone as
     soon as it is made, so nothing is left however this ends. Raises Unavailable."""
-    target = folder / f".copy-{os.getpid()}.db"
+    target = folder / _NAMELESS.format(os.getpid())
     try:
+        _forget_dead(folder)
         with closing(sqlite3.connect(database)) as source:
             source.execute("PRAGMA query_only=ON")
             source.execute("PRAGMA busy_timeout=10000")
@@ -65,6 +67,13 @@ def nameless(database: Path, folder: Path) -> Iterator[tuple[BinaryIO, Inside]]:
         raise Unavailable(f"The database could not be copied to {folder} ({error}).") from error
     with file:
         yield file, inside
+
+
+def _forget_dead(folder: Path) -> None:
+    """Copies, and what SQLite puts beside them, whose makers were killed before they could take the name away."""
+    for path in folder.glob(_NAMELESS.format("[0-9]*") + "*"):
+        if not Path("/proc", path.name.split("-")[1].partition(".")[0]).exists():
+            path.unlink(missing_ok=True)
 
 
 def look_into(database: Path) -> Inside:
