@@ -181,12 +181,12 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
-            "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets api.calendar api.cubicles "
-            "api.deliveries "
+            "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
+            "api.calendar api.cubicles api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
-            "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking pages.audit pages.calendar "
-            "pages.chat "
-            "pages.filters pages.frame pages.home pages.install pages.login pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
+            "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking "
+            "pages.audit pages.calendar pages.chat pages.filters pages.frame pages.home pages.install pages.login "
+            "pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
             "pages.you webhook"
         ),
     ),

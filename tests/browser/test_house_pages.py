@@ -30,7 +30,7 @@ def go(visit: Visit, label: str) -> Page:
     visit.log_in()
     page = visit.page
     if is_phone(page):
-        page.get_by_label("Menu").first.click()
+        page.get_by_label("Menu").click()
         page.locator(".top .sheet").get_by_role("link", name=label).click()
     else:
         page.locator(".side").get_by_role("link", name=label).click()
