@@ -119,7 +119,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.answers channels.telegram.arrivals channels.telegram.channel "
+            "channels channels.telegram channels.telegram.answers channels.telegram.app_letters "
+            "channels.telegram.arrivals channels.telegram.channel "
             "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.calls "
             "channels.telegram.carrier "
             "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
@@ -146,8 +147,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "examinations",
         (
-            "examine examine.embeddings examine.engine examine.finding examine.inside examine.previews examine.services "
-            "examine.surroundings examine.telegram examine.walls"
+            "examine examine.embeddings examine.engine examine.finding examine.inside examine.previews "
+            "examine.services examine.surroundings examine.telegram examine.walls"
         ),
     ),
     (

@@ -12,8 +12,8 @@ from orchestrator.host.engine_setup import ensure_engine
 from orchestrator.host.image import ensure_image
 from orchestrator.host.test_tools import ensure_test_tools
 
-_SHARED = "docker or browser or model or thirdparty"
-"""Marks of the tests that share one engine, one browser or one model; all others run side by side."""
+_SHARED = "docker or model or thirdparty"
+"""Marks of the tests that share one engine or one model; all others run side by side."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -79,7 +79,13 @@ def test_the_agent_lives_on(inhabited: ProcessHouse) -> None:
 def test_the_fixed_prompt_is_short(model_url: str) -> None:
     """Counted by a real tokenizer of 49,152 tokens, which needs more of them than those of large models do: all that is
     the same for every agent, with every toolset, for the larger image."""
-    everything: dict[str, object] = {"name": "crab", "image": "studio", "toolsets": list(TOOLSETS), "role": "x", "personality": "y"}
+    everything: dict[str, object] = {
+        "name": "crab",
+        "image": "studio",
+        "toolsets": list(TOOLSETS),
+        "role": "x",
+        "personality": "y",
+    }
     tokenize = f"{model_url.removesuffix('/v1')}/tokenize"
     answer = requests.post(tokenize, json={"content": build_system_prompt(everything)}, timeout=60)
     assert 700 < len(answer.json()["tokens"]) < 1_200
