@@ -22,7 +22,7 @@ from orchestrator.previews.tickets import Ticket
 from tests.browser.conftest import open_window
 from tests.house import PaperHouse
 from tests.preview_house import PreviewHouse, preview_house
-from tests.real_house import free_port
+from tests.real_house import eventually, free_port
 from tests.rooms import KEY, rooms
 from tests.stage import Stage
 
@@ -150,6 +150,7 @@ def test_what_a_live_app_can_do(browser: Browser, previews: PreviewHouse, tmp_pa
         previews.sail()
         (tmp_path / "go").touch()
         try:
+            eventually(lambda: previews.app("live").status == 200)
             assert shown(browser, previews, "live") == {"posted": "LOUD", "told": "first", "echoed": "ahoy"}
         finally:
             server.kill()
