@@ -127,7 +127,7 @@ class Notices:
         return self._told(notice, then)
 
     def settle(self, kind: str, subject: str, outcome: str, *, but: int | None = None) -> None:
-        """What these notices offered (all ``but`` one) is no longer to be had, as when an entry was deleted elsewhere."""
+        """What these notices offered (all ``but`` one) is no longer to be had, such as when an entry was deleted."""
         with self._store.writing() as db:
             standing = [notice for notice in rows.standing(db, kind, subject) if notice.id != but]
             for notice in standing:
