@@ -60,10 +60,16 @@ def operator_only(view: View) -> View:
     return view
 
 
+def current() -> Asker | None:
+    """Who is asking; None when nobody known is."""
+    found = g.get("asker")
+    return found if isinstance(found, Asker) else None
+
+
 def asker() -> Asker:
     """Who is asking; raises Unauthorized when nobody known is."""
-    found = g.get("asker")
-    if not isinstance(found, Asker):
+    found = current()
+    if found is None:
         raise Unauthorized("Log in first: send 'Authorization: Bearer TOKEN', or open the dashboard.")
     return found
 

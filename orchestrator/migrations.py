@@ -885,6 +885,12 @@ def m030_thumbnails(db: Database) -> None:
     )
 
 
+@migrations()
+def m031_turns_with_apps(db: Database) -> None:
+    """Turns that made web apps are few, and found without looking through all others."""
+    _run(db, "CREATE INDEX turns_with_apps ON turns (told_at) WHERE apps <> '[]';")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -170,8 +170,8 @@ _OWN: tuple[Route, ...] = (
         "get",
         "/api/events",
         "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
-        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` and "
-        "`user`; a delta's `text` is the reply so far. News are hints to look again.",
+        "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` "
+        "and `user`; a delta's `text` is the reply so far. News are hints to look again.",
     ),
     Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
     Route("post", "/api/login-links", "A new one-time login link (operator)", "LoginLink", "NewLoginLink", 201),

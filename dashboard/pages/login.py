@@ -9,7 +9,7 @@ from typing import Any
 from flask import Blueprint, redirect, render_template, request
 
 from dashboard import cookies
-from dashboard.auth import asker, public
+from dashboard.auth import asker, current, public
 from dashboard.house import services
 from orchestrator.errors import BadInput, Unauthorized
 
@@ -39,16 +39,20 @@ def log_in() -> Any:
 
 @pages.get("/login/<code>")
 @public
-def link(code: str) -> str:
-    """The button; looking at the page changes nothing."""
-    return render_template("link.html", code=code)
+def link(code: str) -> Any:
+    """The button; looking at the page changes nothing. Whoever is in already goes on to where the link leads."""
+    path = _next(request.args.get("next", ""))
+    if path != "/" and current() is not None:
+        return redirect(path, 303)
+    return render_template("link.html", code=code, next=path)
 
 
 @pages.post("/login/<code>")
 @public
 def use_link(code: str) -> Any:
     """In by a one-time link."""
-    return cookies.remember(redirect("/", 303), services().people.use_link(code[:200]))
+    path = _next(request.form.get("next", ""))
+    return cookies.remember(redirect(path, 303), services().people.use_link(code[:200]))
 
 
 @pages.post("/logout")

@@ -53,6 +53,17 @@ def set_told(db: sqlite3.Connection, turn: int, now: float) -> bool:
     return cursor.rowcount == 1
 
 
+def told_with_apps(db: sqlite3.Connection, since: float) -> list[tuple[int, float]]:
+    """The turns that made or changed web apps and whose answer was posted since, and when; without those whose apps
+    were posted, too."""
+    rows = db.execute(
+        "SELECT id, told_at FROM turns WHERE apps <> '[]' AND told_at > ? AND source IN ('telegram', 'calendar') "
+        "AND NOT EXISTS (SELECT 1 FROM telegram_outbox WHERE ref = 'turn:' || turns.id || ':app:1') ORDER BY id",
+        (since,),
+    )
+    return [(int(row["id"]), float(row["told_at"])) for row in rows]
+
+
 def under_way(db: sqlite3.Connection) -> list[int]:
     """The turns from Telegram that a crab works on."""
     rows = db.execute(

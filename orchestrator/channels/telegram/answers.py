@@ -102,7 +102,7 @@ class Answers:
     def _tell(self, number: int) -> None:
         """The turn's letters and the note that they are posted, or neither."""
         turn = self._turns.get(number)
-        place = self._place(turn)
+        place = self.place(turn)
         with self._store.reading() as db:
             is_reply = place is not None and _shows_what_it_answers(db, place)
         letters = [] if place is None else self._letters(turn, place, is_reply=is_reply)
@@ -111,7 +111,7 @@ class Answers:
                 for letter in letters:
                     self._mail.post(letter)
 
-    def _place(self, turn: Turn) -> Place | None:
+    def place(self, turn: Turn) -> Place | None:
         """Where the answer belongs; None where nobody is to be told."""
         if turn.source == CALENDAR:
             spot = self._spot_of(turn.cubicle) if is_told(turn) else None

@@ -143,6 +143,9 @@ class TelegramChannel:
                 await _safely("the bots", self._muster())
             elif event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
                 await _safely("an answer", self.office.answers.sweep())
+                await _safely("apps", asyncio.to_thread(self.office.app_letters.sweep))
+            elif event.kind == "app":
+                await _safely("apps", asyncio.to_thread(self.office.app_letters.sweep))
 
     async def _sweep(self) -> None:
         """At the start, and now and then for whatever the news missed."""
@@ -150,6 +153,7 @@ class TelegramChannel:
             await _safely("the bots", self._muster())
             if self._stations:
                 await _safely("the answers", self.office.answers.sweep())
+                await _safely("the apps", asyncio.to_thread(self.office.app_letters.sweep))
                 await _safely("the notices", asyncio.to_thread(self.office.noticing.sweep))
             if n % _SELDOM == 0:
                 await _safely("the questions", asyncio.to_thread(self.office.asking.reconcile))

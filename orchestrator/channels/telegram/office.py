@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.channels.telegram.answers import Answers
+from orchestrator.channels.telegram.app_letters import AppLetters
 from orchestrator.channels.telegram.arrivals import Arrivals
 from orchestrator.channels.telegram.asking import Asking
 from orchestrator.channels.telegram.buttons import Buttons
@@ -72,6 +73,7 @@ class Office:
             spot_of=whereabouts.private,
             title_of=self._title_of,
         )
+        self.app_letters = self._made_app_letters(papers)
         self.progress = Progress(store=store, mail=mail, turns=services.turns, line_of=line_of)
         arrivals = Arrivals(workspaces=services.workspaces, audit=services.audit, room=self._room, line_of=line_of)
         prompting = Prompting(
@@ -91,6 +93,20 @@ class Office:
             is_code=services.bots.heard,
         )
         self.hearing = Hearing(store=store, inbox=self.inbox, mail=mail, asks=prompting, deeds=deeds, line_of=line_of)
+
+    def _made_app_letters(self, papers: Papers) -> AppLetters:
+        services = self._services
+        return AppLetters(
+            store=self._store,
+            mail=self.mail,
+            turns=services.turns,
+            people=services.people,
+            pictures=services.thumbnails,
+            papers=papers,
+            app_of=services.previews.app,
+            place_of=self.answers.place,
+            dashboard=services.settings.link_url,
+        )
 
     def _made_asking(self, buttons: Buttons, papers: Papers) -> Asking:
         services = self._services
