@@ -49,6 +49,7 @@ HOLDER = """<!doctype html><style>body{{margin:0}}iframe{{border:0;display:block
 """
 """The page that holds the app, as the dashboard does it."""
 STARTS_S, LOADS_S, SETTLES_S, SHOWS_S = 20.0, 12.0, 8.0, 8.0
+ENDS_S = 75
 SETTLING_MS = 1_500
 """Of the page's own time, after it was loaded: what moves in has moved in."""
 MOST_BYTES = 2_000_000
@@ -132,6 +133,7 @@ class Browser:
 
 def main() -> int:
     """The picture is there, or not."""
+    signal.alarm(ENDS_S)  # should nobody be left who ends this container
     task = json.loads((IN / "task.json").read_text(encoding="utf-8"))
     server = ThreadingHTTPServer(("127.0.0.1", int(task["port"])), serving(task))
     threading.Thread(target=server.serve_forever, daemon=True).start()
