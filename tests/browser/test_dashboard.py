@@ -252,7 +252,7 @@ def test_everything_can_be_reached_by_keyboard(visit: Visit) -> None:
     visit.log_in()
     page = visit.page
     names = []
-    for _ in range(12):
+    for _ in range(24):
         page.keyboard.press("Tab")
         names.append(page.evaluate("document.activeElement.innerText.trim().split('\\n')[0]"))
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")

@@ -467,6 +467,17 @@ def test_a_flood_silences_the_line(api: BotApi, loop: Loop, line: Line) -> None:
     assert loop.run(line.updates(None, timeout_s=0)) == []
 
 
+def _arrives_again(loop: Loop, line: Line) -> bool:
+    """The next letter but one arrives at the latest: a connection that the server ended meanwhile may cost one."""
+    for _ in range(2):
+        try:
+            loop.run(line.send(42, HELLO))
+        except Unreachable:
+            continue
+        return True
+    return False
+
+
 @pytest.mark.parametrize(
     ("fault", "may_have_arrived"),
     [
@@ -488,7 +499,7 @@ def test_no_answer_of_telegrams(
     broken.release()
     assert isinstance(error, Unreachable)
     assert error.may_have_arrived is may_have_arrived
-    loop.run(line.send(42, HELLO))
+    assert _arrives_again(loop, line)
 
 
 def test_what_was_never_connected_never_arrived(api: BotApi, bot: str, loop: Loop) -> None:
