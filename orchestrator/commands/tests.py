@@ -43,8 +43,9 @@ def run(context: Context, options: argparse.Namespace) -> int:
 
 def _rounds(given: list[str]) -> list[list[str]]:
     """Without a choice of tests in what was given: first those that only need a processor, a few at a time, since most
-    of them wait, then the others one by one."""
+    of them wait, then the others, each file's one by one and two files at a time."""
     if not all(argument.startswith("-") for argument in given):
         return [given]
     at_a_time = str((os.cpu_count() or 1) + 1)
-    return [["-m", f"not ({_SHARED})", "-n", at_a_time, *given], ["-m", _SHARED, *given]]
+    shared = ["-m", _SHARED, "-n", "2", "--dist", "loadfile"]
+    return [["-m", f"not ({_SHARED})", "-n", at_a_time, *given], [*shared, *given]]
