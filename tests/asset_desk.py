@@ -28,6 +28,7 @@ from orchestrator.nouns import Approval, CubicleKey, User
 from orchestrator.store.assets import Asset, AssetStatus
 from orchestrator.store.calls import Call
 from orchestrator.workspace import Workspaces
+from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 from tests.web_sites import PUBLIC, Script, Site, Town, opened
 
@@ -123,20 +124,6 @@ class Desk:
         return not self.town.looked_up and not self.town.connected
 
 
-class _Later:
-    """Calls, which are made after what ends them."""
-
-    calls: Calls
-
-    def finish(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None:
-        """As `Calls.finish`."""
-        self.calls.finish(waits_for, ok=ok, text=text, result=result)
-
-    def stir(self) -> None:
-        """As `Calls.stir`."""
-        self.calls.stir()
-
-
 @contextmanager
 def desk(
     home: Path,
@@ -155,7 +142,7 @@ def desk(
         house = stack.enter_context(rooms(home, **agent))
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notices(house.store, house.broker)
-        later = _Later()
+        later = LaterCalls()
         endings = Endings(
             broker=house.broker,
             notices=notices,

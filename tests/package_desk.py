@@ -22,6 +22,7 @@ from orchestrator.packages.errand import Errand
 from orchestrator.packages.installations import Packages
 from orchestrator.packages.outside import Outside
 from orchestrator.store.calls import Call
+from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 
 CONTENT = b"a wheel, for all the host knows"
@@ -76,18 +77,6 @@ class PaperErrands:
         self.cleared += 1
 
 
-class _Later:
-    calls: Calls
-
-    def finish(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None:
-        """As `Calls.finish`."""
-        self.calls.finish(waits_for, ok=ok, text=text, result=result)
-
-    def stir(self) -> None:
-        """As `Calls.stir`."""
-        self.calls.stir()
-
-
 @dataclass
 class Desk:
     """All of it, and what tests do with it."""
@@ -139,7 +128,7 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
     errands = errands or PaperErrands()
     with rooms(home, **agent) as house:
         house.workspaces.prepare(KEY, uid=0, gid=0)
-        notices, later, clock = Notices(house.store, house.broker), _Later(), [time.time()]
+        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
         (home / "errands").mkdir(exist_ok=True)
         packages = Packages(
             store=house.store,

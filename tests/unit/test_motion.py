@@ -28,6 +28,7 @@ from orchestrator.packages.errand import Errand
 from orchestrator.panel.actions import Clawmotion
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.calls import Call
+from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 
 FILMS = {
@@ -64,18 +65,6 @@ class PaperStudio:
     def clear(self) -> None:
         """Counted."""
         self.cleared += 1
-
-
-class _Later:
-    calls: Calls
-
-    def finish(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None:
-        """As `Calls.finish`."""
-        self.calls.finish(waits_for, ok=ok, text=text, result=result)
-
-    def stir(self) -> None:
-        """As `Calls.stir`."""
-        self.calls.stir()
 
 
 @dataclass
@@ -119,7 +108,7 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
     paper = paper or PaperStudio()
     with rooms(home) as house:
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
-        notices, later, clock = Notices(house.store, house.broker), _Later(), [time.time()]
+        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
         (home / "studio").mkdir(exist_ok=True)
         motions = Motions(
             store=house.store,
