@@ -4,6 +4,7 @@
 
 import { call, show } from "./api.js";
 import { ask } from "./forms.js";
+import { hold } from "./press.js";
 
 export function startActs() {
   document.addEventListener("click", (event) => {
@@ -24,6 +25,7 @@ async function act(source, body) {
   show(trouble, null);
   if (done) done.hidden = true;
   rest(source, true);
+  const letGo = hold(source);
   try {
     const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
     if (source.dataset.go) return leave(source.dataset.go);
@@ -35,6 +37,8 @@ async function act(source, body) {
     }
   } catch (error) {
     show(trouble, error);
+  } finally {
+    letGo();
   }
   rest(source, false);
 }

@@ -2,6 +2,7 @@
 
 import { startForms } from "./forms.js";
 import { startPeople } from "./people.js";
+import { startPresses } from "./press.js";
 import { startNews } from "./news.js";
 import { startParts } from "./parts.js";
 import { startActs } from "./acts.js";
@@ -16,6 +17,7 @@ import { startZone } from "./zone.js";
 startForms();
 startTimes();
 if (document.body.dataset.viewer) {
+  startPresses();
   startActs();
   startApprovals();
   startCalendar();
@@ -27,3 +29,5 @@ if (document.body.dataset.viewer) {
   startNews();
   startZone();
 }
+
+document.documentElement.dataset.ready = ""; // until now no button would have done anything: pieces.css

@@ -3,6 +3,7 @@
 // untouched.
 
 import { part } from "./api.js";
+import { free } from "./press.js";
 
 const PAUSE_MS = 150;
 const pending = new Map();
@@ -37,6 +38,7 @@ export function soon(key, work) {
 
 async function refresh(element) {
   const fresh = await part(element.dataset.part);
+  await free(element);
   const active = document.activeElement;
   carryOver(element, fresh);
   element.replaceChildren(fresh);
@@ -52,4 +54,19 @@ export function carryOver(old, fresh) {
     const kept = old.querySelector(`[data-keep="${CSS.escape(place.dataset.keep)}"]`);
     if (kept) place.replaceWith(kept);
   }
+  keepRefusals(old, fresh);
+}
+
+// What was refused stays said until the next try, as long as everything that can be tried is as it was.
+function keepRefusals(old, fresh) {
+  if (offers(old) !== offers(fresh)) return;
+  const before = old.querySelectorAll(".trouble");
+  fresh.querySelectorAll(".trouble").forEach((place, index) => {
+    if (before[index] && !before[index].hidden) place.replaceWith(before[index]);
+  });
+}
+
+function offers(within) {
+  const found = within.querySelectorAll("[data-path], [data-approval], [data-question]");
+  return [...found].map((at) => at.dataset.path ?? at.dataset.approval ?? at.dataset.question).join("\n");
 }
