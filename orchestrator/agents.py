@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -25,8 +25,8 @@ TELEGRAM_TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
 class Agents:
     """All agents of this install. What changes them tells ``on_change``."""
 
-    def __init__(self, store: Store, *, providers: tuple[str, ...], on_change: Callable[[str], None]) -> None:
-        """``providers`` are the upstreams that an agent may name."""
+    def __init__(self, store: Store, *, providers: Collection[str], on_change: Callable[[str], None]) -> None:
+        """``providers`` are the upstreams that an agent may name; which those are may change."""
         self._store = store
         self._providers = providers
         self._on_change = on_change

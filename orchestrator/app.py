@@ -15,6 +15,7 @@ from orchestrator.app_builders import (
     build_disk,
     build_outgoing,
     build_previews,
+    build_providers,
     build_proxy,
     build_thumbnails,
     build_watch,
@@ -37,11 +38,13 @@ from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.leaving import Leaving
 from orchestrator.live.harbour import Harbour
+from orchestrator.llm.trials import Trials
 from orchestrator.locks import Locks
 from orchestrator.memories.recollection import Messages
 from orchestrator.nouns import CubicleKey, Event, Turn
 from orchestrator.people import People
 from orchestrator.ports import listen
+from orchestrator.preferences import Preferences
 from orchestrator.prices import Prices
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
@@ -74,11 +77,13 @@ class App:
         self._broker = broker = Broker()
         locks = Locks(workspaces := Workspaces(home.path))
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
-        agents = Agents(self._store, providers=tuple(parts.upstreams), on_change=self._agent_changed)
+        self._preferences = Preferences(self._store, is_arranged=settings.is_arranged)
+        self._providers = providers = build_providers(home, parts, self._preferences)
+        agents = Agents(self._store, providers=providers, on_change=self._agent_changed)
         self._budget = Budget(self._store)
         self._prices = Prices(home.prices, self._store)
         self._proxy = build_proxy(
-            self._prices, parts, agents=agents, budget=self._budget, broker=broker, remember=self._remember
+            self._prices, parts, providers, agents=agents, budget=self._budget, broker=broker, remember=self._remember
         )
         self._approvals = Approvals(self._store, locks, broker)
         reserve = Reserve(home.path, ballast=home.ballast)
@@ -132,7 +137,10 @@ class App:
             remove_agent=self._leaving.remove_agent,
             remove_user=self._leaving.remove_user,
             log_text=ground.workspaces.log_text,
-            models=self._models,
+            models=self._providers.as_json,
+            providers=self._providers,
+            trials=Trials(self._providers, self._proxy, ground.agents),
+            preferences=self._preferences,
         )
 
     def _behind_the_door(self, ground: Ground) -> House:
@@ -273,7 +281,3 @@ class App:
 
     def _doors_health(self) -> str:
         return "ok" if self._server.is_accepting else "The doors no longer answer: restart with './hermit up'."
-
-    def _models(self) -> dict[str, object]:
-        providers = [{"name": name, "default_model": u.default_model} for name, u in self._parts.upstreams.items()]
-        return {"default": self._parts.default_provider, "providers": providers}

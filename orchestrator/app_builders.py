@@ -25,12 +25,16 @@ from orchestrator.events import Broker
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import Home
 from orchestrator.live.harbour import Harbour
+from orchestrator.llm.keyring import Keyring
+from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
+from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.memories.embedder import Embedder
 from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.packages.errand import Errands, NoErrands
 from orchestrator.packages.outside import Outside
 from orchestrator.people import People
+from orchestrator.preferences import Preferences
 from orchestrator.previews.changes import AppChanges
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
@@ -53,6 +57,9 @@ class Parts:
     """The image for ``base``, ``studio``, ``courier`` or ``browser``, built first where it is missing."""
     upstreams: Mapping[str, Upstream]
     default_provider: str
+    """Both as the settings say; the operator adds to them in the dashboard."""
+    build_provider: Build = build_own
+    """How a provider is made of a key that was given there."""
     backoff_s: float = 0.5
     internet: Internet = field(default_factory=Internet)
     """What approved downloads come through."""
@@ -86,16 +93,35 @@ class Ground:
     reserve: Reserve
 
 
+def build_providers(home: Home, parts: Parts, preferences: Preferences) -> Providers:
+    """The models' providers, those of the settings and those that were added in the dashboard."""
+    return Providers(
+        parts.upstreams,
+        parts.default_provider,
+        Keyring(home.keyring),
+        preferences,
+        build=parts.build_provider,
+        blot=parts.blot,
+    )
+
+
 def build_proxy(
-    prices: Prices, parts: Parts, *, agents: Agents, budget: Budget, broker: Broker, remember: Remember
+    prices: Prices,
+    parts: Parts,
+    providers: Providers,
+    *,
+    agents: Agents,
+    budget: Budget,
+    broker: Broker,
+    remember: Remember,
 ) -> Proxy:
     """The way to the models."""
     return Proxy(
         agents=agents,
         budget=budget,
         broker=broker,
-        upstreams=parts.upstreams,
-        default_provider=parts.default_provider,
+        upstreams=providers,
+        default_provider=providers.default,
         prices=prices.table,
         backoff_s=parts.backoff_s,
         remember=remember,

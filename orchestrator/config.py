@@ -94,6 +94,12 @@ class Settings:
         return self.public_url or self.url
 
     @property
+    def is_arranged(self) -> bool:
+        """They say already who the operator is, or which model answers: nobody needs the first-run page."""
+        named = self.admin_user or self.secrets.get("HERMIT_ADMIN_PASSWORD")
+        return bool(named or self.llm_base_url or self.secrets.provider_keys())
+
+    @property
     def telegram_webhook_host(self) -> str:
         """The host name of the webhook's address, or empty."""
         return urlsplit(self.telegram_webhook_url).hostname or ""

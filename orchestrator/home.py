@@ -87,6 +87,11 @@ class Home:
         return self.path / "logs" / "orchestrator.log"
 
     @property
+    def keyring(self) -> Path:
+        """Keys of model providers that were given in the dashboard; it need not exist."""
+        return self.path / "keys" / "providers.json"
+
+    @property
     def prices(self) -> Path:
         """The person's own prices over ours; it need not exist."""
         return self.path / "prices.json"

@@ -891,6 +891,43 @@ def m031_turns_with_apps(db: Database) -> None:
     _run(db, "CREATE INDEX turns_with_apps ON turns (told_at) WHERE apps <> '[]';")
 
 
+@migrations()
+def m032_preferences_and_sessions(db: Database) -> None:
+    """What the operator chose in the dashboard, and what people see of their logins. An install that is in use already
+    was set up."""
+    _run(
+        db,
+        """
+        CREATE TABLE preferences (
+            name TEXT PRIMARY KEY,
+            value TEXT NOT NULL,
+            changed_at REAL NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO preferences SELECT 'set_up', 'before', unixepoch()
+            WHERE EXISTS (SELECT 1 FROM turns) OR EXISTS (SELECT 1 FROM passwords);
+        ALTER TABLE sessions ADD COLUMN seen_at REAL NOT NULL DEFAULT 0;
+        ALTER TABLE sessions ADD COLUMN browser TEXT NOT NULL DEFAULT '';
+        ALTER TABLE sessions ADD COLUMN address TEXT NOT NULL DEFAULT '';
+        UPDATE sessions SET seen_at = created_at;
+        ALTER TABLE api_tokens ADD COLUMN used_at REAL;
+        """,
+    )
+
+
+@migrations()
+def m033_approval_history(db: Database) -> None:
+    """Past questions lie in order by kind and outcome: all of them, an agent's, a person's, and a cubicle's."""
+    _run(
+        db,
+        """
+        CREATE INDEX approvals_by_kind ON approvals (kind, status, asked_at, id);
+        CREATE INDEX approvals_of_agent ON approvals (agent, kind, status, asked_at, id);
+        CREATE INDEX approvals_of_user ON approvals (user, kind, status, asked_at, id);
+        CREATE INDEX approvals_of_cubicle ON approvals (user, agent, kind, status, asked_at, id);
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

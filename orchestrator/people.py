@@ -6,7 +6,6 @@ per name and in all.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import secrets
@@ -14,26 +13,26 @@ import sqlite3
 import threading
 import time
 import zoneinfo
-from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import argon2
 
-from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
+from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.nouns import Role, User
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import people as rows
 from orchestrator.store.database import Store
+from orchestrator.throttle import Throttle
 
 SESSION_S = 30 * 24 * 3600
 LINK_S = 15 * 60
 MAX_PASSWORD_CHARS = 1_000
 _HASHES_AT_ONCE = 2
 """Each takes 64 MB while it is computed."""
-_TRIES = 10
-_TRIES_WINDOW_S = 300.0
+NOTED_EVERY_S = 300.0
+"""How exactly it is known when a session or a token was used last: each note is a write."""
 _FIELDS = ("name", "role", "telegram_id", "time_zone")
 
 
@@ -46,7 +45,7 @@ class People:
         self._fixed_tokens = tuple(token.encode() for token in fixed_tokens if token)
         self._hasher = argon2.PasswordHasher()
         self._hashing = threading.BoundedSemaphore(_HASHES_AT_ONCE)
-        self._throttle = _Throttle()
+        self._throttle = Throttle()
 
     @cached_property
     def _nobody(self) -> str:
@@ -155,7 +154,24 @@ class People:
         with self._store.reading() as db:
             return rows.password(db, user) is not None
 
-    def log_in(self, name: str, password: str) -> str:
+    def change_password(self, user: int, current: str, password: str) -> None:
+        """A new password for whoever knows the present one, or has none yet; all sessions of this person end. Raises
+        BadInput, or TooMany after many tries."""
+        found = self.get(user)
+        with self._store.reading() as db:
+            hashed = rows.password(db, user)
+        if hashed is not None:
+            guess = self._throttle.begin(found.name)
+            if not self._is_password(hashed, current[: MAX_PASSWORD_CHARS + 1]):
+                raise BadInput("current: this is not your password now.")
+            self._throttle.was_right(guess)
+        self.set_password(user, password)
+
+    def new_session(self, user: int, how: str, *, browser: str = "", address: str = "") -> str:
+        """A session for somebody who proved already who they are."""
+        return self._new_session(self.get(user), how, browser, address)
+
+    def log_in(self, name: str, password: str, *, browser: str = "", address: str = "") -> str:
         """A new session's token; raises BadInput when name or password is wrong, TooMany after many tries."""
         guess = self._throttle.begin(name)
         with self._store.reading() as db:
@@ -164,7 +180,7 @@ class People:
         if not self._is_password(hashed, password[: MAX_PASSWORD_CHARS + 1]) or user is None:
             raise BadInput("The name or the password is wrong.")
         self._throttle.was_right(guess)
-        return self._new_session(user, "by password")
+        return self._new_session(user, "by password", browser, address)
 
     def make_link(self, user: int, *, good_for_s: float = LINK_S) -> str:
         """A one-time login code for this person, good for 15 minutes unless told otherwise."""
@@ -174,18 +190,37 @@ class People:
             rows.add_link(db, _sha256(code), user, time.time() + good_for_s)
         return code
 
-    def use_link(self, code: str) -> str:
+    def use_link(self, code: str, *, browser: str = "", address: str = "") -> str:
         """A new session's token for a login code; raises NotFound when it is unknown, used or too old."""
         with self._store.writing() as db:
             user = rows.use_link(db, _sha256(code), time.time())
         if user is None:
             raise NotFound("This login link was used or is too old. Run './hermit login-link' for a new one.")
-        return self._new_session(user, "by a one-time link")
+        return self._new_session(user, "by a one-time link", browser, address)
 
     def of_session(self, token: str) -> User | None:
         """Whose live session this token is."""
+        sha256, now = _sha256(token), time.time()
         with self._store.reading() as db:
-            return rows.session_user(db, _sha256(token), time.time())
+            user, seen_at = rows.session_user(db, sha256, now), rows.session_seen_at(db, sha256)
+        if user is not None and abs(now - seen_at) > NOTED_EVERY_S:
+            with self._store.writing() as db:
+                rows.seen_session(db, sha256, now)
+        return user
+
+    def sessions(self, user: int) -> list[rows.Session]:
+        """Where this person is logged in."""
+        with self._store.reading() as db:
+            return rows.sessions(db, user, time.time())
+
+    def end_session(self, user: int, session: str) -> None:
+        """End the session of this person whose ``session_id`` this is; raises NotFound."""
+        for found in self.sessions(user):
+            if session_id(found.sha256) == session:
+                with self._store.writing() as db:
+                    rows.end_session(db, found.sha256)
+                return
+        raise NotFound("This login has ended already.")
 
     def log_out(self, token: str) -> None:
         """End a session; unknown is fine."""
@@ -200,12 +235,39 @@ class People:
             rows.end_links(db, user, now)
             audit_rows.add(db, "logout", f"{found.name} was logged out everywhere.", now=now, user=user)
 
+    def log_everybody_out(self, *, by: str) -> int:
+        """End every session of every person, and every login link not used yet; API tokens stay. How many ended."""
+        now = time.time()
+        with self._store.writing() as db:
+            count = rows.end_every_session(db, now)
+            audit_rows.add(db, "logout", f"Everybody was logged out everywhere. By {by}.", now=now)
+        return count
+
     def of_token(self, token: str) -> User | None:
         """Whose API token this is."""
         if any([hmac.compare_digest(token.encode(), fixed) for fixed in self._fixed_tokens]):  # noqa: C419 - no early end
             return self.operator()
+        sha256, now = _sha256(token), time.time()
         with self._store.reading() as db:
-            return rows.token_user(db, _sha256(token))
+            user = rows.token_user(db, sha256)
+            is_noted = rows.token_is_noted(db, sha256, since=now - NOTED_EVERY_S)
+        if user is not None and not is_noted:
+            with self._store.writing() as db:
+                rows.note_token_used(db, sha256, now)
+        return user
+
+    def tokens(self) -> list[rows.Token]:
+        """Every API token, without what it is."""
+        with self._store.reading() as db:
+            return rows.tokens(db)
+
+    def remove_token(self, name: str) -> None:
+        """An API token works no more; raises NotFound."""
+        with self._store.writing() as db:
+            user = rows.remove_token(db, name)
+            if user is None:
+                raise NotFound(f"There is no API token called {name[:64]!r}.")
+            audit_rows.add(db, "token.removed", f"API token {name} was removed.", now=time.time(), user=user)
 
     def make_token(self, name: str, user: int) -> str:
         """A new API token, shown once; raises BadInput or Conflict about the name."""
@@ -220,11 +282,12 @@ class People:
             audit_rows.add(db, "token.added", f"API token {name} was made.", now=time.time(), user=user)
         return token
 
-    def _new_session(self, user: User, how: str) -> str:
+    def _new_session(self, user: User, how: str, browser: str, address: str) -> str:
         token = secrets.token_urlsafe(32)
         now = time.time()
         with self._store.writing() as db:
-            rows.add_session(db, _sha256(token), user.id, now, now + SESSION_S)
+            sha256 = _sha256(token)
+            rows.add_session(db, sha256, user.id, now, now + SESSION_S, browser=browser, address=address)
             audit_rows.add(db, "login", f"{user.name} logged in {how}.", now=now, user=user.id)
         return token
 
@@ -238,40 +301,6 @@ class People:
                 return self._hasher.verify(hashed or self._nobody, password) and hashed is not None
         except argon2.exceptions.VerifyMismatchError:
             return False
-
-
-class _Throttle:
-    """At most a few wrong guesses per name and per install within a while.
-
-    A guess counts as wrong from its beginning until it was right, so that many at once can't pass together.
-    """
-
-    def __init__(self) -> None:
-        self._guesses: deque[_Guess] = deque()
-        self._lock = threading.Lock()  # protects _guesses
-
-    def begin(self, name: str) -> _Guess:
-        """Count a guess. Raises TooMany while this name, or everybody together, guessed too often."""
-        guess = _Guess(time.monotonic(), name)
-        with self._lock:
-            while self._guesses and self._guesses[0].at < guess.at - _TRIES_WINDOW_S:
-                self._guesses.popleft()
-            of_name = sum(earlier.name == name for earlier in self._guesses)
-            if of_name >= _TRIES or len(self._guesses) >= _TRIES * 10:
-                raise TooMany("Too many wrong passwords. Wait five minutes, or run './hermit login-link' on the host.")
-            self._guesses.append(guess)
-        return guess
-
-    def was_right(self, guess: _Guess) -> None:
-        """It does not count any more."""
-        with self._lock, contextlib.suppress(ValueError):  # it may be too old to be there
-            self._guesses.remove(guess)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Guess:
-    at: float
-    name: str
 
 
 def _checked(fields: dict[str, Any]) -> dict[str, Any]:
@@ -296,6 +325,16 @@ def _of(user: User, fields: dict[str, Any]) -> dict[str, Any]:
 
 def _taken(fields: dict[str, Any]) -> Conflict:
     return Conflict(f"Another user is already called {fields['name']} or has this Telegram id.")
+
+
+def session_id(sha256: str) -> str:
+    """How a session is named where it is shown: nobody gets into it by this."""
+    return sha256[:16]
+
+
+def id_of_token(token: str) -> str:
+    """The same, of the session's own token."""
+    return session_id(_sha256(token))
 
 
 def _sha256(token: str) -> str:

@@ -18,11 +18,14 @@ from orchestrator.cubicles import Cubicles
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.disk.metering import Disk
 from orchestrator.events import Broker
+from orchestrator.llm.providers import Providers
+from orchestrator.llm.trials import Trials
 from orchestrator.memories.memory import Memories
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
 from orchestrator.packages.installations import Packages
 from orchestrator.people import People
+from orchestrator.preferences import Preferences
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
@@ -86,3 +89,6 @@ class Services:
     """The end of a cubicle's own log, by its key."""
     models: Callable[[], dict[str, Any]]
     """``{"default": provider, "providers": [{"name", "default_model"}]}``: which models there are to choose from."""
+    providers: Providers
+    trials: Trials
+    preferences: Preferences

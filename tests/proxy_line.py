@@ -51,7 +51,7 @@ def line_of(
         budget=house.budget,
         broker=house.broker,
         upstreams={"fake": fake, "other": second},
-        default_provider="fake",
+        default_provider=lambda: "fake",
         prices=prices,
         backoff_s=backoff_s,
     )

@@ -57,11 +57,13 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "the outside world, wrapped",
         (
             "bells delivery.out_events disk.reserve engine_docker engine_errands events fetch.body fetch.fetcher "
-            "fetch.internet fetch.network home http_server logs ports workspace store.published store.telegram_bots "
+            "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
+            "store.telegram_bots store.preferences throttle "
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.thumbnails store.upgrading "
+            "store.approval_history "
             "store.people store.questions store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
@@ -76,7 +78,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
     ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
-    ("hands", "delivery.trays agents archives audit budget doors locks notices people prices publishing"),
+    ("hands", "delivery.trays agents archives audit budget doors locks notices people preferences prices publishing"),
+    ("who can be asked for a model", "llm.providers"),
     (
         "rules",
         (
@@ -102,6 +105,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.proxy turns wake"
         ),
     ),
+    ("trying a model out", "llm.trials"),
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),
     ("judging and watching", "delivery.sending delivery.tray_watch disk.metering leaving steps watch"),
@@ -186,8 +190,8 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api.calendar api.cubicles api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
             "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking "
-            "pages.audit pages.calendar pages.chat pages.filters pages.frame pages.home pages.install pages.login "
-            "pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
+            "pages.audit pages.calendar pages.chat pages.files pages.filters pages.glimpse pages.frame pages.home "
+            "pages.install pages.login pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
             "pages.you webhook"
         ),
     ),
@@ -246,9 +250,12 @@ _SHOWS = (
     "delivery.deliveries",
     "disk.metering",
     "events",
+    "llm.providers",
+    "llm.trials",
     "memories.facts",
     "notices",
     "people",
+    "preferences",
     "previews.apps",
     "previews.policy",
     "prices",
@@ -259,11 +266,22 @@ _SHOWS = (
     "store.audit",
     "store.ledger",
     "store.notices",
+    "store.people",
     "store.telegram_bots",
     "turn_json",
     "turns",
 )
-_HANDS_OVER = ("archives", "attachments", "delivery.words", "file_names", "file_types", "files", "workspace")
+_HANDS_OVER = (
+    "archives",
+    "attachments",
+    "delivery.file_kinds",
+    "delivery.words",
+    "file_contents",
+    "file_names",
+    "file_types",
+    "files",
+    "workspace",
+)
 DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS, *_HANDS_OVER))
 BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""

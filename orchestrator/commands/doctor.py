@@ -14,7 +14,7 @@ import requests
 
 from orchestrator.channels.telegram.checkup import check_up
 from orchestrator.commands.context import Context, show
-from orchestrator.commands.providers import embedder, providers
+from orchestrator.commands.providers import embedder, with_own
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.errors import OrchestratorError
 from orchestrator.examine import surroundings
@@ -100,7 +100,7 @@ def _with_engine(context: Context, client: docker.DockerClient, found: list[Find
 
 
 def _model(context: Context) -> Finding:
-    return examine_model(*providers(context))
+    return examine_model(*with_own(context))
 
 
 def _embeddings(context: Context) -> list[Finding]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from orchestrator.commands.context import Context
-from orchestrator.llm.upstreams.catalog import build_upstreams, default_name
+from orchestrator.llm.keyring import Keyring
+from orchestrator.llm.providers import Build
+from orchestrator.llm.upstreams.catalog import OLLAMA, build_own, build_upstreams, default_name
+from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 from orchestrator.memories.catalog import build_embedder
 from orchestrator.memories.embedder import Embedder
 from orchestrator.nouns import Upstream
@@ -21,6 +26,21 @@ def providers(context: Context) -> tuple[dict[str, Upstream], str]:
         ca_file=_ca_file(context),
     )
     return upstreams, default_name(keys=keys, custom_base_url=settings.llm_base_url)
+
+
+def with_own(context: Context) -> tuple[dict[str, Upstream], str]:
+    """The same, with the keys that were given in the dashboard; which of them the operator prefers, only the running
+    house knows. Raises ConfigError."""
+    given, default = providers(context)
+    keys = Keyring(context.settings.home / "keys" / "providers.json").every()
+    own = {name: maker(context)(name, kept.key, kept.base_url) for name, kept in keys.items() if name not in given}
+    is_configured = default not in (OLLAMA, REHEARSAL)
+    return {**given, **own}, default if is_configured else next(iter(own), default)
+
+
+def maker(context: Context) -> Build:
+    """How a provider is made of a key that was given in the dashboard."""
+    return partial(build_own, ca_file=_ca_file(context))
 
 
 def embedder(context: Context) -> Embedder | None:

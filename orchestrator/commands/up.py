@@ -17,7 +17,7 @@ from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.commands import telegram
 from orchestrator.commands.context import Context
-from orchestrator.commands.providers import embedder, providers
+from orchestrator.commands.providers import embedder, maker, providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
 from orchestrator.errors import OrchestratorError, Unavailable
@@ -116,6 +116,7 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
         image_tag=image_tag,
         upstreams=upstreams,
         default_provider=default_provider,
+        build_provider=maker(context),
         blot=blots.add,
         errands=DockerErrands(client, context.home.install, str(context.home.path)),
         studio=DockerErrands(client, context.home.install, str(context.home.path), STUDIO),

@@ -22,7 +22,7 @@ def examine_model(upstreams: Mapping[str, Upstream], default: str) -> Finding:
         return warn(
             MODEL,
             "No model is set up: the built-in rehearsal answers, a script that knows a few words.",
-            "Put a provider's key into HERMIT_HOME/hermit.env, such as OPENROUTER_API_KEY=…, then './hermit up'.",
+            "Give a provider's key in the dashboard's Settings, or in HERMIT_HOME/hermit.env and start again.",
         )
     asked = time.monotonic()
     try:
@@ -37,6 +37,10 @@ def examine_model(upstreams: Mapping[str, Upstream], default: str) -> Finding:
         finally:
             completion.close()
     except UpstreamFailed as error:
-        return fail(MODEL, error.message, f"Check the key, the address and the model of {default} in hermit.env.")
+        return fail(
+            MODEL,
+            error.message,
+            f"Check the key, the address and the model of {default} in the dashboard's Settings or hermit.env.",
+        )
     took_ms = (time.monotonic() - asked) * 1000
     return ok(MODEL, f"{default} answers with {model} ({took_ms:.0f} ms; asking it one word cost next to nothing).")

@@ -44,6 +44,12 @@ _PATIENCE_S = 60.0
 """The longest that a provider's Retry-After is heeded; beyond it the call fails now and says so."""
 _DELTA_EVERY_S = 0.05
 _ROLES = ("system", "user", "assistant")
+_TRIAL = ModelRequest(
+    model="",
+    messages=({"role": "user", "content": "Answer with the one word: ready"},),
+    max_tokens=512,
+    json_object=False,
+)
 _INLINE = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}")
 
 
@@ -70,7 +76,7 @@ class Proxy:
         budget: Budget,
         broker: Broker,
         upstreams: Mapping[str, Upstream],
-        default_provider: str,
+        default_provider: Callable[[], str],
         prices: Callable[[], PriceTable],
         backoff_s: float = 0.5,
         remember: Remember = lambda _key, _turn, messages: messages,
@@ -111,6 +117,23 @@ class Proxy:
             with self._lock:
                 del self._calls[call]
 
+    def try_out(self, key: CubicleKey, route: Route, *, within_s: float) -> dict[str, Any]:
+        """One tiny call, at this agent's cost. Raises NotFound, OverBudget or UpstreamFailed, also when it is late."""
+        agent, call = self._agents.get(key.agent), _Call(key, None)
+        with self._lock:
+            self._calls[call] = None
+        hurry = threading.Timer(within_s, call.stop)
+        hurry.start()
+        try:
+            return self._once(agent, call, route, _TRIAL)
+        except Stopped:
+            text = f"The provider {route.upstream.name} gave no whole answer within {within_s:g} seconds. Try again."
+            raise UpstreamFailed(text, may_retry=False) from None
+        finally:
+            hurry.cancel()
+            with self._lock:
+                del self._calls[call]
+
     def abort(self, turn: int) -> None:
         """Cut every call of a turn; each ends with Stopped."""
         for call in self._under_way():
@@ -131,7 +154,7 @@ class Proxy:
             return tuple(self._calls)
 
     def _first_that_answers(self, agent: Agent, call: _Call, request: ModelRequest) -> dict[str, Any]:
-        provider = agent.provider or self._default_provider
+        provider = agent.provider or self._default_provider()
         try:
             return self._persistently(agent, call, self._route(provider, agent.model), request)
         except UpstreamFailed as error:
@@ -146,11 +169,12 @@ class Proxy:
         return self._route(other, model) if other in self._upstreams and model else self._route(provider, text)
 
     def _route(self, provider: str, model: str) -> Route:
-        if provider not in self._upstreams:
+        upstream = self._upstreams.get(provider)
+        if upstream is None:
             raise NotFound(
-                f"The model provider {provider} is not set up: add its key to hermit.env, or choose another."
+                f"The model provider {provider} is not set up: the operator gives its key in the dashboard's Settings."
             )
-        return Route(self._upstreams[provider], model)
+        return Route(upstream, model)
 
     def _persistently(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
         for attempt in range(1, TRIES + 1):

@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.nouns import Role, User
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A browser that is logged in."""
+
+    sha256: str
+    created_at: float
+    seen_at: float
+    browser: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An API token, without what it is."""
+
+    name: str
+    user: int
+    created_at: float
+    used_at: float | None
+
 
 _USER = "id, name, role, telegram_id, time_zone, time_zone_known"
 
@@ -86,15 +109,40 @@ def password(db: sqlite3.Connection, user: int) -> str | None:
     return None if row is None else str(row["hash"])
 
 
-def add_session(db: sqlite3.Connection, sha256: str, user: int, now: float, expires_at: float) -> None:
+def add_session(
+    db: sqlite3.Connection, sha256: str, user: int, now: float, expires_at: float, *, browser: str, address: str
+) -> None:
     """Store a session by the hash of its token; expired ones are swept on the way."""
     db.execute("DELETE FROM sessions WHERE expires_at < ?", (now,))
-    db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", (sha256, user, now, expires_at))
+    db.execute(
+        "INSERT INTO sessions (sha256, user, created_at, expires_at, seen_at, browser, address) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (sha256, user, now, expires_at, now, browser, address),
+    )
+
+
+def sessions(db: sqlite3.Connection, user: int, now: float) -> list[Session]:
+    """The live sessions of a person, the one that was used last first."""
+    found = db.execute(
+        "SELECT * FROM sessions WHERE user = ? AND expires_at > ? ORDER BY seen_at DESC, created_at DESC", (user, now)
+    )
+    return [Session(row["sha256"], row["created_at"], row["seen_at"], row["browser"], row["address"]) for row in found]
+
+
+def seen_session(db: sqlite3.Connection, sha256: str, now: float) -> None:
+    """It is in use."""
+    db.execute("UPDATE sessions SET seen_at = ? WHERE sha256 = ?", (now, sha256))
 
 
 def session_user(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
     """Whose live session this is."""
     return _first(db, "id = (SELECT user FROM sessions WHERE sha256 = ? AND expires_at > ?)", sha256, now)
+
+
+def session_seen_at(db: sqlite3.Connection, sha256: str) -> float:
+    """When it was last written down that this session is in use."""
+    row = db.execute("SELECT seen_at FROM sessions WHERE sha256 = ?", (sha256,)).fetchone()
+    return 0.0 if row is None else float(row["seen_at"])
 
 
 def end_session(db: sqlite3.Connection, sha256: str) -> None:
@@ -112,6 +160,12 @@ def end_links(db: sqlite3.Connection, user: int, now: float) -> None:
     db.execute("UPDATE login_links SET used_at = ? WHERE user = ? AND used_at IS NULL", (now, user))
 
 
+def end_every_session(db: sqlite3.Connection, now: float) -> int:
+    """Forget the sessions of everybody, with the login links that were not used yet; how many sessions there were."""
+    db.execute("UPDATE login_links SET used_at = ? WHERE used_at IS NULL", (now,))
+    return db.execute("DELETE FROM sessions").rowcount
+
+
 def add_token(db: sqlite3.Connection, name: str, sha256: str, user: int, now: float) -> None:
     """Store an API token by its hash; raises ``sqlite3.IntegrityError`` when the name is taken."""
     db.execute("INSERT INTO api_tokens (name, sha256, user, created_at) VALUES (?, ?, ?, ?)", (name, sha256, user, now))
@@ -120,6 +174,29 @@ def add_token(db: sqlite3.Connection, name: str, sha256: str, user: int, now: fl
 def token_user(db: sqlite3.Connection, sha256: str) -> User | None:
     """Whose API token this is."""
     return _first(db, "id = (SELECT user FROM api_tokens WHERE sha256 = ?)", sha256)
+
+
+def tokens(db: sqlite3.Connection) -> list[Token]:
+    """Every API token, the oldest first."""
+    found = db.execute("SELECT name, user, created_at, used_at FROM api_tokens ORDER BY id")
+    return [Token(row["name"], row["user"], row["created_at"], row["used_at"]) for row in found]
+
+
+def note_token_used(db: sqlite3.Connection, sha256: str, now: float) -> None:
+    """It is in use."""
+    db.execute("UPDATE api_tokens SET used_at = ? WHERE sha256 = ?", (now, sha256))
+
+
+def token_is_noted(db: sqlite3.Connection, sha256: str, *, since: float) -> bool:
+    """That it is in use was written down after ``since``."""
+    row = db.execute("SELECT 1 FROM api_tokens WHERE sha256 = ? AND used_at >= ?", (sha256, since)).fetchone()
+    return row is not None
+
+
+def remove_token(db: sqlite3.Connection, name: str) -> int | None:
+    """Forget the API token of this name: whose it was, or None when there is none."""
+    row = db.execute("DELETE FROM api_tokens WHERE name = ? RETURNING user", (name,)).fetchone()
+    return None if row is None else int(row["user"])
 
 
 def add_link(db: sqlite3.Connection, sha256: str, user: int, expires_at: float) -> None:

@@ -86,7 +86,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
             budget=made.budget,
             broker=made.broker,
             upstreams={"fake": model},
-            default_provider="fake",
+            default_provider=lambda: "fake",
             prices=load_prices,
             backoff_s=0.001,
         )

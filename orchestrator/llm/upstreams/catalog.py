@@ -9,22 +9,26 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from orchestrator.errors import ConfigError
 from orchestrator.llm.upstreams.anthropic import BASE_URL as ANTHROPIC_URL
 from orchestrator.llm.upstreams.anthropic import Anthropic
 from orchestrator.llm.upstreams.http import tls_context
 from orchestrator.llm.upstreams.openai_compatible import JSON_OBJECT, OLD_LIMIT, STREAM_OPTIONS, OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
+from orchestrator.llm.upstreams.secret import Secret
 from orchestrator.nouns import Upstream
 
 CUSTOM = "custom"
 OLLAMA = "ollama"
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 PROBE_TIMEOUT_S = 0.3
+IN_SETTINGS = "the dashboard's settings"
+"""Where a key was given, as sentences say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,25 @@ PRESETS: tuple[Preset, ...] = (
     Preset("xai", "XAI_API_KEY", "https://api.x.ai/v1", "grok-4.7"),
 )
 """In the order in which a key makes its provider the default one."""
+LABELS: Mapping[str, str] = {
+    "openrouter": "OpenRouter",
+    "openai": "OpenAI",
+    "anthropic": "Anthropic",
+    "gemini": "Google Gemini",
+    "groq": "Groq",
+    "mistral": "Mistral",
+    "deepseek": "DeepSeek",
+    "xai": "xAI",
+    CUSTOM: "A server of your own",
+    OLLAMA: "Ollama on this machine",
+    REHEARSAL: "Rehearsal",
+}
+"""How they are called where people choose, in the order in which they are shown."""
+KEY_SETTINGS: Mapping[str, str] = {
+    **{preset.name: preset.key_setting for preset in PRESETS},
+    CUSTOM: "HERMIT_LLM_BASE_URL",
+}
+"""The setting that makes a provider usable; the others need none."""
 
 
 def build_upstreams(
@@ -112,6 +135,19 @@ def build_upstreams(
         upstreams[OLLAMA] = OpenAICompatible(OLLAMA, ollama_url, tls=tls)
     upstreams[REHEARSAL] = Rehearsal()
     return upstreams
+
+
+def build_own(name: str, key: str, base_url: str = "", *, ca_file: str | None = None) -> Upstream:
+    """One provider with a key that was given in the dashboard: a preset, or a server of one's own at ``base_url``.
+    Raises ConfigError for an unusable key or address, and for a name that needs no key."""
+    Secret(key, setting="The key")  # the sentence for a person who typed it, whatever the provider
+    preset = next((preset for preset in PRESETS if preset.name == name), None)
+    if preset is not None:
+        return _built(replace(preset, key_setting=IN_SETTINGS), key, tls_context(ca_file))
+    if name != CUSTOM:
+        raise ConfigError(f"{name} takes no key. Choose one of {', '.join(KEY_SETTINGS)}.")
+    tls = tls_context(ca_file) if base_url.startswith("https:") else None
+    return OpenAICompatible(CUSTOM, base_url, key, key_setting=IN_SETTINGS if key else "", tls=tls)
 
 
 def default_name(
