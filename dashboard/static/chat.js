@@ -71,7 +71,13 @@ function follow() {
   document.addEventListener("news:notice", ({ detail }) => mine(detail) && noticed(detail));
   document.addEventListener("cards", settle);
   document.addEventListener("news:delivery", ({ detail }) => detail.turn && mine(detail) && look(detail.turn));
+  document.addEventListener("news:app", ({ detail }) => detail.agent === agent && pictured(detail.app));
   document.addEventListener("news:again", reread);
+}
+
+// An app has a new picture: where a reply leads to it, it is shown.
+function pictured(app) {
+  for (const link of log.querySelectorAll(`[data-open-app="${CSS.escape(app)}"]`)) look(link.closest(".turn").dataset.turn);
 }
 
 // --- what the person does ---

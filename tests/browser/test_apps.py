@@ -15,6 +15,7 @@ from orchestrator.nouns import CubicleKey
 from tests.browser.conftest import DESK, PHONE, Visit, open_window, watched
 from tests.browser.test_dashboard import fits, say
 from tests.house import PaperHouse, Scene, free_port, paper_house
+from tests.paper_browser import PaperBrowser
 
 pytestmark = pytest.mark.browser
 
@@ -210,6 +211,24 @@ def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
         page.get_by_role("link", name="Close").click()
         page.wait_for_url("**/agents/crab")
         expect(page.locator(".app-frame")).to_have_count(0)
+
+
+def test_a_reply_shows_what_the_app_looks_like(browser: Browser, tmp_path: Path) -> None:
+    """As soon as somebody took its picture, without anything being opened anew."""
+    with paper_house(tmp_path, browser=PaperBrowser()) as house:
+        making(house)
+        context = browser.new_context(viewport=PHONE)
+        visit = open_window(context, house)
+        visit.log_in()
+        page = visit.page
+        page.goto(f"{house.url}/agents/crab")
+        say(page, "Make me a calculator")
+        shown = page.get_by_role("link", name="Open Pocket calculator").locator("img")
+        expect(shown).to_be_visible()
+        assert shown.evaluate("picture => picture.decode().then(() => picture.naturalWidth)") == 1280
+        assert fits(page)
+        context.close()
+        assert visit.complaints == []
 
 
 def test_the_gallery_fills_by_itself(visit: Visit) -> None:

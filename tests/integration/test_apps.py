@@ -4,6 +4,8 @@ a browser's requests reach them through the preview origin."""
 from __future__ import annotations
 
 import base64
+import importlib.metadata
+import shutil
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -251,6 +253,57 @@ def test_other_servers(house: RealHouse, program: str, source: str, port: int) -
     posted = requests.post(f"{base}sign-in", headers=AS_FRAME, timeout=60)
     assert posted.url == f"{base}done"
     assert posted.text.split() == ["/done", "who=ada", prefix.rstrip("/")]
+
+
+FLASK = """
+from flask import Flask, redirect, request, session, url_for
+app = Flask(__name__)
+app.secret_key = "kept in the cubicle"
+@app.get("/")
+def home():
+    who, prefix = session.get("name", "nobody"), request.headers["X-Forwarded-Prefix"]
+    return f"<a href='{url_for('count')}'>count</a> {who} {prefix}"
+@app.post("/name")
+def name():
+    session["name"] = request.form["name"]
+    return redirect(url_for("home"))
+@app.get("/count")
+def count():
+    return app.response_class((f"{n}\\n" for n in range(3)), mimetype="text/plain")
+@app.get("/broken")
+def broken():
+    return 1 / 0
+app.run("127.0.0.1", 5000)
+"""
+
+
+def test_flask(house: RealHouse) -> None:
+    """Its own server, sessions, redirects, streams and a view that breaks, from packages in the agent's home."""
+    agent = house.agent()
+    bring(agent, "flask", "werkzeug", "jinja2", "click", "itsdangerous", "blinker", "markupsafe")
+    packed = base64.b64encode(FLASK.encode()).decode()
+    agent.ask(
+        house.plays.commands(
+            f"mkdir -p ../www/shop && echo {packed} | base64 -d > shop.py && echo '{{\"port\": 5000}}' > "
+            "../www/shop/app.json && (PYTHONPATH=$HOME/site setsid nohup python3 shop.py >shop.log 2>&1 &)"
+        )
+    )
+    base = frame(agent, "shop")
+    assert answers(base).text.split()[-2:] == ["nobody", urlsplit(base).path.rstrip("/")]
+    named = requests.post(f"{base}name", data={"name": "Ada"}, headers=AS_FRAME, timeout=60)
+    assert (named.url, named.text.split()[-2]) == (base, "Ada")
+    assert got(f"{base}count").text == "0\n1\n2\n"
+    assert got(f"{base}broken").status_code == 500
+    assert got(f"{base}nowhere").status_code == 404
+
+
+def bring(agent: Talker, *packages: str) -> None:
+    """Python packages of the tests' own, put where the agent's commands find them."""
+    skipped = shutil.ignore_patterns("*.so", "__pycache__")
+    for package in packages:
+        installed = importlib.metadata.distribution(package)
+        for folder in {Path(str(file)).parts[0] for file in installed.files or []} - {".."}:
+            shutil.copytree(str(installed.locate_file(folder)), agent.work / "site" / folder, ignore=skipped)
 
 
 def test_over_a_restart(process: ProcessHouse) -> None:
