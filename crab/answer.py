@@ -19,7 +19,7 @@ MAX_TRIES = 1000
 MAX_ACTIONS = 50
 FORM = '{"message": "…", "terminal": "…"}'
 
-_OLD_FORM = re.compile(r"^[ \t]*ACTION:[ \t]*EXECUTE\b", re.MULTILINE)
+OLD_FORM = re.compile(r"^[ \t]*ACTION:[ \t]*EXECUTE\b", re.MULTILINE)
 _OLD_KEYS = "ACTION|COMMAND|MESSAGE|THOUGHT|REPLY|USER|RESULT"
 _OLD_COMMAND = re.compile(
     rf"^[ \t]*COMMAND:(?:\s*```\w*\n(.*?)\n?```|[ \t]*(.*?)(?=^(?:{_OLD_KEYS}):|\Z))", re.MULTILINE | re.DOTALL
@@ -51,10 +51,10 @@ class Answer:
 
 def read_answer(text: str) -> Answer:
     """Takes the first object with a known key, else the old ``ACTION: EXECUTE`` form, else the text as the reply."""
-    thought, rest = _split_thought(text.encode("utf-8", "replace").decode())
+    thought, rest = split_thought(text.encode("utf-8", "replace").decode())
     answer = Answer(rest, thought)
-    reader = _first_object(rest)
-    old_form = _OLD_FORM.search(rest)
+    reader = first_object(rest)
+    old_form = OLD_FORM.search(rest)
     if old_form and (reader is None or old_form.start() < reader.start):
         _take_old_form(answer, rest, old_form)
     elif reader is not None:
@@ -62,18 +62,6 @@ def read_answer(text: str) -> Answer:
     else:
         answer.message = rest.strip()
     return answer
-
-
-def partial_message(text: str) -> str:
-    """The reply so far in the beginning of an answer; once a letter of an object's message is out it only grows."""
-    rest = _split_thought(text)[1]
-    reader = _first_object(rest)
-    if reader is not None:
-        message = reader.found.get("message")
-        return message if isinstance(message, str) else ""
-    plain = rest.strip()
-    is_plain = len(plain) >= 80 and "{" not in plain and not _OLD_FORM.search(plain)
-    return plain if is_plain and not plain.startswith(("[", "`", "<")) else ""
 
 
 def split_action(text: str) -> tuple[str, list[str]]:
@@ -94,7 +82,7 @@ def split_action(text: str) -> tuple[str, list[str]]:
 # --- from text to an answer ----------------------------------------------------------------------------------------
 
 
-def _split_thought(text: str) -> tuple[str, str]:
+def split_thought(text: str) -> tuple[str, str]:
     """Thinking and answer apart: each ``<think>`` block before the first brace; an open one reaches to the end."""
     thoughts, rest, at = [], [], 0
     for name in ("</think>", "</thinking>"):
@@ -175,7 +163,7 @@ def _take_old_form(answer: Answer, text: str, form: re.Match[str]) -> None:
         answer.terminal = command
 
 
-def _first_object(text: str) -> ObjectReader | None:
+def first_object(text: str) -> ObjectReader | None:
     """The first object with a known key, whole, broken or cut. A broken one is not searched for others inside it."""
     at = text.find("{")
     for tried in range(MAX_TRIES):

@@ -15,11 +15,12 @@ MAX_DIGITS = 20
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))*+")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*+")
 _NUMBER = re.compile(r"[-+]?[0-9.][0-9.eE+-]*+")
-_BODY = {
+BODY = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
     '"""': re.compile(r'(?:[^"\\]++|\\.|"(?!""))*+', re.DOTALL),
 }
+"""What may stand between each kind of quotes."""
 _PAIR = r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPE = re.compile(rf"\\({_PAIR}|u[0-9a-fA-F]{{4}}|.)", re.DOTALL)
 _HALF_ESCAPE = r"u[0-9a-fA-F]{0,3}\Z|u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{0,3})?\Z"
@@ -35,7 +36,7 @@ class _Broken(Exception):
 class ObjectReader:
     """Reads one object that begins at ``start``. Running into the end of the text is no error but ``is_cut``."""
 
-    __slots__ = ("at", "clashes", "cut_key", "error", "found", "is_cut", "keys", "start", "text")
+    __slots__ = ("at", "body", "clashes", "cut_again", "cut_key", "error", "found", "is_cut", "keys", "start", "text")
 
     def __init__(self, text: str, start: int) -> None:
         self.text = text
@@ -48,6 +49,10 @@ class ObjectReader:
         self.is_cut = False
         self.cut_key = ""
         """The key of the object itself whose value was not whole when the text ended."""
+        self.cut_again = False
+        """That key had a value before."""
+        self.body = ('"', 0)
+        """The quotes of the last string that was begun, and where its inside begins."""
         self.error = ""
 
     def read(self) -> None:
@@ -68,13 +73,14 @@ class ObjectReader:
                 raise _Broken("it ends inside a key")
             if depth == 0:
                 self.keys.add(key)
+            is_again = key in found
             if self._next() == ":":
                 self.at += 1
                 self._store(found, key, self._value(depth))
             elif not self.is_cut:
                 raise _Broken("a colon is missing")
             if self.is_cut:
-                self.cut_key = key if depth == 0 else ""
+                self.cut_key, self.cut_again = (key, is_again) if depth == 0 else ("", False)
                 return
             if self._next() not in ",}":
                 raise _Broken("a comma is missing")
@@ -144,14 +150,15 @@ class ObjectReader:
     def _string(self, quote: str) -> str:
         if quote == '"' and self.text.startswith('"""', self.at):
             quote = '"""'
-        body = _BODY[quote].match(self.text, self.at + len(quote))
+        self.body = (quote, self.at + len(quote))
+        body = BODY[quote].match(self.text, self.at + len(quote))
         text = body[0] if body else ""
         self.at += len(quote) + len(text)
         if self.text.startswith(quote, self.at):
             self.at += len(quote)
-            return _ESCAPE.sub(_unescape, text)
+            return unescaped(text)
         self.at, self.is_cut = len(self.text), True
-        return re.sub(rf"\\({_PAIR}|{_HALF_ESCAPE}|u[0-9a-fA-F]{{4}}|.)", _unescape_cut, text, flags=re.DOTALL)
+        return unescaped(without_half_escape(text))
 
     def _next(self) -> str:
         """The next character after space and comments, still unread; empty at the end of the text."""
@@ -161,6 +168,20 @@ class ObjectReader:
         if not char:
             self.is_cut = True
         return char
+
+
+def unescaped(text: str) -> str:
+    """What the inside of a string says."""
+    return _ESCAPE.sub(_unescape, text)
+
+
+def without_half_escape(text: str) -> str:
+    """The beginning of a string's inside, less an escape at its end of which only a part has arrived."""
+    last = None
+    for found in re.finditer(rf"\\({_PAIR}|{_HALF_ESCAPE}|u[0-9a-fA-F]{{4}}|.)", text, re.DOTALL):
+        last = found
+    is_half = last and last.end() == len(text) and re.fullmatch(_HALF_ESCAPE, last[1])
+    return text[: last.start()] if last and is_half else text
 
 
 def _number(text: str) -> object:
@@ -183,9 +204,3 @@ def _unescape(found: re.Match[str]) -> str:
         high, low = int(code[1:5], 16), int(code[7:], 16)
         return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
     return _ESCAPES.get(code, "\\" + code)
-
-
-def _unescape_cut(found: re.Match[str]) -> str:
-    """As :func:`_unescape`, but an escape of which only a part has arrived is left out until it is whole."""
-    is_half = found.end() == len(found.string) and re.fullmatch(_HALF_ESCAPE, found[1])
-    return "" if is_half else _unescape(found)

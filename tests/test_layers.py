@@ -28,10 +28,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "pure",
         (
             "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk "
-            "disk.rules fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
+            "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
             "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
             "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
-            "strict_json previews previews.origins previews.policy previews.tickets telegram_entities "
+            "strict_json version previews previews.origins previews.policy previews.tickets telegram_entities "
             "telegram_markdown telegram_pieces telegram_text text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
@@ -41,7 +41,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "when things come due",
         (
             "schedule schedule.cron schedule.drafts schedule.ics schedule.missed schedule.plans schedule.repeats "
-            "schedule.rules schedule.words schedule.zones"
+            "schedule.rules schedule.spread schedule.words schedule.zones"
         ),
     ),
     ("names that strangers give", "attachments file_names"),
@@ -78,7 +78,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
     ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
-    ("hands", "delivery.trays agents archives audit budget doors locks notices people preferences prices publishing"),
+    (
+        "hands",
+        "delivery.trays agents archives audit budget doors drafting locks notices people preferences prices publishing",
+    ),
     ("who can be asked for a model", "llm.providers"),
     (
         "rules",
@@ -87,7 +90,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
             "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
-            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.runs agenda.saying agenda.shapes "
+            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.outlook agenda.runs agenda.saying agenda.shapes "
             "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
         ),
     ),
@@ -171,14 +174,14 @@ FLOORS: tuple[tuple[str, str], ...] = (
 DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "leaves",
-        "ages csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
+        "ages browsers csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
     (
         "nouns described",
         (
             "openapi_apps openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices "
-            "openapi_packages openapi_questions"
+            "openapi_logins openapi_packages openapi_providers openapi_questions"
         ),
     ),
     ("who asks", "auth"),
@@ -189,9 +192,10 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
             "api.calendar api.cubicles api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
-            "api.prices api.questions api.telegram api.tokens api.users pages pages.apps pages.asking "
+            "api.prices api.providers api.questions api.settings api.telegram api.tokens api.users pages pages.apps "
+            "pages.asking "
             "pages.audit pages.calendar pages.chat pages.files pages.filters pages.glimpse pages.frame pages.home "
-            "pages.install pages.login pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
+            "pages.install pages.login pages.memory pages.money pages.people pages.planner pages.settings pages.spending pages.views feed "
             "pages.you webhook"
         ),
     ),
@@ -270,6 +274,7 @@ _SHOWS = (
     "store.telegram_bots",
     "turn_json",
     "turns",
+    "version",
 )
 _HANDS_OVER = (
     "archives",

@@ -11,18 +11,17 @@ import logging
 import random
 import re
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crab.answer import partial_message
 from orchestrator.agents import Agents
 from orchestrator.budget import Budget, Hold
+from orchestrator.drafting import Drafting
 from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamFailed
 from orchestrator.events import Broker
 from orchestrator.llm.upstreams.models import default_model_of
-from orchestrator.nouns import MICRO, Agent, Completion, CubicleKey, Event, ModelRequest, TokenUse, Upstream
+from orchestrator.nouns import MICRO, Agent, Completion, CubicleKey, ModelRequest, TokenUse, Upstream
 from orchestrator.pricing import (
     PriceTable,
     believable,
@@ -42,7 +41,6 @@ MAX_TOKENS = 16_384
 TRIES = 4
 _PATIENCE_S = 60.0
 """The longest that a provider's Retry-After is heeded; beyond it the call fails now and says so."""
-_DELTA_EVERY_S = 0.05
 _ROLES = ("system", "user", "assistant")
 _TRIAL = ModelRequest(
     model="",
@@ -85,7 +83,7 @@ class Proxy:
         messages what is remembered."""
         self._agents = agents
         self._budget = budget
-        self._broker = broker
+        self._drafting = Drafting(broker)
         self._upstreams = upstreams
         self._default_provider = default_provider
         self._prices = prices
@@ -220,25 +218,17 @@ class Proxy:
     def _listen(self, call: _Call, completion: Completion, hold: Hold) -> str:
         """The whole answer, shown to whoever watches as it comes."""
         parts: list[str] = []
-        shown_at = 0.0
+        sketch = self._drafting.begin(call.key, call.turn)
         try:
             for delta in completion:
                 parts.append(delta)
-                now = time.monotonic()
-                if call.turn is not None and now - shown_at >= _DELTA_EVERY_S and self._broker.is_wanted("delta"):
-                    shown_at = now
-                    self._show(call, "".join(parts))
+                sketch.add(delta)
         except BaseException:
             self._budget.keep(hold, believable(completion.use), "the answer broke off")
             raise
         finally:
             completion.close()
         return "".join(parts)
-
-    def _show(self, call: _Call, so_far: str) -> None:
-        message = partial_message(so_far)
-        if message:
-            self._broker.publish(Event("delta", call.key, {"turn": call.turn, "text": message}))
 
 
 class _Call:

@@ -6,10 +6,10 @@ import json
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crab.answer import Answer, partial_message, read_answer, split_action
+from crab.answer import Answer, read_answer, split_action
 
 Expected = tuple[str, str, list[object]]
 
@@ -177,7 +177,6 @@ def test_hostile_text_costs_little(text: str) -> None:
     """A megabyte of anything is read in about linear time and without deep recursion."""
     started = time.monotonic()
     read_answer(text)
-    partial_message(text)
     assert time.monotonic() - started < 5
 
 
@@ -221,42 +220,6 @@ def test_any_text_can_be_read(text: str) -> None:
     for said in (answer.message, answer.terminal, answer.action, answer.text, answer.thought, *answer.errors):
         said.encode()
     json.dumps(answer.panel_actions, allow_nan=False).encode()
-
-
-@settings(deadline=None)
-@given(texts, st.booleans())
-@example('a\\b"\n\t\u2028😀é', True)
-@example("\\", True)
-def test_partial_message_only_grows(message: str, ascii_only: bool) -> None:  # noqa: FBT001 - drawn
-    """The reply that a person watches grows letter by letter up to the whole and never takes one back."""
-    text = json.dumps({"userId": "1", "message": message, "terminal": "ls"}, ensure_ascii=ascii_only)
-    seen = ""
-    for end in range(len(text) + 1):
-        now = partial_message(text[:end])
-        assert now.startswith(seen)
-        seen = now
-    assert seen == message
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("", ""),
-        ("<think>secret {", ""),
-        ('<think>a</think>{"message": "Hel', "Hel"),
-        ('```json\n{"message": "Hel', "Hel"),
-        ('{"terminal": "ls", "mess', ""),
-        ('{"message": "a\\', "a"),
-        ('{"message": "a\\ud83d\\ude', "a"),
-        ('{"message": 5', ""),
-        ("Sure, here it is:", ""),
-        ("x" * 100, "x" * 100),
-        ("ACTION: EXECUTE\nCOMMAND: " + "x" * 100, ""),
-    ],
-)
-def test_partial_message(text: str, shown: str) -> None:
-    """Only what is surely part of the reply is shown while it comes."""
-    assert partial_message(text) == shown
 
 
 @pytest.mark.parametrize(
