@@ -254,7 +254,7 @@ SCHEMAS: dict[str, Schema] = {
     "Turn": closed(_TURN),
     "History": closed({"turns": listing(ref("Turn")), "next": nullable(INTEGER)}),
     "Approval": closed(_APPROVAL),
-    "Approvals": closed({"approvals": listing(ref("Approval"))}),
+    "Approvals": closed({"approvals": listing(ref("Approval")), "next": nullable(STRING)}),
     "Decision": closed(
         {
             "decision": choice("approve", "deny"),

@@ -18,9 +18,11 @@ from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, Orchest
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
+from orchestrator.store import approval_history as history_rows
 from orchestrator.store import approvals as rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as turn_rows
+from orchestrator.store.approval_history import Wanted
 from orchestrator.store.database import Store
 from orchestrator.text import visible
 from orchestrator.typed_ids import typed_id
@@ -52,9 +54,21 @@ class Approvals:
         self, *, status: ApprovalStatus | None = None, user: int | None = None, limit: int = 200
     ) -> list[Approval]:
         """The newest questions, of one status and one person where given."""
+        if status is not ApprovalStatus.PENDING:
+            return self.history(Wanted(user=user) if status is None else Wanted((status,), user=user), limit=limit)
         self.expire_due()
         with self._store.reading() as db:
-            return rows.every(db, status=status, user=user, limit=limit)
+            return [found for found in rows.pending(db) if user in (None, found.cubicle.user)][:limit]
+
+    def history(self, wanted: Wanted, *, before: str = "", limit: int) -> list[Approval]:
+        """The newest questions that match; with ``before``, the id of the last of a page, those of the next one.
+        Raises BadInput when that question is gone."""
+        self.expire_due()
+        with self._store.reading() as db:
+            place = history_rows.place_of(db, before) if before else None
+            if before and place is None:
+                raise BadInput("before: that question is gone. Begin with the newest ones again.")
+            return history_rows.page(db, wanted, before=place, limit=limit)
 
     def of_turn(self, turn: int) -> list[Approval]:
         """What a turn asked the host to do, in order; questions about its commands are named by its steps."""

@@ -185,7 +185,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("who asks", "auth"),
-    ("what apps they may see", "apps"),
+    ("what apps they may see, and which questions", "approval_filters apps"),
     (
         "routes",
         (
@@ -194,6 +194,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
             "api.prices api.providers api.questions api.settings api.telegram api.tokens api.users pages pages.apps "
             "pages.asking "
+            "pages.approvals "
             "pages.audit pages.calendar pages.chat pages.files pages.filters pages.glimpse pages.frame pages.home "
             "pages.install pages.login pages.memory pages.money pages.people pages.planner pages.settings pages.spending pages.views feed "
             "pages.you webhook"
@@ -264,6 +265,7 @@ _SHOWS = (
     "previews.policy",
     "prices",
     "questions",
+    "store.approval_history",
     "store.assets",
     "store.packages",
     "store.agenda",

@@ -8,11 +8,12 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard import bodies
+from dashboard.approval_filters import wanted
 from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import approval_json
 from orchestrator.errors import BadInput, Conflict, NotFound
-from orchestrator.nouns import Approval, ApprovalStatus
+from orchestrator.nouns import Approval
 
 api = Blueprint("approvals", __name__)
 
@@ -22,16 +23,14 @@ MIN_AGE_S = 0.5
 
 @api.get("/api/approvals")
 def every() -> Any:
-    """The newest questions, of one status where given."""
-    who, wanted = asker(), request.args.get("status", "")
-    if wanted and wanted not in list(ApprovalStatus):
-        raise BadInput(f"status: choose one of {', '.join(ApprovalStatus)}.")
-    found = services().approvals.every(
-        status=ApprovalStatus(wanted) if wanted else None,
-        user=None if who.is_operator else who.user.id,
-        limit=bodies.limit_arg(default=200, most=500),
-    )
-    return {"approvals": [approval_json(approval) for approval in found]}
+    """The newest questions that match; ``next`` is the ``before`` of the next page."""
+    limit = bodies.limit_arg(default=200, most=500)
+    found = services().approvals.history(wanted(), before=request.args.get("before", ""), limit=limit + 1)
+    page = found[:limit]
+    return {
+        "approvals": [approval_json(approval) for approval in page],
+        "next": page[-1].id if len(found) > limit else None,
+    }
 
 
 @api.post("/api/approvals/<approval>")

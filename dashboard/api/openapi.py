@@ -127,9 +127,15 @@ _OWN: tuple[Route, ...] = (
     Route(
         "get",
         "/api/approvals",
-        "The newest questions",
+        "Questions, newest first",
         "Approvals",
-        query={"status": choice("pending", "approved", "denied", "expired", "cancelled"), "limit": INTEGER},
+        query={
+            "status": choice("pending", "approved", "denied", "expired", "cancelled"),
+            "kind": choice("command", "asset", "packages"),
+            "agent": STRING,
+            "before": {**STRING, "description": "`next` of the page before"},
+            "limit": INTEGER,
+        },
         fails=(400,),
     ),
     Route("post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 404, 409)),

@@ -4,8 +4,22 @@ it.
 
 from __future__ import annotations
 
-from dashboard.pages import apps, audit, calendar, chat, home, install, login, memory, people, settings, spending, you
+from dashboard.pages import (
+    approvals,
+    apps,
+    audit,
+    calendar,
+    chat,
+    home,
+    install,
+    login,
+    memory,
+    people,
+    settings,
+    spending,
+    you,
+)
 
 _OF_AGENTS = (chat.pages, apps.pages, calendar.pages, memory.pages, settings.pages)
 _OF_THE_HOUSE = (audit.pages, install.pages, people.pages, spending.pages)
-BLUEPRINTS = (home.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)
+BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)

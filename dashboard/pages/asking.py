@@ -111,7 +111,7 @@ class Waiting:
 
 def pending() -> Waiting:
     """What the viewer may decide and answer."""
-    house, who, whose = services(), asker(), _names_of_others()
+    house, who, whose = services(), asker(), names_of_others()
     user = None if who.is_operator else who.user.id
     approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
     questions = house.questions.every(status=PENDING, user=user)
@@ -132,7 +132,7 @@ def pending_in_chat(key: CubicleKey) -> Waiting:
     )
 
 
-def _names_of_others() -> Callable[[CubicleKey], str]:
+def names_of_others() -> Callable[[CubicleKey], str]:
     """Tells whose a cubicle is; empty for the viewer's own."""
     viewer = asker().user.id
     names = {user.id: user.name for user in services().people.every()}

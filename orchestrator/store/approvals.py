@@ -37,34 +37,10 @@ def one(db: sqlite3.Connection, approval: str) -> Approval | None:
     return None if row is None else _approval(row)
 
 
-def every(
-    db: sqlite3.Connection,
-    *,
-    status: ApprovalStatus | None = None,
-    key: CubicleKey | None = None,
-    user: int | None = None,
-    turn: int | None = None,
-    limit: int = 200,
-) -> list[Approval]:
-    """The newest approvals that match everything given, newest first."""
-    rows = db.execute(
-        "SELECT * FROM approvals WHERE (:status IS NULL OR status = :status) AND (:agent IS NULL OR agent = :agent) "
-        "AND (:user IS NULL OR user = :user) AND (:turn IS NULL OR turn = :turn) "
-        "ORDER BY asked_at DESC, id LIMIT :limit",
-        {
-            "status": status,
-            "agent": None if key is None else key.agent,
-            "user": user if key is None else key.user,
-            "turn": turn,
-            "limit": limit,
-        },
-    )
-    return [_approval(row) for row in rows]
-
-
 def pending(db: sqlite3.Connection) -> list[Approval]:
-    """All open questions of everybody; each cubicle has a few at most."""
-    return every(db, status=ApprovalStatus.PENDING, limit=-1)
+    """All open questions of everybody, newest first; each cubicle has a few at most."""
+    rows = db.execute("SELECT * FROM approvals WHERE status = 'pending' ORDER BY asked_at DESC, id DESC")
+    return [_approval(row) for row in rows]
 
 
 def pending_of_step(db: sqlite3.Connection, turn: int, step: int, now: float) -> Approval | None:
@@ -123,8 +99,8 @@ def pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
 
 def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many questions of this cubicle are open."""
-    row = db.execute(
-        "SELECT COUNT(*) FROM approvals WHERE status = 'pending' AND agent = ? AND user = ?", (key.agent, key.user)
+    row = db.execute(  # the signs keep it to the index of the pending ones: there are few, and many others
+        "SELECT COUNT(*) FROM approvals WHERE status = 'pending' AND +agent = ? AND +user = ?", (key.agent, key.user)
     ).fetchone()
     return int(row[0])
 

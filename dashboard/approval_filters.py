@@ -1,0 +1,23 @@
+"""Which questions of agents a request asks for: by outcome, kind and agent, among those that are the asker's to see."""
+
+from __future__ import annotations
+
+from flask import request
+
+from dashboard.auth import asker
+from orchestrator.errors import BadInput
+from orchestrator.nouns import ApprovalStatus
+from orchestrator.store.approval_history import Wanted
+
+
+def wanted() -> Wanted:
+    """What ``status``, ``kind`` and ``agent`` in the query say; raises BadInput."""
+    who, status = asker(), request.args.get("status", "")
+    if status and status not in list(ApprovalStatus):
+        raise BadInput(f"status: choose one of {', '.join(ApprovalStatus)}.")
+    return Wanted(
+        (ApprovalStatus(status),) if status else tuple(ApprovalStatus),
+        kind=request.args.get("kind") or None,
+        agent=request.args.get("agent") or None,
+        user=None if who.is_operator else who.user.id,
+    )

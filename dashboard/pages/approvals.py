@@ -1,0 +1,104 @@
+"""What agents asked: all that waits for the viewer, and how everything before it was decided, by whom and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Blueprint, render_template, request
+
+from dashboard.approval_filters import wanted
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.pages.asking import ApprovalView, names_of_others, pending
+from dashboard.pages.views import agent_views
+from orchestrator.nouns import ApprovalStatus
+
+pages = Blueprint("approvals_page", __name__)
+
+PAGE = 30
+KINDS = (("command", "Commands"), ("asset", "Files from the internet"), ("packages", "Packages"))
+OUTCOMES = (
+    (ApprovalStatus.APPROVED, "Approved"),
+    (ApprovalStatus.DENIED, "Denied"),
+    (ApprovalStatus.EXPIRED, "Expired"),
+    (ApprovalStatus.CANCELLED, "Cancelled"),
+)
+_SIGNS = {ApprovalStatus.APPROVED: "ok", ApprovalStatus.DENIED: "refused", ApprovalStatus.EXPIRED: "refused"}
+_WHERE = {"dashboard": "in the dashboard", "api": "by the API or a command", "telegram": "on Telegram"}
+_FILTERS = ("agent", "kind", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class PastView(ApprovalView):
+    """A question that has ended."""
+
+    @property
+    def sign(self) -> str:
+        """How it ended, as a sign."""
+        return _SIGNS.get(self.approval.status, "stop")
+
+    @property
+    def ended(self) -> str:
+        """How it ended, as a word."""
+        return dict(OUTCOMES).get(self.approval.status, "")
+
+    @property
+    def decided(self) -> str:
+        """By whom and where, in words; why nobody decided, else."""
+        by = self.approval.decided_by or ""
+        name, _, surface = by.removesuffix(")").rpartition(" (")
+        return f"{name}, {_WHERE[surface]}" if by.endswith(")") and surface in _WHERE else by
+
+    @property
+    def what(self) -> str:
+        """What the exact text is called."""
+        return {"asset": "The exact address", "packages": "The exact list"}.get(self.approval.kind, "The exact command")
+
+
+@pages.get("/approvals")
+def approvals() -> str:
+    """The whole page."""
+    return render_template(
+        "approvals.html",
+        agents=agent_views(),
+        waiting=pending(),
+        known_agents=[agent.name for agent in services().agents.every()],
+        kinds=KINDS,
+        outcomes=OUTCOMES,
+        **_past(),
+    )
+
+
+@pages.get("/parts/inbox")
+def inbox() -> str:
+    """What waits."""
+    return render_template("parts/inbox.html", waiting=pending())
+
+
+@pages.get("/parts/approvals")
+def past() -> str:
+    """A page of what has ended."""
+    return render_template("parts/approvals.html", **_past())
+
+
+def _past() -> dict[str, Any]:
+    given = {name: value for name in _FILTERS if (value := request.args.get(name, "").strip())}
+    before, asked = request.args.get("before", ""), wanted()
+    statuses = tuple(status for status in asked.statuses if status is not ApprovalStatus.PENDING)
+    found = services().approvals.history(replace(asked, statuses=statuses), before=before, limit=PAGE + 1)
+    whose = names_of_others()
+    at = {**given, "before": before} if before else given
+    return {
+        "past": [PastView(approval, whose(approval.cubicle)) for approval in found[:PAGE]],
+        "given": given,
+        "part": f"/parts/approvals?{urlencode(at)}",
+        "newest": _url(given) if before else "",
+        "older": _url({**given, "before": found[PAGE - 1].id}) if len(found) > PAGE else "",
+        "own": asker().user.name,
+    }
+
+
+def _url(given: dict[str, str]) -> str:
+    return f"/approvals?{urlencode(given)}" if given else "/approvals"
