@@ -9,9 +9,11 @@ from werkzeug.routing import IntegerConverter, Map
 
 from dashboard import auth, faults, headers, hosts, house, transfers
 from dashboard.api import BLUEPRINTS as API
+from dashboard.api import terminal as terminal_api
 from dashboard.feed import feed
 from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
+from dashboard.pages import terminal as terminal_page
 from dashboard.paths import AnyPath
 from dashboard.webhook import webhook
 from orchestrator.services import Services
@@ -46,4 +48,7 @@ def create_app(services: Services) -> Flask:
     filters.register(app)
     for blueprint in (*API, *PAGES, feed, webhook):
         app.register_blueprint(blueprint)
+    if services.settings.terminal:  # else there is nothing there that could be let in by accident
+        app.register_blueprint(terminal_api.api)
+        app.register_blueprint(terminal_page.pages)
     return app

@@ -17,6 +17,7 @@ from orchestrator.app_builders import (
     build_previews,
     build_providers,
     build_proxy,
+    build_terminals,
     build_thumbnails,
     build_watch,
 )
@@ -104,6 +105,7 @@ class App:
         )
         self._previews = build_previews(ground, harbour, turns)
         self._thumbnails, self._picturing = build_thumbnails(ground, self._previews, turns)
+        self._terminals = build_terminals(ground, self._cubicles)
         self.services = self._made_services(ground)
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 
@@ -130,6 +132,7 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
+            terminals=self._terminals,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
             telegram_update=self._take_update,
@@ -194,6 +197,7 @@ class App:
         self._deliveries.reconcile()
         self._out_watch.start(self._cubicles.known())
         self._cubicles.reconcile()
+        self._terminals.reconcile()
         self._approvals.reconcile()
         self._leaving.reconcile()
         self._watch.start()
@@ -208,6 +212,7 @@ class App:
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
         self._telegram.stop()
+        self._terminals.close()
         self._picturing.close()
         self._previews.close()
         self._capabilities.close()

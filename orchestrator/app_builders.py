@@ -40,6 +40,8 @@ from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.row_worker import RowWorker
 from orchestrator.store.database import Store
+from orchestrator.terminals.lines import Lines
+from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.photographer import Photographer
 from orchestrator.thumbnails.thumbnails import Thumbnails
 from orchestrator.turns import Turns
@@ -71,6 +73,8 @@ class Parts:
     """Who animates texts, without network."""
     browser: Errands | None = None
     """Who takes pictures of web apps, without network; None where nobody does."""
+    lines: Lines | None = None
+    """Who lays the lines of terminals; None where there are none."""
     outside: Outside = field(default_factory=Outside)
     """How they get to the indexes of packages."""
     embedder: Embedder | None = None
@@ -228,6 +232,11 @@ def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[
     )
     turns.when_ended(thumbnails.note)
     return thumbnails, RowWorker("pictures", thumbnails)
+
+
+def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:
+    """Shells for operators. Without the setting none is opened, but those that an earlier run left are still ended."""
+    return Terminals(cubicles, Audit(ground.store), ground.parts.lines, folder=ground.home.path / "terminals")
 
 
 def build_bots(ground: Ground) -> Bots:

@@ -48,6 +48,7 @@ SETTINGS = {
     "HERMIT_PIP_INDEX_URL": "where packages of Python come from (default: pip's own index)",
     "HERMIT_NPM_REGISTRY": "where packages of Node come from (default: npm's own registry)",
     "HERMIT_FETCH_HTTP": "1 lets approved downloads come by plain http too, which anybody on the way can change",
+    "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
 }
 
 PROVIDER_KEYS = tuple(name for name in SETTINGS if name.endswith("_API_KEY") and not name.startswith("HERMIT_"))
@@ -80,6 +81,8 @@ class Settings:
     """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
     fetch_http: bool
     """Approved downloads may come without encryption too."""
+    terminal: bool
+    """Operators have terminals in the dashboard."""
     secrets: Secrets
 
     @property
@@ -156,6 +159,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
         telegram_webhook_url=_webhook(values),
         fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
+        terminal=_switch(values, "HERMIT_TERMINAL"),
         secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _indexes(values)),
     )
 

@@ -29,6 +29,7 @@ from orchestrator.preferences import Preferences
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
+from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.thumbnails import Thumbnails
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
@@ -69,6 +70,7 @@ class Services:
     notices: Notices
     previews: Previews
     thumbnails: Thumbnails
+    terminals: Terminals
     agenda: Agenda
     assets: Assets
     packages: Packages

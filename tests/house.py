@@ -33,6 +33,7 @@ from orchestrator.nouns import (
 from orchestrator.packages.errand import Errands
 from orchestrator.services import Services
 from orchestrator.steps import Steps
+from orchestrator.terminals.lines import Lines
 
 API_TOKEN = "test-token-of-the-operator"
 PATIENCE_S = 10.0
@@ -210,6 +211,7 @@ def paper_house(
     crabs: bool = True,
     internet: Internet | None = None,
     browser: Errands | None = None,
+    lines: Lines | None = None,
 ) -> Iterator[PaperHouse]:
     """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
     settings = load(
@@ -233,6 +235,7 @@ def paper_house(
         "rehearsal",
         internet=internet or Internet(),
         browser=browser,
+        lines=lines,
     )
     app = App(settings, prepare(settings.home), parts)
     services = app.services

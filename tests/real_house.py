@@ -27,6 +27,7 @@ from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
+from orchestrator.engine_terminals import DockerTerminals
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
@@ -371,6 +372,7 @@ def real_house(
                 studio=DockerErrands(engine_client or client, place.install, str(home), STUDIO),
                 browser=DockerErrands(client, place.install, str(home), BROWSER) if pictures else None,
                 internet=internet or Internet(),
+                lines=DockerTerminals(client, place.install),
                 outside=outside(settings, {}),
             ),
         )

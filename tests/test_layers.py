@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
             "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
             "strict_json version previews previews.origins previews.policy previews.tickets telegram_entities "
-            "telegram_markdown telegram_pieces telegram_text text thumbnails thumbnails.png turn_json typed_ids"
+            "telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
@@ -56,7 +56,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         (
-            "bells delivery.out_events disk.reserve engine_docker engine_errands events fetch.body fetch.fetcher "
+            "bells delivery.out_events disk.reserve engine_docker engine_errands engine_terminals events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
             "store.telegram_bots store.preferences throttle "
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
@@ -119,6 +119,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "previews.server previews.shares previews.shim previews.static_files previews.storage previews.wire"
         ),
     ),
+    ("shells for people", "terminals.terminal terminals.terminals"),
     ("pictures of them", "thumbnails.parcel thumbnails.photographer thumbnails.thumbnails"),
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's requests", "door_calls door_streams"),
@@ -180,6 +181,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "nouns described",
         (
+            "openapi_terminal "
             "openapi_apps openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices "
             "openapi_logins openapi_packages openapi_providers openapi_questions"
         ),
@@ -189,6 +191,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "routes",
         (
+            "api.terminal pages.terminal "
             "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
             "api.calendar api.cubicles api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
@@ -230,6 +233,7 @@ FAMILIES = (
     "orchestrator.examine",
     "orchestrator.fetch",
     "orchestrator.telegram_",
+    "orchestrator.terminals",
     "orchestrator.thumbnails",
     "orchestrator.channels.telegram",
     "orchestrator.bots",
@@ -274,6 +278,8 @@ _SHOWS = (
     "store.notices",
     "store.people",
     "store.telegram_bots",
+    "terminals.lines",
+    "terminals.terminal",
     "turn_json",
     "turns",
     "version",
@@ -527,7 +533,7 @@ def test_only_the_set_up_and_the_commands_start_processes() -> None:
 
 def test_only_the_engine_and_the_set_up_talk_to_docker() -> None:
     """Every restriction of a cubicle is written in one file, and of an errand in another."""
-    engines = ("orchestrator.engine_docker", "orchestrator.engine_errands")
+    engines = ("orchestrator.engine_docker", "orchestrator.engine_errands", "orchestrator.engine_terminals")
     may = (*engines, "orchestrator.host", "orchestrator.commands", "orchestrator.examine")
     assert _offences({m.name: _imports_of(m, "docker") for m in _on_the_host(*may)}) == {}
 

@@ -17,8 +17,10 @@ from dashboard import (
     openapi_notices,
     openapi_packages,
     openapi_questions,
+    openapi_terminal,
 )
 from dashboard.auth import public
+from dashboard.house import services
 from dashboard.openapi_route import AGENT, PAGE, USER, Route
 from dashboard.openapi_schemas import INTEGER, SCHEMAS, STRING, Schema, choice, ref
 
@@ -205,7 +207,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_notices.SCHEMAS,
     **openapi_questions.SCHEMAS,
 }
-"""Nouns with several routes describe them in a module of their own."""
+"""Nouns with several routes describe them in a module of their own. Terminals join where they are turned on."""
 
 _BYTES = "*/*"
 _NUMBERS = ("user", "turn", "delivery", "notice", "entry", "memory")
@@ -219,20 +221,23 @@ _DESCRIPTION = (
 @public
 def openapi() -> Any:
     """The document."""
-    return document()
+    return document(terminal=services().settings.terminal)
 
 
-def document() -> dict[str, Any]:
+def document(*, terminal: bool = False) -> dict[str, Any]:
     """The API's description."""
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES:
+    for route in (*ROUTES, *(openapi_terminal.ROUTES if terminal else ())):
         paths.setdefault(route.path, {})[route.method] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "HermitShell", "version": "1", "description": _DESCRIPTION},
         "security": [{"token": []}],
         "paths": paths,
-        "components": {"schemas": ALL_SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "schemas": {**ALL_SCHEMAS, **(openapi_terminal.SCHEMAS if terminal else {})},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
     }
 
 

@@ -18,4 +18,10 @@ def own_key(name: str) -> CubicleKey:
 
 def frame(name: str, tab: str) -> dict[str, Any]:
     """For `agent.html`; raises NotFound."""
-    return {"agent": services().agents.get(name), "tab": tab, "agents": agent_views(), "waiting": pending()}
+    return {
+        "agent": services().agents.get(name),
+        "tab": tab,
+        "agents": agent_views(),
+        "waiting": pending(),
+        "has_terminal": services().settings.terminal and asker().is_operator,
+    }

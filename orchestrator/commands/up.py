@@ -20,6 +20,7 @@ from orchestrator.commands.context import Context
 from orchestrator.commands.providers import embedder, maker, providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
+from orchestrator.engine_terminals import DockerTerminals
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.home import Claim, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
@@ -121,6 +122,7 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
         errands=DockerErrands(client, context.home.install, str(context.home.path)),
         studio=DockerErrands(client, context.home.install, str(context.home.path), STUDIO),
         browser=DockerErrands(client, context.home.install, str(context.home.path), BROWSER),
+        lines=DockerTerminals(client, context.home.install),
         outside=outside(context.settings, context.environment),
         embedder=embedder(context),
     )

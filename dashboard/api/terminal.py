@@ -1,0 +1,137 @@
+"""Terminals for an operator in their own cubicles. These routes are there only where the install's settings say so.
+
+What a shell prints comes as server-sent events in base64, so that nothing it prints can be anything but data; what is
+typed is posted in numbered pieces. The page says from time to time how far it is, else nothing more comes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from dashboard import bodies
+from dashboard.auth import Asker, asker, operator_only
+from dashboard.house import services
+from orchestrator.errors import BadInput
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.people import People
+from orchestrator.terminals.lines import Size
+from orchestrator.terminals.terminal import Opener, Terminal
+
+api = Blueprint("terminal", __name__)
+
+HEARTBEAT_S = 15.0
+"""How often a silent stream says that it lives, and finds out that nobody listens."""
+_DEFAULT = Size(80, 24)
+
+
+@api.post("/api/agents/<name>/terminals")
+@operator_only
+def open_one(name: str) -> Any:
+    """A shell in the asker's own cubicle."""
+    who, house = asker(), services()
+    size = _size(bodies.json_body("columns", "rows"))
+    opener = Opener(who.user, _login(who), _check_of(who, house.people, request.headers.get("Authorization", "")))
+    terminal = house.terminals.open(CubicleKey(house.agents.get(name).name, who.user.id), opener, size)
+    return {"id": terminal.id}, 201
+
+
+@api.get("/api/agents/<name>/terminals/<terminal>/output")
+@operator_only
+def output(name: str, terminal: str) -> Response:
+    """What it prints, from the place that the browser names when it comes again."""
+    found, place = _own(name, terminal), _place()
+    response = Response(_stream(found, place, HEARTBEAT_S), mimetype="text/event-stream")
+    response.headers["X-Accel-Buffering"] = "no"
+    return response
+
+
+@api.post("/api/agents/<name>/terminals/<terminal>/input")
+@operator_only
+def type_in(name: str, terminal: str) -> Any:
+    """The shell gets a text, once."""
+    body = bodies.json_body("seq", "text")
+    _own(name, terminal).type(bodies.whole(body, "seq", default=0), bodies.text(body, "text"))
+    return "", 204
+
+
+@api.post("/api/agents/<name>/terminals/<terminal>/taken")
+@operator_only
+def taken(name: str, terminal: str) -> Any:
+    """The page has shown everything up to here, so more may come."""
+    body = bodies.json_body("offset")
+    _own(name, terminal).screen.taken(bodies.whole(body, "offset", default=0))
+    return "", 204
+
+
+@api.post("/api/agents/<name>/terminals/<terminal>/size")
+@operator_only
+def resize(name: str, terminal: str) -> Any:
+    """The page has another size."""
+    size = _size(bodies.json_body("columns", "rows"))
+    _own(name, terminal).resize(size)
+    return "", 204
+
+
+@api.delete("/api/agents/<name>/terminals/<terminal>")
+@operator_only
+def close(name: str, terminal: str) -> Any:
+    """The terminal is closed, and nothing of it goes on."""
+    services().terminals.end(_own(name, terminal), "Its page was closed.")
+    return "", 204
+
+
+def _own(name: str, terminal: str) -> Terminal:
+    who = asker()
+    return services().terminals.get(CubicleKey(name, who.user.id), terminal, _login(who))
+
+
+def _size(body: dict[str, Any]) -> Size:
+    return Size(
+        bodies.whole(body, "columns", default=_DEFAULT.columns), bodies.whole(body, "rows", default=_DEFAULT.rows)
+    )
+
+
+def _place() -> int:
+    """Where to go on from; a browser that lost its connection says so in a header."""
+    said = request.headers.get("Last-Event-ID") or request.args.get("from", "0")
+    if not (said.isascii() and said.isdecimal()) or len(said) > 15:
+        raise BadInput("from: send a whole number.")
+    return int(said)
+
+
+def _stream(terminal: Terminal, place: int, heartbeat_s: float) -> Iterator[str]:
+    with terminal.looked_at():
+        yield "retry: 1000\n\n"
+        while (data := terminal.screen.after(place, heartbeat_s)) is not None:
+            if data:
+                place += len(data)
+                yield f"id: {place}\ndata: {base64.b64encode(data).decode()}\n\n"
+            else:
+                yield ": still here\n\n"
+        yield f"event: closed\ndata: {json.dumps({'why': terminal.why})}\n\n"
+
+
+def _login(who: Asker) -> str:
+    """One login among others; what is kept of it opens nothing."""
+    secret = who.session or request.headers.get("Authorization", "")
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _check_of(who: Asker, people: People, authorization: str) -> Callable[[], bool]:
+    """Asks whether the login that opened the terminal still holds, and is still an operator's."""
+    token = authorization.partition(" ")[2].strip()
+
+    def holds() -> bool:
+        return _same(people.of_session(who.session) if who.session else people.of_token(token), who.user)
+
+    return holds
+
+
+def _same(now: User | None, then: User) -> bool:
+    return now is not None and (now.id, now.role) == (then.id, then.role)

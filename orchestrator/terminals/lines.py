@@ -1,0 +1,53 @@
+"""The words of terminals: a window's size, and the line to a shell in a cubicle. Whoever runs containers lays the lines;
+nobody here knows how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.errors import BadInput
+
+MARK = "HERMIT_TTY"
+"""The variable by which everything that was started in a terminal is known inside, with the terminal's id."""
+_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A window, in characters."""
+
+    columns: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.columns <= _MOST and 1 <= self.rows <= _MOST):
+            raise BadInput(f"columns, rows: a terminal has 1 to {_MOST:,} of each.")
+
+
+class Line(Protocol):
+    """The way to one shell. ``read`` is for one thread; the others may be called from any."""
+
+    def read(self) -> bytes:
+        """What the inside printed next, a piece of it; empty once the shell, its cubicle or the line has ended."""
+
+    def write(self, data: bytes) -> None:
+        """The shell gets this. Raises Unavailable when it takes nothing more."""
+
+    def resize(self, size: Size) -> None:
+        """The window has another size; a shell that has ended needs none."""
+
+    def close(self) -> None:
+        """A read under way ends, as does every later one. Again is fine. What runs inside goes on: see ``hang_up``."""
+
+
+class Lines(Protocol):
+    """Who lays lines into cubicles. Raises :class:`orchestrator.errors.Unavailable` when the engine does not answer."""
+
+    def open(self, container: str, size: Size, environment: Mapping[str, str]) -> Line:
+        """A shell in a cubicle that runs, as the cubicle's own user and within its walls."""
+
+    def hang_up(self, container: str, terminal: str = "") -> None:
+        """Nothing runs inside any more that was started in this terminal, or in any where none is named. A cubicle that
+        does not run is fine."""
