@@ -7,6 +7,7 @@ from __future__ import annotations
 from flask import request
 from werkzeug.wrappers import Response
 
+from dashboard.browsers import named
 from dashboard.origin import is_https
 from orchestrator.people import SESSION_S
 
@@ -16,6 +17,11 @@ NAME = "hermit_session"
 def session_token() -> str:
     """The session that the browser says it has, or an empty string."""
     return request.cookies.get(_name(), "")
+
+
+def whence() -> dict[str, str]:
+    """Where a new session is from: what the browser calls itself, and the address that it comes from."""
+    return {"browser": named(request.headers.get("User-Agent", "")), "address": request.remote_addr or ""}
 
 
 def remember(response: Response, session: str) -> Response:

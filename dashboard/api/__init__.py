@@ -21,7 +21,9 @@ from dashboard.api.notices import api as notices_api
 from dashboard.api.openapi import api as openapi_api
 from dashboard.api.packages import api as packages_api
 from dashboard.api.prices import api as prices_api
+from dashboard.api.providers import api as providers_api
 from dashboard.api.questions import api as questions_api
+from dashboard.api.settings import api as settings_api
 from dashboard.api.telegram import api as telegram_api
 from dashboard.api.tokens import api as tokens_api
 from dashboard.api.users import api as users_api
@@ -46,7 +48,9 @@ BLUEPRINTS = (
     openapi_api,
     packages_api,
     prices_api,
+    providers_api,
     questions_api,
+    settings_api,
     telegram_api,
     tokens_api,
     users_api,

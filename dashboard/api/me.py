@@ -1,15 +1,20 @@
-"""Oneself: every person may look at their own entry, and say which clock they live by."""
+"""Oneself: every person may look at their own entry, say which clock they live by, set their password, and see and end
+where they are logged in.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flask import Blueprint
+from flask import Blueprint, make_response
 
-from dashboard import bodies
-from dashboard.auth import asker
+from dashboard import bodies, cookies
+from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import user_json
+from dashboard.times import iso
+from orchestrator.errors import Conflict, Forbidden
+from orchestrator.people import id_of_token, session_id
 
 api = Blueprint("me", __name__)
 
@@ -28,3 +33,65 @@ def change() -> Any:
     if is_guess and who.time_zone_known:
         return user_json(who)
     return user_json(services().people.change(who.id, {"time_zone": zone}))
+
+
+@api.put("/api/me/login")
+def set_login() -> Any:
+    """A password to log in with, for an operator a name too. Every session ends, and this browser gets a new one."""
+    who, body, people = asker(), bodies.json_body("name", "password", "current"), services().people
+    password = bodies.text(body, "password")
+    current = bodies.text(body, "current") if "current" in body else ""
+    name = bodies.text(body, "name") if "name" in body else who.user.name
+    _check_changeable(who, name)
+    people.change_password(who.user.id, current, password)
+    if name != who.user.name:
+        people.change(who.user.id, {"name": name})
+    if not who.session:
+        return user_json(people.get(who.user.id))
+    session = people.new_session(who.user.id, "by a new password", **cookies.whence())
+    return cookies.remember(make_response(user_json(people.get(who.user.id))), session)
+
+
+@api.get("/api/me/sessions")
+def sessions() -> Any:
+    """Where one is logged in."""
+    who = asker()
+    own = id_of_token(who.session) if who.session else ""
+    return {
+        "sessions": [
+            {
+                "id": (name := session_id(found.sha256)),
+                "browser": found.browser,
+                "address": found.address,
+                "created_at": iso(found.created_at),
+                "seen_at": iso(found.seen_at),
+                "is_this": name == own,
+            }
+            for found in services().people.sessions(who.user.id)
+        ]
+    }
+
+
+@api.delete("/api/me/sessions/<session>")
+def end_session(session: str) -> Any:
+    """One browser is logged out."""
+    services().people.end_session(asker().user.id, session)
+    return "", 204
+
+
+@api.delete("/api/me/sessions")
+def end_sessions() -> Any:
+    """Logged out everywhere, here too."""
+    services().people.log_out_everywhere(asker().user.id)
+    return "", 204
+
+
+def _check_changeable(who: Asker, name: str) -> None:
+    """What the settings say comes first: it would be as before at the next start."""
+    settings, is_first = services().settings, who.user.id == services().people.operator().id
+    if name != who.user.name and not who.is_operator:
+        raise Forbidden("Only an operator may change a name.")
+    if is_first and settings.secrets.get("HERMIT_ADMIN_PASSWORD"):
+        raise Conflict("The password is set by HERMIT_ADMIN_PASSWORD, which comes first. Change it there.")
+    if is_first and settings.admin_user and name != who.user.name:
+        raise Conflict("The name is set by HERMIT_ADMIN_USER, which comes first. Change it there.")

@@ -12,10 +12,12 @@ from dashboard import (
     openapi_apps,
     openapi_assets,
     openapi_calendar,
+    openapi_logins,
     openapi_memories,
     openapi_money,
     openapi_notices,
     openapi_packages,
+    openapi_providers,
     openapi_questions,
     openapi_terminal,
 )
@@ -188,8 +190,6 @@ _OWN: tuple[Route, ...] = (
         "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` "
         "and `user`; a delta's `text` is the reply so far. News are hints to look again.",
     ),
-    Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
-    Route("post", "/api/login-links", "A new one-time login link (operator)", "LoginLink", "NewLoginLink", 201),
 )
 
 ROUTES: tuple[Route, ...] = (
@@ -202,6 +202,8 @@ ROUTES: tuple[Route, ...] = (
     *openapi_money.ROUTES,
     *openapi_notices.ROUTES,
     *openapi_questions.ROUTES,
+    *openapi_providers.ROUTES,
+    *openapi_logins.ROUTES,
 )
 ALL_SCHEMAS: dict[str, Schema] = {
     **SCHEMAS,
@@ -213,6 +215,8 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,
     **openapi_questions.SCHEMAS,
+    **openapi_providers.SCHEMAS,
+    **openapi_logins.SCHEMAS,
 }
 """Nouns with several routes describe them in a module of their own. Terminals join where they are turned on."""
 

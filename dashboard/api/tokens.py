@@ -1,5 +1,5 @@
-"""New ways in, made by the operator: an API token for a program, a one-time login link for a person. Each is shown
-once.
+"""Ways in, made and taken away by the operator: API tokens for programs and one-time login links for people, each shown
+once; and everybody's logins ended at once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,26 @@ from flask import Blueprint, request
 from dashboard import bodies
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
+from dashboard.times import iso
 
 api = Blueprint("tokens", __name__)
+
+
+@api.get("/api/tokens")
+@operator_only
+def tokens() -> Any:
+    """Every API token, without what it is."""
+    return {
+        "tokens": [
+            {
+                "name": token.name,
+                "user": token.user,
+                "created_at": iso(token.created_at),
+                "used_at": iso(token.used_at),
+            }
+            for token in services().people.tokens()
+        ]
+    }
 
 
 @api.post("/api/tokens")
@@ -24,6 +42,14 @@ def make_token() -> Any:
     return {"name": name, "token": services().people.make_token(name, _for_whom(body))}, 201
 
 
+@api.delete("/api/tokens/<path:token>")
+@operator_only
+def remove_token(token: str) -> Any:
+    """An API token works no more."""
+    services().people.remove_token(token)
+    return "", 204
+
+
 @api.post("/api/login-links")
 @operator_only
 def make_link() -> Any:
@@ -31,6 +57,15 @@ def make_link() -> Any:
     body = bodies.json_body("user") if request.content_length else {}
     code = services().people.make_link(_for_whom(body))
     return {"url": f"{services().settings.link_url}/login/{code}"}, 201
+
+
+@api.delete("/api/sessions")
+@operator_only
+def log_everybody_out() -> Any:
+    """Nobody is logged in any more, the asker neither."""
+    who = asker()
+    services().people.log_everybody_out(by=f"{who.user.name} ({who.surface})")
+    return "", 204
 
 
 def _for_whom(body: dict[str, Any]) -> int:

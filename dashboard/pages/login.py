@@ -12,6 +12,7 @@ from dashboard import cookies
 from dashboard.auth import asker, current, public
 from dashboard.house import services
 from orchestrator.errors import BadInput, Unauthorized
+from orchestrator.nouns import Role
 
 pages = Blueprint("login", __name__)
 
@@ -31,7 +32,7 @@ def log_in() -> Any:
     """In by name and password."""
     name, password = request.form.get("name", ""), request.form.get("password", "")
     try:
-        session = services().people.log_in(name[:64], password[:1000])
+        session = services().people.log_in(name[:64], password[:1000], **cookies.whence())
     except BadInput as error:
         return _not_in(error.message)
     return cookies.remember(redirect(_next(request.form.get("next", "")), 303), session)
@@ -50,9 +51,13 @@ def link(code: str) -> Any:
 @pages.post("/login/<code>")
 @public
 def use_link(code: str) -> Any:
-    """In by a one-time link."""
-    path = _next(request.form.get("next", ""))
-    return cookies.remember(redirect(path, 303), services().people.use_link(code[:200]))
+    """In by a one-time link. It leads an operator to the first-run page, as long as nobody has set this install up."""
+    path, house = _next(request.form.get("next", "")), services()
+    session = house.people.use_link(code[:200], **cookies.whence())
+    user = house.people.of_session(session)
+    if path == "/" and user is not None and user.role is Role.OPERATOR and not house.preferences.is_set_up:
+        path = "/setup"
+    return cookies.remember(redirect(path, 303), session)
 
 
 @pages.post("/logout")

@@ -1,0 +1,97 @@
+"""The providers of models, for the operator: their keys go in, are replaced and forgotten, and never come out; each can
+be tried by a tiny real call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard import bodies
+from dashboard.auth import asker, operator_only
+from dashboard.house import services
+from orchestrator.errors import BadInput, UpstreamFailed
+from orchestrator.llm.providers import ProviderState
+from orchestrator.llm.trials import Trial
+
+api = Blueprint("providers", __name__)
+
+
+@api.get("/api/providers")
+@operator_only
+def every() -> Any:
+    """All that we know, set up or not."""
+    return {"providers": [provider_json(state) for state in services().providers.every()]}
+
+
+@api.get("/api/providers/<provider>")
+@operator_only
+def one(provider: str) -> Any:
+    """How one is set up."""
+    return provider_json(services().providers.get_state(provider))
+
+
+@api.put("/api/providers/<provider>")
+@operator_only
+def change(provider: str) -> Any:
+    """A key for it; it holds from the next call on."""
+    body = bodies.json_body("key", "base_url", "model")
+    model = body.get("model")
+    state = services().providers.set(provider, _text(body, "key"), _text(body, "base_url"), by=by())
+    if model is not None:
+        services().providers.choose_model(provider, bodies.text(body, "model"), by=by())
+        state = services().providers.get_state(provider)
+    return provider_json(state)
+
+
+@api.delete("/api/providers/<provider>")
+@operator_only
+def remove(provider: str) -> Any:
+    """The key that was given here is forgotten."""
+    services().providers.remove(provider, by=by())
+    return "", 204
+
+
+@api.get("/api/providers/<provider>/models")
+@operator_only
+def models(provider: str) -> Any:
+    """What the provider says that it offers; nothing and why, when it says nothing."""
+    try:
+        return {"models": list(services().trials.models(provider)), "trouble": None}
+    except UpstreamFailed as error:
+        return {"models": [], "trouble": error.message}
+
+
+@api.post("/api/providers/<provider>/test")
+@operator_only
+def test(provider: str) -> Any:
+    """A tiny real call: as it is set up, or with a key that is not kept for that."""
+    body, trials, user = bodies.json_body("key", "base_url", "model"), services().trials, asker().user.id
+    key, base_url, model = (_text(body, field) for field in ("key", "base_url", "model"))
+    if len(model) > 200:
+        raise BadInput("model: write its name as the provider does.")
+    if "key" in body or "base_url" in body:
+        return trial_json(trials.fresh(provider, key, base_url, model, user=user))
+    return trial_json(trials.known(provider, model, user=user))
+
+
+def provider_json(state: ProviderState) -> dict[str, Any]:
+    """A provider as the API shows it; never its key."""
+    return {**asdict(state), "is_usable": state.is_usable}
+
+
+def trial_json(trial: Trial) -> dict[str, Any]:
+    """How a try went."""
+    return {**asdict(trial), "models": list(trial.models)}
+
+
+def by() -> str:
+    """Who does this, for the audit log."""
+    who = asker()
+    return f"{who.user.name} ({who.surface})"
+
+
+def _text(body: dict[str, Any], field: str) -> str:
+    return bodies.text(body, field) if field in body else ""

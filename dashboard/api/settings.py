@@ -1,0 +1,54 @@
+"""The install's own settings, as far as the operator changes them in the dashboard: who answers for agents that name no
+provider, and whether the first-run page is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard import bodies
+from dashboard.api.providers import by
+from dashboard.auth import operator_only
+from dashboard.house import services
+from orchestrator.version import VERSION
+
+api = Blueprint("settings_of_the_install", __name__)
+
+
+@api.get("/api/settings")
+@operator_only
+def settings() -> Any:
+    """As they are."""
+    return _as_json()
+
+
+@api.patch("/api/settings")
+@operator_only
+def change() -> Any:
+    """Another default provider, another model of it, the first-run page done or open again. A provider is checked
+    before anything is changed."""
+    body = bodies.json_body("default_provider", "default_model", "is_set_up")
+    providers, preferences = services().providers, services().preferences
+    provider = bodies.text(body, "default_provider") if "default_provider" in body else None
+    model = bodies.text(body, "default_model") if "default_model" in body else None
+    is_set_up = bodies.flag(body, "is_set_up")
+    if provider is not None:
+        providers.choose(provider, by=by())
+    if model is not None:
+        providers.choose_model(providers.default(), model, by=by())
+    if "is_set_up" in body and is_set_up != preferences.is_set_up:
+        (preferences.finish_set_up if is_set_up else preferences.begin_set_up)(by=by())
+    return _as_json()
+
+
+def _as_json() -> dict[str, Any]:
+    house = services()
+    default = house.providers.get_state(house.providers.default())
+    return {
+        "version": VERSION,
+        "default_provider": default.name,
+        "default_model": default.model,
+        "is_set_up": house.preferences.is_set_up,
+    }

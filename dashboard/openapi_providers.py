@@ -1,0 +1,82 @@
+"""The API's description of providers and of the install's settings."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import Route
+from dashboard.openapi_schemas import BOOLEAN, NUMBER, STRING, Schema, choice, closed, listing, nullable, ref
+
+_ONE = "/api/providers/{provider}"
+_KEY: dict[str, Schema] = {
+    "key": {**STRING, "writeOnly": True, "description": "kept on the host; never shown again"},
+    "base_url": {
+        **STRING,
+        "description": "for `custom`: an OpenAI-compatible server, such as http://127.0.0.1:8080/v1",
+    },
+    "model": {**STRING, "description": "asked for when an agent names none; empty: the first default"},
+}
+
+ROUTES: tuple[Route, ...] = (
+    Route("get", "/api/providers", "Providers of models, set up or not (operator)", "Providers"),
+    Route("get", _ONE, "How a provider is set up (operator)", "Provider", fails=(404,)),
+    Route(
+        "put",
+        _ONE,
+        "Give a provider its key; it holds from the next call on. 409 where the settings come first (operator)",
+        "Provider",
+        "ProviderKey",
+        fails=(400, 404, 409, 503),
+    ),
+    Route("delete", _ONE, "Forget the key that was given here (operator)", status=204, fails=(404, 503)),
+    Route("get", f"{_ONE}/models", "What a provider says that it offers (operator)", "OfferedModels", fails=(404, 409)),
+    Route(
+        "post",
+        f"{_ONE}/test",
+        "Try a provider by a tiny real call, as it is set up or with a key that is not kept (operator)",
+        "Trial",
+        "ProviderTest",
+        fails=(400, 404, 409),
+    ),
+    Route("get", "/api/settings", "The install's settings (operator)", "Settings"),
+    Route("patch", "/api/settings", "Change them (operator)", "Settings", "SettingsChange", fails=(400, 404, 409)),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Provider": closed(
+        {
+            "name": STRING,
+            "label": STRING,
+            "origin": {
+                **choice("settings", "dashboard", "built-in", ""),
+                "description": "who made it usable: the environment or hermit.env, the dashboard, nobody needs to; "
+                "empty: nobody yet",
+            },
+            "setting": {**STRING, "description": "of the environment or hermit.env, where its key may be"},
+            "base_url": STRING,
+            "model": {**STRING, "description": "its default; empty: the first that it lists"},
+            "is_default": BOOLEAN,
+            "is_usable": BOOLEAN,
+        }
+    ),
+    "Providers": closed({"providers": listing(ref("Provider"))}),
+    "ProviderKey": closed(_KEY, required=()),
+    "ProviderTest": closed(_KEY, required=()),
+    "OfferedModels": closed({"models": listing(STRING), "trouble": nullable(STRING)}),
+    "Trial": closed(
+        {
+            "ok": BOOLEAN,
+            "message": {**STRING, "description": "what came back, in plain words"},
+            "model": STRING,
+            "models": {**listing(STRING), "description": "what the provider says that it offers"},
+            "cost_usd": NUMBER,
+            "latency_s": NUMBER,
+        }
+    ),
+    "Settings": closed({"version": STRING, "default_provider": STRING, "default_model": STRING, "is_set_up": BOOLEAN}),
+    "SettingsChange": closed(
+        {
+            "default_provider": {**STRING, "description": "empty: as if nobody had chosen"},
+            "default_model": {**STRING, "description": "of the default provider; empty: its first default"},
+            "is_set_up": {**BOOLEAN, "description": "false: the first-run page may be opened once more"},
+        },
+        required=(),
+    ),
+}
