@@ -199,7 +199,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.asking "
             "pages.approvals "
             "pages.audit pages.calendar pages.chat pages.files pages.filters pages.glimpse pages.frame pages.home "
-            "pages.install pages.login pages.memory pages.money pages.people pages.planner pages.settings pages.spending pages.views feed "
+            "pages.install pages.login pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
             "pages.you webhook"
         ),
     ),

@@ -10,13 +10,14 @@ import heapq
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from orchestrator.agenda import saying
 from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.feeds import Feeds
+from orchestrator.agenda.outlook import Outlook, Scope, look, paused
 from orchestrator.agenda.runs import Runs
 from orchestrator.agenda.wishes import Wish, at, bound, plan_of, read_change, read_new, read_when
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooMany
@@ -104,6 +105,14 @@ class Agenda:
         first = bound("from", read_when("from", begin), zone) if begin else None
         last = bound("to", read_when("to", end), zone, is_last=True) if end else None
         return self.upcoming(agent=key.agent, user=key.user, begin=first, end=last, limit=MOST_AHEAD)
+
+    def outlook(self, scope: Scope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
+        """Some days of many calendars by the clock of ``zone``; past runs among them."""
+        return look(self._store, scope, zone, first, count, most_a_day=most_a_day)
+
+    def paused(self, scope: Scope) -> list[Entry]:
+        """What comes due only when somebody resumes it."""
+        return paused(self._store, scope)
 
     def runs(self, entry: int, limit: int = 50) -> list[Run]:
         """What came of an entry, the newest first."""

@@ -3,7 +3,9 @@ when it was due is in ``agenda_runs``."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
@@ -139,6 +141,36 @@ def every(db: sqlite3.Connection, agent: str | None = None, user: int | None = N
         "SELECT * FROM agenda_entries WHERE (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?) "
         "ORDER BY next_at IS NULL, next_at, id",
         (agent, agent, user, user),
+    )
+    return [_entry(row) for row in rows]
+
+
+def coming(
+    db: sqlite3.Connection, before: float, agent: str | None, user: int | None
+) -> list[tuple[int, float, str, str, str, str]]:
+    """What is due next before that time: id, when, and the words that decide how it goes on (start, end, time zone,
+    repeat); many of them are read at once."""
+    rows = db.execute(
+        "SELECT id, next_at, start, \"end\", time_zone, repeat FROM agenda_entries WHERE status = 'active' "
+        "AND next_at < ? AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?)",
+        (before, agent, agent, user, user),
+    )
+    return [tuple(row) for row in rows]
+
+
+def some(db: sqlite3.Connection, entries: Iterable[int]) -> dict[int, Entry]:
+    """These entries by their ids."""
+    marks = json.dumps(sorted(entries))
+    found = db.execute("SELECT * FROM agenda_entries WHERE id IN (SELECT value FROM json_each(?))", (marks,))
+    return {entry.id: entry for entry in map(_entry, found)}
+
+
+def paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: int) -> list[Entry]:
+    """The entries that are paused, the last changed first."""
+    rows = db.execute(
+        "SELECT * FROM agenda_entries WHERE status = 'paused' AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?) "
+        "ORDER BY changed_at DESC, id DESC LIMIT ?",
+        (agent, agent, user, user, limit),
     )
     return [_entry(row) for row in rows]
 

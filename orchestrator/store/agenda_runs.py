@@ -47,6 +47,20 @@ def runs(db: sqlite3.Connection, entry: int, limit: int) -> list[Run]:
     return [_run(row) for row in rows]
 
 
+def within(
+    db: sqlite3.Connection, begin: float, end: float, *, agent: str | None, user: int | None, limit: int
+) -> list[Run]:
+    """The runs of an agent, of a person, of a cubicle or all that were due from ``begin`` on and before ``end``, the
+    latest first."""
+    rows = db.execute(
+        "SELECT r.* FROM agenda_entries AS e CROSS JOIN agenda_runs AS r ON r.entry = e.id AND r.due_at >= ? "
+        "AND r.due_at < ? WHERE (? IS NULL OR e.agent = ?) AND (? IS NULL OR e.user = ?) "
+        "ORDER BY r.due_at DESC, r.id DESC LIMIT ?",
+        (begin, end, agent, agent, user, user, limit),
+    )
+    return [_run(row) for row in rows]
+
+
 def is_running(db: sqlite3.Connection, entry: int) -> bool:
     """A run of the entry has no outcome yet."""
     row = db.execute("SELECT 1 FROM agenda_runs WHERE entry = ? AND ended_at IS NULL", (entry,)).fetchone()
