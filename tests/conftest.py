@@ -26,6 +26,11 @@ LEAVE_S = 3.0
 _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--fuzz``: how much ``test_api_fuzz`` tries."""
+    parser.addoption("--fuzz", type=int, default=0, help="cases of each kind for every operation of the API")
+
+
 class NetworkGuard:
     """Refuses every connection and name look-up beyond this machine while it is on, and remembers it."""
 
