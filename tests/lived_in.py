@@ -20,7 +20,7 @@ from tests.real_house import eventually
 
 CRAB, LIBRARIAN, NAVIGATOR = (CubicleKey(name, 1) for name in ("crab", "librarian", "navigator"))
 ZONE = "Europe/Amsterdam"
-_APPS = Path(__file__).parent / "data" / "apps"
+APPS = Path(__file__).parent / "data" / "apps"
 _DAY_S = 86_400.0
 _TIDES = "Which days next week have high water before nine? Make a table of it."
 _ROOM = "Make room: delete what the last build left behind."
@@ -185,7 +185,7 @@ def _apps(house: PaperHouse, guest: User) -> None:
     www = house.services.workspaces.prepare(CRAB, uid=os.geteuid(), gid=os.getegid()).www
     for name in ("calculator", "to-do", "game"):
         (www / name).mkdir()
-        (www / name / "index.html").write_bytes((_APPS / f"{name}.html").read_bytes())
+        (www / name / "index.html").write_bytes((APPS / f"{name}.html").read_bytes())
     (www / "weather").mkdir()
     (www / "weather" / "app.json").write_text('{"port": 8080, "title": "Tides and weather at Vlissingen"}')
     (www / "draft").mkdir()
@@ -269,8 +269,11 @@ def _work_under_way(house: PaperHouse) -> str:
         _ask_for_file(house, scene.turn.id)
         _ask_for_packages(house, scene.turn.id)
         scene.run(1, "du -sh build cache", thought="I look at what is large first.", output="1.4G build\n")
-        scene.run(2, "rm -rf build cache/old", thought="Nothing else needs it.")
-        scene.wait_for_stop()
+        house.steps.start(
+            CRAB, scene.turn.id, 2, thought="Nothing else needs it.", command="rm -rf build cache/old", approval=None
+        )
+        house.steps.ask(CRAB, scene.turn.id, 2)
+        _until(scene)
 
     def harbour(scene: Scene) -> None:
         scene.run(1, "python3 tides.py --harbours all", thought="I look up the tides first.", output="3 harbours\n")

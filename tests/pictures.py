@@ -1,0 +1,117 @@
+"""Pictures of every page in a house that is lived in: ``python -m tests.pictures docs/screenshots``.
+
+Each page on a phone and on a desk, in light and in dark, as ``PAGE-desktop-light.webp``; ``--only PAGE`` takes those of
+one page alone. Which pages there are the application says (``tests.page_walk``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import itertools
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+from dashboard.app import create_app
+from tests.browser.conftest import ARGUMENTS, CHROMIUM, DESK, PHONE
+from tests.house import PaperHouse, paper_house
+from tests.lived_in import APPS, CRAB, give_thumbnail, live_in
+from tests.page_walk import Sight, samples, sights
+from tests.unit.conftest import logged_in
+
+Scheme = Literal["light", "dark"]
+Shots = Iterator[tuple[str, bytes]]
+"""Names of files and what is in them."""
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+QUALITY = 72
+_APP_SIZE = ViewportSize(width=1280, height=800)
+_SETTLES_MS = 400
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A window's size as the files' names have it."""
+
+    name: str
+    size: ViewportSize
+    density: float
+
+
+CAMERAS = (Camera("desktop", DESK, 1.0), Camera("phone", PHONE, 1.5))
+
+
+def take(folder: Path, only: str = "") -> int:
+    """All of them into the folder; how many there are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        paper_house(Path(home)) as house,
+        sync_playwright() as playwright,
+    ):
+        lived = live_in(house)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        _photograph_apps(browser, house)
+        app = create_app(house.services)
+        reader = logged_in(house, app, house.services.people.operator())
+        every = [one for one in sights(app, reader.client, samples(house, lived)) if only in ("", one.name)]
+        for camera, scheme in itertools.product(CAMERAS, SCHEMES):
+            for name, content in _round(browser, house, every, camera=camera, scheme=scheme):
+                (folder / name).write_bytes(content)
+        browser.close()
+    return len(every) * len(CAMERAS) * len(SCHEMES)
+
+
+def _photograph_apps(browser: Browser, house: PaperHouse) -> None:
+    page = browser.new_page(viewport=_APP_SIZE)
+    for path in sorted(APPS.glob("*.html")):
+        page.set_content(path.read_text(encoding="utf-8"))
+        give_thumbnail(house, CRAB, path.stem, page.screenshot())
+    page.close()
+
+
+def _round(browser: Browser, house: PaperHouse, every: list[Sight], *, camera: Camera, scheme: Scheme) -> Shots:
+    inside, outside = (_window(browser, camera, scheme) for _ in range(2))
+    people = house.services.people
+    token = people.use_link(people.make_link(1))
+    inside.context.add_cookies([{"name": "hermit_session", "value": token, "url": house.url}])
+    for sight in every:
+        page = inside if sight.is_inside else outside
+        page.goto(f"{house.url}{sight.url}")
+        page.locator("html[data-ready]").wait_for(state="attached")
+        page.wait_for_timeout(_SETTLES_MS)
+        yield f"{sight.name}-{camera.name}-{scheme}.webp", _webp(page)
+    inside.context.close()
+    outside.context.close()
+
+
+def _window(browser: Browser, camera: Camera, scheme: Scheme) -> Page:
+    context = browser.new_context(
+        viewport=camera.size, color_scheme=scheme, device_scale_factor=camera.density, reduced_motion="reduce"
+    )
+    return context.new_page()
+
+
+def _webp(page: Page) -> bytes:
+    """Playwright itself writes PNG and JPEG alone, which are several times as large."""
+    session = page.context.new_cdp_session(page)
+    taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+    session.detach()
+    return base64.b64decode(taken["data"])
+
+
+def main() -> None:
+    """Take them and say how many."""
+    parser = argparse.ArgumentParser(description="Take pictures of every page of the dashboard.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", metavar="PAGE", help="the pictures of this page alone")
+    given = parser.parse_args()
+    print(f"{take(given.folder, given.only)} pictures in {given.folder}")  # noqa: T201 - a command prints
+
+
+if __name__ == "__main__":
+    main()
