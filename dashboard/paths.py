@@ -9,7 +9,8 @@ from urllib.parse import quote, unquote_to_bytes
 from flask import request
 from werkzeug.routing import BaseConverter
 
-_BEFORE = len(("", "api", "agents", "NAME", "files"))
+_BEFORE_IN_API = len(("", "api", "agents", "NAME", "files"))
+BEFORE_IN_PAGES = len(("", "agents", "NAME", "files"))
 
 
 class AnyPath(BaseConverter):
@@ -20,14 +21,15 @@ class AnyPath(BaseConverter):
     weight = 300
 
 
-def asked_for() -> tuple[bytes, ...]:
-    """The components of the workspace's path that the current request is about; a slash at the end is dropped.
+def asked_for(before: int = _BEFORE_IN_API) -> tuple[bytes, ...]:
+    """The components of the workspace's path that the current request is about, which begins after so many others; a
+    slash at the end is dropped.
 
     Read from the URL as it was sent: what the framework decodes has lost the bytes that are no UTF-8, and which slashes
     were encoded.
     """
     sent = request.environ["REQUEST_URI"].partition("?")[0]
-    return decoded("/".join(sent.split("/")[_BEFORE:]))
+    return decoded("/".join(sent.split("/")[before:]))
 
 
 def decoded(path: str) -> tuple[bytes, ...]:

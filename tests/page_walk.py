@@ -20,6 +20,7 @@ NO_PAGES = ("/api/", "/static/", "/parts/")
 """What starts so is no page: data, what pages are made of, and pieces of them."""
 MORE: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/agents/crab", {"app": "to-do"}, "chat-beside-an-app"),
+    ("/agents/crab/files/out", {}, "agent-files-folder"),
     ("/audit", {"q": "tides"}, "audit-search"),
     ("/spending", {"agent": "crab"}, "spending-of-an-agent"),
     ("/nowhere", {}, "not-found"),
@@ -63,8 +64,15 @@ def samples(house: PaperHouse, lived: Lived) -> dict[str, str]:
     }
 
 
-NO_SIGHT = frozenset({"/d/<token>", "/ics/<secret>.ics", "/agents/<name>/apps/<app>/thumbnail"})
-"""Downloads."""
+NO_SIGHT = frozenset(
+    {
+        "/d/<token>",
+        "/ics/<secret>.ics",
+        "/agents/<name>/apps/<app>/thumbnail",
+        "/agents/<name>/picture/<any_path:path>",
+    }
+)
+"""Downloads and pictures."""
 
 
 def sights(app: Flask, client: FlaskClient, given: dict[str, str]) -> list[Sight]:

@@ -36,6 +36,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
+    ("how a part is", "examine examine.finding"),
     ("what is remembered", "recall recall.block recall.ranking recall.words"),
     (
         "when things come due",
@@ -73,6 +74,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "host.test_tools"
         ),
     ),
+    ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
     ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
@@ -80,7 +82,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
     (
         "hands",
-        "delivery.trays agents archives audit budget doors drafting locks notices people preferences prices publishing",
+        (
+            "delivery.trays agent_log agents archives audit budget doors drafting locks notices outputs people preferences "
+            "prices publishing"
+        ),
     ),
     ("who can be asked for a model", "llm.providers"),
     (
@@ -97,8 +102,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "everything in one file, and back",
         (
-            "backup backup.gathering backup.layout backup.reading backup.restoring backup.tape backup.unpacking "
-            "backup.writing"
+            "backup backup.gathering backup.keeping backup.layout backup.making backup.reading backup.restoring "
+            "backup.tape backup.unpacking backup.writing"
         ),
     ),
     (
@@ -155,7 +160,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "examinations",
         (
-            "examine examine.embeddings examine.engine examine.finding examine.inside examine.previews "
+            "examine.embeddings examine.engine examine.inside examine.previews "
             "examine.services examine.surroundings examine.telegram examine.walls"
         ),
     ),
@@ -199,15 +204,15 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.asking "
             "pages.approvals "
             "pages.audit pages.calendar pages.chat pages.files pages.filters pages.glimpse pages.frame pages.home "
-            "pages.install pages.login pages.memory pages.money pages.people pages.settings pages.spending pages.views feed "
-            "pages.you webhook"
+            "pages.install pages.log pages.login pages.memory pages.money pages.people pages.providers pages.settings pages.setup "
+            "pages.spending pages.views feed pages.you webhook"
         ),
     ),
     ("the application", "app"),
 )
 CRAB: tuple[tuple[str, str], ...] = (
     ("leaves", "door ferry hermit_commands hermit_files hermit_install lenient locks log output prompt reaper turn"),
-    ("reading, talking, running", "answer hermit_words messages pier shell"),
+    ("reading, talking, running", "answer hermit_words live messages pier shell"),
     ("a turn's work", "work"),
     ("the loop, and the agent's own command", "agent hermit"),
 )
@@ -248,6 +253,7 @@ SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 
 _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
 _SHOWS = (
+    "agent_log",
     "agenda.shapes",
     "agenda.telling",
     "agents",

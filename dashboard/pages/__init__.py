@@ -10,16 +10,20 @@ from dashboard.pages import (
     audit,
     calendar,
     chat,
+    files,
     home,
     install,
+    log,
     login,
     memory,
     people,
+    providers,
     settings,
+    setup,
     spending,
     you,
 )
 
-_OF_AGENTS = (chat.pages, apps.pages, calendar.pages, memory.pages, settings.pages)
-_OF_THE_HOUSE = (audit.pages, install.pages, people.pages, spending.pages)
+_OF_AGENTS = (chat.pages, apps.pages, files.pages, calendar.pages, memory.pages, log.pages, settings.pages)
+_OF_THE_HOUSE = (audit.pages, install.pages, people.pages, spending.pages, providers.pages, setup.pages)
 BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)

@@ -185,7 +185,7 @@ class Chip {
 }
 
 // Anywhere on the page: a drop that misses by a finger must not make the browser open the file instead.
-function listenForDrops(talk, take) {
+export function listenForDrops(talk, take) {
   const over = (is) => talk.classList.toggle("dropping", is);
   for (const kind of ["dragenter", "dragover"]) {
     document.addEventListener(kind, (event) => {

@@ -2,6 +2,8 @@
 
 import { startForms } from "./forms.js";
 import { startPeople } from "./people.js";
+import { startProviders } from "./providers.js";
+import { startPlanner } from "./planner.js";
 import { startPresses } from "./press.js";
 import { startNews } from "./news.js";
 import { startParts } from "./parts.js";
@@ -11,6 +13,9 @@ import { startApprovals } from "./approvals.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
+import { startFiles } from "./files.js";
+import { startLog } from "./log.js";
+import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
 import { startZone } from "./zone.js";
 
@@ -21,11 +26,16 @@ if (document.body.dataset.viewer) {
   startActs();
   startApprovals();
   startCalendar();
+  startPlanner();
   startCards();
   startParts();
   startChat();
+  startFiles();
+  startLog();
+  startTabs();
   startApps();
   startPeople();
+  startProviders();
   startNews();
   startZone();
 }

@@ -1,0 +1,157 @@
+"""An agent's workspace for the viewer: its folders, page by page, and one file with what may be seen of it. Downloads,
+uploads and deletions are the API's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, Response, render_template, request
+
+from dashboard.house import services
+from dashboard.pages.frame import frame, own_key
+from dashboard.pages.glimpse import glimpse, picture
+from dashboard.paths import BEFORE_IN_PAGES, asked_for, decoded, encoded
+from orchestrator.delivery.words import size
+from orchestrator.errors import BadInput, NotFound, UnsafePath
+from orchestrator.file_names import shown
+from orchestrator.files import Entry
+from orchestrator.nouns import CubicleKey
+
+pages = Blueprint("files_pages", __name__)
+
+PAGE = 100
+Parts = tuple[bytes, ...]
+
+FOLDERS = {
+    b"work": "Where it works: programs, notes, what it installed.",
+    b"in": "What you gave it. It can read these files and change none.",
+    b"out": "What it makes for you. Files here are delivered by themselves.",
+    b"www": "Its web apps, a folder each.",
+    b"data": "What HermitShell lets it read: its calendar, memories and packages.",
+}
+"""The workspace's own five, in the order of a day's work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crumb:
+    """A folder above."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileView:
+    """One name in a folder."""
+
+    name: str
+    path: str
+    kind: str
+    size: str
+    modified: float
+    hint: str
+    """What one of the workspace's own folders is for."""
+    may_go: bool
+    """A person may delete it."""
+
+
+@pages.get("/agents/<name>/files")
+def top(name: str) -> str:
+    """The workspace."""
+    return _folder_page(name, own_key(name), ())
+
+
+@pages.get("/agents/<name>/files/<any_path:path>")
+def below(name: str, path: str) -> str:  # noqa: ARG001 - the path is read as it was sent
+    """A folder or a file."""
+    key, parts = own_key(name), asked_for(BEFORE_IN_PAGES)
+    try:
+        if len(parts) < 2:
+            return _folder_page(name, key, parts)
+        entry = services().workspaces.entry(key, parts)
+        if entry.kind == "folder":
+            return _folder_page(name, key, parts)
+        return _file_page(name, key, parts, entry)
+    except UnsafePath as error:  # for whoever reads, what may not be opened is not there
+        raise NotFound(error.message) from error
+
+
+@pages.get("/agents/<name>/picture/<any_path:path>")
+def shown_picture(name: str, path: str) -> Response:  # noqa: ARG001 - as above
+    """A picture for a file's page."""
+    try:
+        return picture(own_key(name), asked_for(BEFORE_IN_PAGES))
+    except UnsafePath as error:
+        raise NotFound(error.message) from error
+
+
+@pages.get("/parts/files/<name>")
+def top_now(name: str) -> str:
+    """The workspace as it stands."""
+    return render_template("parts/files.html", agent=services().agents.get(name), **_listed(own_key(name), ()))
+
+
+@pages.get("/parts/files/<name>/<any_path:path>")
+def folder_now(name: str, path: str) -> str:  # noqa: ARG001 - as above
+    """A folder as it stands."""
+    parts = asked_for(BEFORE_IN_PAGES)
+    try:
+        listed = _listed(own_key(name), parts)
+    except UnsafePath as error:
+        raise NotFound(error.message) from error
+    return render_template("parts/files.html", agent=services().agents.get(name), **listed)
+
+
+def _folder_page(name: str, key: CubicleKey, parts: Parts) -> str:
+    return render_template("files.html", **frame(name, "files"), **_listed(key, parts), crumbs=_crumbs(parts))
+
+
+def _file_page(name: str, key: CubicleKey, parts: Parts, entry: Entry) -> str:
+    seen = glimpse(key, parts, entry) if entry.kind == "file" else None
+    return render_template(
+        "file.html",
+        **frame(name, "files"),
+        view=_view(parts[:-1], entry),
+        crumbs=_crumbs(parts),
+        above=encoded(*parts[:-1]),
+        seen=seen,
+    )
+
+
+def _listed(key: CubicleKey, parts: Parts) -> dict[str, Any]:
+    """A page of a folder, for its template."""
+    sent = request.args.get("after", "")
+    after = decoded(sent)
+    if len(after) > 1:
+        raise BadInput("after: send what the page before gave as next.")
+    page = services().workspaces.listing(key, parts, after=after[0] if after else None, limit=PAGE)
+    entries = [_view(parts, entry) for entry in page.entries]
+    if not parts:
+        order = list(FOLDERS)
+        entries = [_view((), entry) for entry in sorted(page.entries, key=lambda entry: order.index(entry.raw))]
+    return {
+        "path": encoded(*parts),
+        "folder": parts[0].decode() if len(parts) == 1 else "" if parts else "top",
+        "is_data": parts[:1] == (b"data",),
+        "entries": entries,
+        "after": sent,
+        "next": None if page.next is None else encoded(page.next),
+    }
+
+
+def _view(folder: Parts, entry: Entry) -> FileView:
+    return FileView(
+        entry.name,
+        encoded(*folder, entry.raw),
+        entry.kind,
+        size(entry.size_bytes) if entry.kind == "file" else "",
+        entry.modified,
+        FOLDERS[entry.raw] if not folder else "",
+        may_go=bool(folder) and folder[0] != b"data",
+    )
+
+
+def _crumbs(parts: Parts) -> list[Crumb]:
+    return [Crumb(shown(part), encoded(*parts[: n + 1])) for n, part in enumerate(parts)]

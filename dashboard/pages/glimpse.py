@@ -1,0 +1,106 @@
+"""What of a file that an agent made may be looked at on a page of ours, and how: text as escaped text, pictures of four
+kinds by a response of their own in which nothing can run. Everything else is for the viewer's own programs.
+
+What a file is, its first bytes say, never its name. Nothing is decoded, rendered or unpacked here.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import Literal
+
+from flask import Response
+
+from dashboard.auth import asker
+from dashboard.headers import HELD
+from dashboard.house import services
+from dashboard.transfers import transfers
+from orchestrator.delivery.file_kinds import size_of_image
+from orchestrator.errors import NotFound
+from orchestrator.file_contents import content_of
+from orchestrator.files import Entry
+from orchestrator.nouns import CubicleKey
+
+TEXT_BYTES = 64 * 1024
+PICTURE_BYTES = 20 * 1024**2
+MOST_PIXELS = 50_000_000
+"""What a browser unpacks without trouble, however small the file is."""
+_HEAD_BYTES = 256 * 1024
+"""How far into a picture its size is looked for."""
+PICTURES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
+"""What is shown as a picture, by what its bytes say; an SVG is a program and never among them."""
+_OF_OWN_PROGRAMS = {
+    "pdf": "A PDF is best read by a program of yours: download it.",
+    "zip": "An archive: nothing is unpacked here. Download it.",
+    "program": "A program: nothing of it can be shown.",
+}
+_NO_TEXT = "This is no text and no picture that can be shown here. Download it to open it with a program of yours."
+
+Sort = Literal["text", "picture", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What a page shows of a file."""
+
+    sort: Sort
+    text: str = ""
+    """The text itself, or why nothing is shown."""
+    is_cut: bool = False
+    """There is more of the text."""
+
+
+def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: Entry) -> Glimpse:
+    """What may be seen of the file. Raises NotFound, UnsafePath, Changing, Unavailable."""
+    if entry.size_bytes == 0:
+        return Glimpse("none", "The file is empty.")
+    head = services().workspaces.head(key, parts, max_bytes=_HEAD_BYTES)
+    content = content_of(head)
+    if content in PICTURES:
+        trouble = _too_much(content, head, entry.size_bytes)
+        return Glimpse("none", trouble) if trouble else Glimpse("picture")
+    text = _text(head[:TEXT_BYTES]) if content in ("", "page") else None
+    if text is None:
+        return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
+    return Glimpse("text", text, is_cut=entry.size_bytes > TEXT_BYTES)
+
+
+def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
+    """A picture by itself: of the type that its bytes tell, from a private copy, in a sandbox that loads nothing.
+    Raises NotFound for whatever is none of the four, TooLarge, UnsafePath, Changing, Unavailable."""
+    end = transfers().begin(asker().user.id)
+    try:
+        with services().workspaces.copy_out(key, parts, max_bytes=PICTURE_BYTES) as copy:
+            body = copy.file.read()
+    finally:
+        end()
+    content = content_of(body[:_HEAD_BYTES])
+    if content not in PICTURES or _too_much(content, body[:_HEAD_BYTES], len(body)):
+        raise NotFound("There is no picture here that can be shown.")
+    response = Response(body, content_type=PICTURES[content])
+    response.headers["Content-Disposition"] = "inline"
+    response.headers["Content-Security-Policy"] = HELD
+    return response
+
+
+def _too_much(content: str, head: bytes, size_bytes: int) -> str:
+    """Why a picture is not shown; empty when it is."""
+    if size_bytes > PICTURE_BYTES:
+        return "The picture is too large to be shown here. Download it."
+    size = size_of_image(content, head)
+    if size is None or 0 in size:
+        return "The picture does not say how large it is, so it is not shown. Download it."
+    if size[0] * size[1] > MOST_PIXELS:
+        return f"The picture would be {size[0]:,} × {size[1]:,} pixels, too many to be shown here. Download it."
+    return ""
+
+
+def _text(head: bytes) -> str | None:
+    """The bytes as text; a character that is cut at the end is left out. None when they are no text."""
+    if b"\0" in head:
+        return None
+    try:
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError:
+        return None

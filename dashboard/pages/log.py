@@ -1,0 +1,112 @@
+"""An agent's own log for the viewer: its end, what came before, and what comes while one looks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from flask import Blueprint, render_template, request
+
+from dashboard import ages
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.pages.frame import frame, own_key
+from orchestrator import agent_log
+from orchestrator.agent_log import LogPage, Record
+from orchestrator.nouns import CubicleKey
+
+pages = Blueprint("log", __name__)
+
+_LONG_CHARS, _LONG_LINES = 400, 5
+_KINDS = {
+    "turn": ("message", "asked"),
+    "thought": ("thought", "plain"),
+    "command": ("command", "code"),
+    "output": ("output", "code"),
+    "exit": ("exit", "plain"),
+    "reply": ("reply", "said"),
+    "actions": ("actions", "plain"),
+    "results": ("results", "plain"),
+    "waiting": ("waiting", "plain"),
+    "approval": ("approval", "plain"),
+    "refused": ("refused", "bad"),
+    "failed": ("failed", "bad"),
+    "stopped": ("stopped", "bad"),
+    "error": ("error", "bad"),
+}
+"""What a kind is called, and how it looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """One line."""
+
+    record: Record
+    clock: str
+    exact: str
+
+    @property
+    def label(self) -> str:
+        """What it is."""
+        return _KINDS.get(self.record.kind, (self.record.kind, ""))[0]
+
+    @property
+    def look(self) -> str:
+        """``plain``, ``code``, ``asked``, ``said``, ``bad``."""
+        if self.record.kind == "exit" and not self.record.text.startswith("0 "):
+            return "bad"
+        return _KINDS.get(self.record.kind, ("", "plain"))[1]
+
+    @property
+    def text(self) -> str:
+        """The text with its line breaks, which the log has as two characters."""
+        return self.record.text.replace("\\n", "\n").replace("\\t", "\t").rstrip("\n")
+
+    @property
+    def is_long(self) -> bool:
+        """It is folded."""
+        return len(self.text) > _LONG_CHARS or self.text.count("\n") >= _LONG_LINES
+
+    @property
+    def beginning(self) -> str:
+        """Its first line."""
+        return self.text.strip("\n").partition("\n")[0][:200]
+
+
+@pages.get("/agents/<name>/log")
+def log(name: str) -> str:
+    """The whole page."""
+    page = agent_log.latest(services().workspaces, own_key(name))
+    return render_template("log.html", **frame(name, "log"), **_shown(page))
+
+
+@pages.get("/parts/log/<name>")
+def lines(name: str) -> str:
+    """Lines before or after a place, or the newest."""
+    return render_template("parts/log.html", **_shown(_wanted(own_key(name))))
+
+
+def _wanted(key: CubicleKey) -> LogPage:
+    workspaces = services().workspaces
+    if earlier := request.args.get("before", ""):
+        return agent_log.before(workspaces, key, agent_log.place_of(earlier))
+    if later := request.args.get("after", ""):
+        return agent_log.after(workspaces, key, agent_log.place_of(later))
+    return agent_log.latest(workspaces, key)
+
+
+def _shown(page: LogPage) -> dict[str, Any]:
+    zone, now = asker().user.time_zone, time.time()
+    return {"page": page, "records": [_view(record, zone, now) for record in page.records]}
+
+
+def _view(record: Record, zone: str, now: float) -> RecordView:
+    if record.at is None:
+        return RecordView(record, "", "")
+    place = ZoneInfo(zone)
+    at, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (record.at, now))
+    day = "" if at.date() == today.date() else f"{at.day} {at:%b} "
+    return RecordView(record, f"{day}{at:%H:%M:%S}", ages.exact(record.at, zone))
