@@ -36,11 +36,11 @@ class _Broken(Exception):
 class Door:
     """Calls to the host, one at a time."""
 
-    __slots__ = ("_buffer", "_path", "_patience_s", "_socket")
+    __slots__ = ("_buffer", "_patience_s", "_socket", "path")
 
     def __init__(self, path: str, *, patience_s: float = float("inf")) -> None:
         """``patience_s`` is how long a call is made again while nobody answers it."""
-        self._path = path
+        self.path = path
         self._patience_s = patience_s
         self._socket: socket.socket | None = None
         self._buffer = b""
@@ -93,7 +93,7 @@ class Door:
         if self._socket is None:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._socket.settimeout(timeout_s)
-            self._socket.connect(self._path)
+            self._socket.connect(self.path)
         self._socket.settimeout(timeout_s)
         self._socket.sendall(request)
         status, length, is_last = _read_head(self._until_blank_line())

@@ -21,6 +21,8 @@ from crab.reaper import end_step
 BASH = "/bin/bash"
 CHUNK = 64 * 1024
 LOOK_FOR_STOP_S = 0.1
+SHOW_EVERY_S = 0.5
+"""How often what a command printed so far is shown, and how long one runs before it is."""
 LOOK_FOR_ANSWER_S = 1.0
 """How often a command whose time is up is looked at again while a person is waited for."""
 PLENTY_BYTES = 64 * 1024 * 1024
@@ -67,11 +69,12 @@ class Shell:
         time_zone: str,
         is_stopped: Callable[[], bool],
         waited: Callable[[], tuple[float, bool]] = lambda: (0.0, False),
+        show: Callable[[str], None] = lambda _: None,
     ) -> Result:
         """Runs ``command`` to its end, its deadline or a stop; ``step`` marks its processes.
 
         ``waited`` is asked when the time is up: how many seconds of it were spent waiting for a person, which do not
-        count, and whether one is still waited for.
+        count, and whether one is still waited for. ``show`` gets the output so far, now and then, when there is more.
         """
         started = time.monotonic()
         mark = f"{step}.{self._boot}"  # unique: a crab before this one may have left servers behind
@@ -83,7 +86,8 @@ class Shell:
         output = Output(output_bytes)
         try:
             deadline = _Deadline(started + timeout_s, waited)
-            ended = process.follow(output, deadline=deadline, is_stopped=is_stopped)
+            window = _Window(output, show, started)
+            ended = process.follow(output, deadline=deadline, is_stopped=is_stopped, window=window)
         finally:
             code = process.finish(f"HERMIT_STEP={mark}", output, self._drain)
         text, omitted = output.text()
@@ -132,6 +136,24 @@ class _Deadline:
         return now >= self.at
 
 
+class _Window:
+    """Through which an output is seen while it grows."""
+
+    __slots__ = ("_at", "_output", "_show", "_total")
+
+    def __init__(self, output: Output, show: Callable[[str], None], now: float) -> None:
+        self._output = output
+        self._show = show
+        self._at = now + SHOW_EVERY_S
+        self._total = 0
+
+    def look(self, now: float) -> None:
+        """Shows it, when there is more and the last look is long enough ago."""
+        if now >= self._at and self._output.total > self._total:
+            self._at, self._total = now + SHOW_EVERY_S, self._output.total
+            self._show(self._output.text()[0])
+
+
 class _Process:
     """A bash that runs: its pid, a descriptor that tells its end, and the pipe into which it prints."""
 
@@ -159,7 +181,7 @@ class _Process:
         self.pidfd = _pidfd(self.pid)
         _prefer_as_victim(self.pid)
 
-    def follow(self, output: Output, *, deadline: _Deadline, is_stopped: Callable[[], bool]) -> str:
+    def follow(self, output: Output, *, deadline: _Deadline, is_stopped: Callable[[], bool], window: _Window) -> str:
         """Reads until the command ends (``exited``), the deadline passes (``timeout``) or a person stops it."""
         poll = select.poll()
         poll.register(self.pipe, select.POLLIN)
@@ -175,6 +197,7 @@ class _Process:
                 look_at = now + LOOK_FOR_STOP_S
             if deadline.has_passed(now):
                 return "timeout"
+            window.look(now)
             ready = dict(poll.poll(max(0.0, min(longest_s, deadline.at - now)) * 1000))
             if self.pipe in ready and not self._read(output):
                 poll.unregister(self.pipe)

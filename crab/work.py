@@ -10,6 +10,7 @@ import time
 
 from crab.answer import Answer
 from crab.door import Door, DoorRefused
+from crab.live import Live
 from crab.locks import Locks, sha256_of, wait_for_approval
 from crab.log import Log
 from crab.output import shortened
@@ -73,11 +74,14 @@ def is_dangerous(
 class Work:
     """The steps of one turn, and how often in a row the model went wrong."""
 
-    __slots__ = ("_door", "_last", "_locks", "_log", "_n", "_refused", "_repeated", "_shell", "_turn", "_unreadable")
+    __slots__ = (
+        "_door", "_last", "_live", "_locks", "_log", "_n", "_refused", "_repeated", "_shell", "_turn", "_unreadable",
+    )  # fmt: skip
 
     def __init__(self, turn: Turn, *, door: Door, locks: Locks, shell: Shell, log: Log) -> None:
         self._turn = turn
         self._door = door
+        self._live = Live(door.path)
         self._locks = locks
         self._shell = shell
         self._log = log
@@ -216,7 +220,9 @@ class Work:
             time_zone=turn.time_zone,
             is_stopped=lambda: self._locks.is_stopped(turn.id),
             waited=lambda: self._waited(began),
+            show=lambda text: self._live.show(turn.id, self._n, text),
         )
+        self._live.drop()
         self._note("output", result.output)
         self._note("exit", f"{result.exit_code} {result.ended} after {result.duration_s} s")
         fields = ("exit_code", "output", "omitted_bytes", "duration_s", "ended")

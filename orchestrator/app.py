@@ -150,7 +150,13 @@ class App:
         agents, people = ground.agents, ground.people
         return House(
             self._turns,
-            Steps(store=self._store, broker=self._broker, agents=agents, approvals=self._approvals),
+            Steps(
+                store=self._store,
+                broker=self._broker,
+                agents=agents,
+                approvals=self._approvals,
+                outputs=self._turns.outputs,
+            ),
             self._proxy,
             agents,
             people,

@@ -110,8 +110,8 @@ def door_app(house: House) -> Flask:
     @app.post("/api/internal/turns/<id:turn>/steps")
     def step(turn: int) -> Any:
         body = read_object(request.get_data())
-        phase = one_of(body, "phase", "start", "end", "actions")
-        return {"start": _start, "end": _end, "actions": _actions}[phase](house, turn, body)
+        phase = one_of(body, "phase", "start", "output", "end", "actions")
+        return {"start": _start, "output": _printed, "end": _end, "actions": _actions}[phase](house, turn, body)
 
     @app.post("/api/internal/turns/<id:turn>/finish")
     def finish(turn: int) -> Any:
@@ -172,6 +172,10 @@ def _start(house: House, turn: int, body: dict[str, Any]) -> dict[str, Any]:
         approval=approval,
     )
     return _answer_json(answer)
+
+
+def _printed(house: House, turn: int, body: dict[str, Any]) -> dict[str, Any]:
+    return _answer_json(house.steps.printed(asking(), turn, whole(body, "n"), text(body, "output")))
 
 
 def _end(house: House, turn: int, body: dict[str, Any]) -> dict[str, Any]:

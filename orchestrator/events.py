@@ -9,10 +9,23 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 from orchestrator.nouns import Event
 
+LIVE = frozenset({"delta", "output"})
+"""News of what is only coming: each tells all that the one before it told, so a slow watcher gets the newest alone."""
 _BACKLOG = 1000
+
+
+class _Place:
+    """A place in a queue for the newest of some live news; empty once it was taken."""
+
+    __slots__ = ("event", "key")
+
+    def __init__(self, key: tuple[str, Any], event: Event) -> None:
+        self.key = key
+        self.event: Event | None = event
 
 
 class Subscription:
@@ -20,7 +33,9 @@ class Subscription:
 
     def __init__(self) -> None:
         self._kinds: frozenset[str] | None = None
-        self._queue: queue.Queue[Event | None] = queue.Queue(_BACKLOG)
+        self._queue: queue.Queue[Event | _Place | None] = queue.Queue(_BACKLOG)
+        self._places: dict[tuple[str, Any], _Place] = {}
+        self._lock = threading.Lock()  # protects _places and what is in them
         self._is_closed = threading.Event()
 
     @property
@@ -36,35 +51,67 @@ class Subscription:
         """News of this kind is wanted here."""
         return self._kinds is None or kind in self._kinds
 
-    def put(self, event: Event | None) -> None:
+    def put(self, event: Event) -> None:
         """Add an event; when the watcher is too slow its oldest one goes."""
-        while True:
-            try:
-                self._queue.put_nowait(event)
-            except queue.Full:
-                self._drop_oldest()
-            else:
-                return
+        entry = self._placed(event)
+        if entry is not None:
+            self._enqueue(entry)
 
     def get(self, timeout_s: float) -> Event | None:
         """The next event, or None when there was none in time or the broker was closed."""
         if self._is_closed.is_set():
             return None
         try:
-            return self._queue.get(timeout=timeout_s)
+            entry = self._queue.get(timeout=timeout_s)
         except queue.Empty:
             return None
+        return self._taken(entry) if isinstance(entry, _Place) else entry
 
     def close(self) -> None:
         """Whoever waits, waits no longer."""
         self._is_closed.set()
-        self.put(None)
+        self._enqueue(None)
+
+    def _placed(self, event: Event) -> Event | _Place | None:
+        """What to queue: None where the event took the place of one that nobody has fetched yet."""
+        turn = event.body.get("turn")
+        with self._lock:
+            if event.kind not in LIVE:
+                for kind in LIVE:  # what comes now comes after this
+                    self._places.pop((kind, turn), None)
+                return event
+            place = self._places.get((event.kind, turn))
+            if place is not None:
+                place.event = event
+                return None
+            place = _Place((event.kind, turn), event)
+            self._places[place.key] = place
+        return place
+
+    def _taken(self, place: _Place) -> Event | None:
+        """What stood in the place, which is given up."""
+        with self._lock:
+            if self._places.get(place.key) is place:
+                del self._places[place.key]
+            event, place.event = place.event, None
+        return event
+
+    def _enqueue(self, entry: Event | _Place | None) -> None:
+        while True:
+            try:
+                self._queue.put_nowait(entry)
+            except queue.Full:
+                self._drop_oldest()
+            else:
+                return
 
     def _drop_oldest(self) -> None:
         try:
-            self._queue.get_nowait()
+            dropped = self._queue.get_nowait()
         except queue.Empty:
             return
+        if isinstance(dropped, _Place):
+            self._taken(dropped)
 
 
 class Broker:

@@ -257,8 +257,9 @@ class Event:
     """Something that happened and that a surface may show at once. ``body`` is JSON-able."""
 
     kind: str
-    """``turn``, ``step``, ``delta``, ``approval``, ``question``, ``notice``, ``delivery``, ``calendar``, ``memory``,
-    ``app`` (its picture is new), ``cubicle``, ``agent``, ``bot``."""
+    """``turn``, ``step``, ``delta`` (a reply so far), ``output`` (a command's, so far), ``approval``, ``question``,
+    ``notice``, ``delivery``, ``calendar``, ``memory``, ``app`` (its picture is new), ``cubicle``, ``agent``,
+    ``bot``."""
     cubicle: CubicleKey | None
     body: dict[str, Any] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from orchestrator.approvals import Approvals
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.events import Broker
 from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step
+from orchestrator.outputs import RUNNING, Outputs
 from orchestrator.policy.judge import judge
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as rows
@@ -38,11 +39,12 @@ class Answer:
 class Steps:
     """The host's half of a command."""
 
-    def __init__(self, *, store: Store, broker: Broker, agents: Agents, approvals: Approvals) -> None:
+    def __init__(self, *, store: Store, broker: Broker, agents: Agents, approvals: Approvals, outputs: Outputs) -> None:
         self._store = store
         self._broker = broker
         self._agents = agents
         self._approvals = approvals
+        self._outputs = outputs
 
     def start(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None) -> Answer:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
@@ -67,6 +69,15 @@ class Steps:
         approval = self._approvals.ask(key, step, timeout_s=self._agents.get(key.agent).approval_timeout_s)
         self._publish(key, turn, n)
         return approval
+
+    def printed(self, key: CubicleKey, turn: int, n: int, output: str) -> Answer:
+        """Show what a command has printed so far, while it runs; raises NotFound for another cubicle's turn."""
+        if self._is_over(key, turn):
+            return Answer("stop")
+        step = self._find(turn, n)
+        if step is not None and step.status == RUNNING:
+            self._outputs.tell(key, step, output)
+        return Answer("continue")
 
     def end(self, key: CubicleKey, turn: int, n: int, *, exit_code: int, output: str, ended: str) -> Answer:
         """Record how a command ended; raises NotFound for a step that was never started."""

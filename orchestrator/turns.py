@@ -19,6 +19,7 @@ from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.outputs import Outputs
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
@@ -64,7 +65,8 @@ class Turns:
         self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
         self._is_closed = False
-        self._when_ended: list[Callable[[int], None]] = []
+        self.outputs = Outputs(broker)
+        self._when_ended: list[Callable[[int], None]] = [self.outputs.forget]
 
     def when_ended(self, deed: Callable[[int], None]) -> None:
         """From now on ``deed`` is done with every turn that got its outcome; a death may come before it."""
@@ -123,9 +125,9 @@ class Turns:
         return found
 
     def steps(self, turn: int) -> list[Step]:
-        """The turn's commands in order."""
+        """The turn's commands in order; of one that runs, what it has printed so far."""
         with self._store.reading() as db:
-            return rows.steps(db, turn)
+            return self.outputs.put_in(rows.steps(db, turn))
 
     def steps_in_brief(self, turns: Sequence[Turn]) -> dict[int, list[Step]]:
         """The last commands of many turns, by turn, with long texts cut: what is worth telling a model."""
@@ -186,8 +188,7 @@ class Turns:
         deadline = time.monotonic() + wait_s
         with self._bells.listening(key, hang_up) as ear:
             while True:
-                turn = self._claim(key, boot)
-                if turn is not None:
+                if (turn := self._claim(key, boot)) is not None:
                     self._publish(turn)
                     return turn
                 if not ear.wait(deadline):
@@ -263,8 +264,7 @@ class Turns:
 
     def _is_held(self, key: CubicleKey) -> bool:
         """A crab works on a turn of this cubicle: nothing may be replaced under it, and it asks for the next itself."""
-        with self._store.reading() as db:
-            return bool(rows.under_way(db, key))
+        return self.held(key) is not None
 
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:

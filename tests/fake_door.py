@@ -39,6 +39,8 @@ class FakeDoor:
         """What the person is asked about instead of the command itself."""
         self.on_end: Callable[[Json], str] = lambda _: "continue"
         """What the host says after a command or after panel actions: ``continue`` or ``stop``."""
+        self.on_output: Callable[[Json], None] = lambda _: None
+        """Called while the host takes what a running command has printed so far; it may take its time."""
         self.act: Callable[[Any], Json] = lambda action: {"ok": True, "result": f"did {action}"}
         self.waited: Callable[[], tuple[float, bool]] = lambda: (0.0, False)
         """How long people were waited for, and whether one still is."""
@@ -179,6 +181,9 @@ class FakeDoor:
     def _step(self, turn: int, body: Json) -> Json:
         if body["phase"] == "actions":
             return {"results": [self.act(action) for action in body["actions"]], "do": self.on_end(body)}
+        if body["phase"] == "output":
+            self.on_output(body)
+            return {"do": "continue"}
         if body["phase"] == "end":
             return {"do": self.on_end(body)}
         self._commands[turn, body["n"]] = body["command"]

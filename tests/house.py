@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -104,8 +104,18 @@ class Scene:
             self.house.services.broker.publish(Event("delta", self.key, {"turn": self.turn.id, "text": text}))
             time.sleep(pause_s)
 
-    def run(self, n: int, command: str, *, thought: str = "", output: str = "", exit_code: int = 0) -> bool:
-        """Take a step; a person is asked where policy says so. True when the command was run."""
+    def run(
+        self,
+        n: int,
+        command: str,
+        *,
+        thought: str = "",
+        output: str = "",
+        exit_code: int = 0,
+        prints: Iterable[str] = (),
+    ) -> bool:
+        """Take a step; a person is asked where policy says so. True when the command was run. ``prints`` is what is
+        seen of its output while it runs."""
         steps, key, turn = self.house.steps, self.key, self.turn.id
         answer = steps.start(key, turn, n, thought=thought, command=command, approval=None)
         if answer.do == "ask":
@@ -115,6 +125,8 @@ class Scene:
             answer = steps.start(key, turn, n, thought=thought, command=command, approval=approval.id)
         if answer.do != "run":
             return False
+        for so_far in prints:
+            steps.printed(key, turn, n, so_far)
         steps.end(key, turn, n, exit_code=exit_code, output=output, ended="exited")
         return True
 
@@ -239,7 +251,13 @@ def paper_house(
     )
     app = App(settings, prepare(settings.home), parts)
     services = app.services
-    steps = Steps(store=app._store, broker=services.broker, agents=services.agents, approvals=services.approvals)
+    steps = Steps(
+        store=app._store,
+        broker=services.broker,
+        agents=services.agents,
+        approvals=services.approvals,
+        outputs=services.turns.outputs,
+    )
     house = PaperHouse(app, services, steps, engine)
     if crabs:
         engine.on_start = house.hatch

@@ -91,7 +91,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
         abort_model=aborted.append,
     )
     agents = Agents(store, providers=("fake", "other"), on_change=lambda _: None)
-    steps = Steps(store=store, broker=broker, agents=agents, approvals=approvals)
+    steps = Steps(store=store, broker=broker, agents=agents, approvals=approvals, outputs=turns.outputs)
     people = People(store)
     operator = people.ensure_operator("ada", "", None)
     member = next((user for user in people.every() if user.role is Role.MEMBER), None) or people.add({"name": "bob"})

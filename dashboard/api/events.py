@@ -15,12 +15,13 @@ from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import event_json
 from orchestrator.errors import Unavailable
-from orchestrator.events import Subscription
+from orchestrator.events import LIVE, Subscription
 from orchestrator.nouns import Event
 from orchestrator.people import People
 
 api = Blueprint("events", __name__)
 
+_FOR_OPERATORS = ("people", "doctor", "backup")
 HEARTBEAT_S = 15.0
 """How often a silent stream says that it lives, and how soon an ended login ends it."""
 
@@ -63,6 +64,11 @@ def _still(is_welcome: Callable[[], bool]) -> bool:
 
 
 def _concerns(event: Event, who: Asker) -> bool:
+    """An operator hears of everybody's turns, but what is being written and printed is for its own person alone."""
+    if event.kind in _FOR_OPERATORS:
+        return who.is_operator
+    if event.kind in LIVE:
+        return event.cubicle is not None and event.cubicle.user == who.user.id
     return who.is_operator or event.cubicle is None or event.cubicle.user == who.user.id
 
 

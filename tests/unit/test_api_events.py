@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import requests
 
 from dashboard.api import events
@@ -52,7 +53,7 @@ def test_a_turn_is_told_from_beginning_to_end(paper: PaperHouse, operator: Api) 
                 break
     assert {kind for kind, _ in heard} >= {"turn", "delta", "step"}
     assert all((body["agent"], body["user"]) == ("crab", 1) for _, body in heard)
-    assert [body["text"] for kind, body in heard if kind == "delta"] == ["I", "I am"]
+    assert [body["text"] for kind, body in heard if kind == "delta"][-1] == "I am"
     assert heard[-1][1]["ended_at"].endswith("Z")
     assert "queued" not in {body.get("status") for _, body in heard}
 
@@ -103,3 +104,14 @@ def test_whoever_leaves_is_forgotten(paper: PaperHouse, operator: Api) -> None:
     operator.client.head("/api/events", headers=token).close()
     operator.client.get("/api/events", headers=token).close()
     assert broker._subscribers == before
+
+
+@pytest.mark.parametrize("kind", ["delta", "output"])
+def test_what_is_being_written_is_for_its_own_person(paper: PaperHouse, member: Api, kind: str) -> None:
+    """Not even the operator's pages are sent what a member's turn writes and prints while it runs."""
+    publish = paper.services.broker.publish
+    with listening(paper, API_TOKEN) as news:
+        publish(Event(kind, CubicleKey("crab", member.user.id), {"turn": 1, "text": "theirs"}))
+        publish(Event(kind, None, {"turn": 2, "text": "nobody's"}))
+        publish(Event(kind, CubicleKey("crab", 1), {"turn": 3, "text": "mine"}))
+        assert next(news)[1]["text"] == "mine"

@@ -120,6 +120,25 @@ def test_a_command_out_of_time(door: FakeDoor, serve: Serve) -> None:
     assert (end["exit_code"], end["ended"], end["output"], end["omitted_bytes"]) == (124, "timeout", "a\n", 0)
 
 
+def test_output_is_told_while_the_command_runs(door: FakeDoor, serve: Serve, tmp_path: Path) -> None:
+    """What it has printed so far, with head and tail of the usual length; of a quick command nothing."""
+    told = threading.Event()
+
+    def take(_: Json) -> None:
+        (tmp_path / "work" / "go").touch()
+        told.set()
+
+    door.on_output = take
+    command = "seq 1000; until [ -e go ]; do sleep 0.02; done; echo two"
+    serve(say(terminal="echo quick"), say(terminal=command), say(message="ok"), limits=limits(output_bytes=200))
+    assert told.is_set()
+    shown = door.bodies("/steps", "output")
+    assert {body["n"] for body in shown} == {2}
+    assert shown[0]["output"].startswith("1\n2\n")
+    assert shown[0]["output"].endswith("1000\n")
+    assert len(shown[0]["output"]) < 260
+
+
 def test_long_output(door: FakeDoor, serve: Serve) -> None:
     """Host and model get head and tail, and both are told how much is missing."""
     serve(say(terminal="seq 100000"), say(message="ok"), limits=limits(output_bytes=100))

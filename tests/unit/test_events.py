@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from orchestrator.events import Broker
+from orchestrator.events import Broker, Subscription
 from orchestrator.nouns import Event
 
 
@@ -91,3 +91,52 @@ def test_many_publish_at_once() -> None:
     for thread in threads:
         thread.join(5)
     assert sum(subscription.get(0.01) is not None for _ in range(600)) == 500
+
+
+def _live(turn: int, text: str, kind: str = "delta") -> Event:
+    return Event(kind, None, {"turn": turn, "text": text})
+
+
+def _all_of(subscription: Subscription) -> list[tuple[str, object]]:
+    heard = []
+    while (event := subscription.get(0.01)) is not None:
+        heard.append((event.kind, event.body.get("text", event.body.get("n"))))
+    return heard
+
+
+def test_a_slow_watcher_gets_the_newest_draft_alone() -> None:
+    """Each draft takes the place of the one before it, of the same turn and kind."""
+    broker = Broker()
+    subscription = broker.subscribe()
+    for text in ("I", "I am", "I am here"):
+        broker.publish(_live(1, text))
+        broker.publish(_live(2, text.upper()))
+    broker.publish(_live(1, "out", "output"))
+    assert _all_of(subscription) == [("delta", "I am here"), ("delta", "I AM HERE"), ("output", "out")]
+    broker.publish(_live(1, "once more"))
+    assert _all_of(subscription) == [("delta", "once more")]
+
+
+def test_no_draft_overtakes_what_came_before_it() -> None:
+    """What is written after a step is heard after it."""
+    broker = Broker()
+    subscription = broker.subscribe()
+    broker.publish(_live(1, "first"))
+    broker.publish(Event("step", None, {"turn": 1, "n": 1}))
+    broker.publish(_live(1, "second"))
+    assert _all_of(subscription) == [("delta", "first"), ("step", 1), ("delta", "second")]
+
+
+def test_drafts_push_nothing_out_and_may_be_pushed_out() -> None:
+    """However many drafts come, other news stay; and a draft that was pushed out comes again with the next."""
+    broker = Broker()
+    subscription = broker.subscribe()
+    broker.publish(_event(0))
+    for n in range(3000):
+        broker.publish(_live(1, str(n)))
+    assert _all_of(subscription) == [("turn", 0), ("delta", "2999")]
+    broker.publish(_live(1, "lost"))
+    for n in range(1500):
+        broker.publish(Event("cubicle", None, {"n": n}))
+    broker.publish(_live(1, "found"))
+    assert _all_of(subscription)[-1] == ("delta", "found")
