@@ -35,6 +35,7 @@ from orchestrator.doors import Doors
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.files import MOST_FILE_BYTES
+from orchestrator.hibernation import Hibernation
 from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.leaving import Leaving
@@ -103,6 +104,9 @@ class App:
         self._watch = build_watch(
             turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._tidy
         )
+        self._hibernation = Hibernation(
+            self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
+        )
         self._previews = build_previews(ground, harbour, turns)
         self._thumbnails, self._picturing = build_thumbnails(ground, self._previews, turns)
         self._terminals = build_terminals(ground, self._cubicles)
@@ -115,6 +119,7 @@ class App:
             people=ground.people,
             agents=ground.agents,
             turns=self._turns,
+            rouse=self._waker.rouse,
             approvals=self._approvals,
             cubicles=self._cubicles,
             disk=self._disk,
@@ -207,6 +212,7 @@ class App:
         self._approvals.reconcile()
         self._leaving.reconcile()
         self._watch.start()
+        self._hibernation.start()
         self._disk.start()
         self._capabilities.start()
         self._previews.start()
@@ -224,6 +230,7 @@ class App:
         self._capabilities.close()
         self._disk.close()
         self._out_watch.close()
+        self._hibernation.close()
         self._watch.close()
         self._waker.close()
         # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.

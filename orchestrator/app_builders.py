@@ -223,7 +223,7 @@ def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[
     """Pictures of web apps, and who sees to them."""
     home, parts = ground.home, ground.parts
     photographer = None
-    if parts.browser is not None:
+    if parts.browser is not None and ground.settings.app_pictures:
         photographer = Photographer(
             parts.browser, ground.workspaces, folder=home.browser, image=lambda: parts.image_tag("browser")
         )

@@ -47,6 +47,8 @@ SETTINGS = {
     "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
     "HERMIT_PIP_INDEX_URL": "where packages of Python come from (default: pip's own index)",
     "HERMIT_NPM_REGISTRY": "where packages of Node come from (default: npm's own registry)",
+    "HERMIT_SLEEP_MINUTES": "idle minutes after which an agent's container stops until its next message (60; 0: never)",
+    "HERMIT_APP_PICTURES": "0 takes no pictures of web apps, and so never fetches the browser that takes them",
     "HERMIT_FETCH_HTTP": "1 lets approved downloads come by plain http too, which anybody on the way can change",
     "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
 }
@@ -79,6 +81,10 @@ class Settings:
     telegram_api_url: str
     telegram_webhook_url: str
     """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
+    sleep_after_s: float
+    """How long a cubicle is idle before it is stopped; 0 for never."""
+    app_pictures: bool
+    """Pictures of web apps are taken."""
     fetch_http: bool
     """Approved downloads may come without encryption too."""
     terminal: bool
@@ -158,6 +164,8 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
         telegram_webhook_url=_webhook(values),
+        sleep_after_s=60.0 * _minutes(values, "HERMIT_SLEEP_MINUTES", 60),
+        app_pictures=_switch(values, "HERMIT_APP_PICTURES", default="1"),
         fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
         terminal=_switch(values, "HERMIT_TERMINAL"),
         secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _indexes(values)),
@@ -194,6 +202,13 @@ def _port(values: Mapping[str, str], name: str, default: int) -> int:
     text = values.get(name, "").strip() or str(default)
     if not text.isdecimal() or len(text) > 5 or not 1 <= int(text) <= 65535:
         raise ConfigError(f"{name} is {text[:40]!r}; it must be a port number from 1 to 65535.")
+    return int(text)
+
+
+def _minutes(values: Mapping[str, str], name: str, default: int) -> int:
+    text = values.get(name, "").strip() or str(default)
+    if not text.isdecimal() or len(text) > 6:
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be a whole number of minutes, or 0.")
     return int(text)
 
 
@@ -245,9 +260,9 @@ def _is_url(text: str) -> bool:
         return False
 
 
-def _switch(values: Mapping[str, str], name: str) -> bool:
-    text = values.get(name, "").strip()
-    if text not in ("", "0", "1"):
+def _switch(values: Mapping[str, str], name: str, *, default: str = "0") -> bool:
+    text = values.get(name, "").strip() or default
+    if text not in ("0", "1"):
         raise ConfigError(f"{name} is {text[:40]!r}; it must be 1 or 0.")
     return text == "1"
 

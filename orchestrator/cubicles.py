@@ -129,6 +129,22 @@ class Cubicles:
                 self._engine.stop(self.name(key), grace_s=grace_s)
                 self._tell(key, "stopped")
 
+    def put_to_sleep(self, key: CubicleKey, *, is_idle: Callable[[], bool]) -> bool:
+        """Stopped until its next turn, unless something runs in it; True when it was.
+
+        From the doubt on no turn is handed to what runs there, so none that ``is_idle`` did not see is cut.
+        """
+        name = self.name(key)
+        with self._changing(key):
+            if self._engine.poll(name) is not None or not self._engine.is_at_rest(name):
+                return False
+            self._suspect(key)
+            if not is_idle():
+                return False
+            self._engine.stop(name, grace_s=2.0)
+            self._tell(key, "stopped", ", as it had nothing to do")
+            return True
+
     def reset(self, key: CubicleKey) -> Container:
         """A fresh container over the same workspace: whatever ran inside, and /tmp, is gone."""
         with self._changing(key):
@@ -173,6 +189,10 @@ class Cubicles:
     def running(self) -> set[CubicleKey]:
         """Which cubicles run now."""
         return {container.key for container in self._engine.ours() if container.running}
+
+    def containers(self) -> list[Container]:
+        """What the engine has of ours, running or not."""
+        return self._engine.ours()
 
     def known(self, agent: str | None = None) -> list[CubicleKey]:
         """The cubicles that were ever started, of one agent or of all."""
@@ -245,10 +265,10 @@ class Cubicles:
         uid = uid_of(number)
         return uid, uid
 
-    def _tell(self, key: CubicleKey, what: str) -> None:
+    def _tell(self, key: CubicleKey, what: str, why: str = "") -> None:
         with self._store.writing() as db:
             audit_rows.add(
-                db, f"cubicle.{what}", f"Cubicle {key} {what}.", now=time.time(), agent=key.agent, user=key.user
+                db, f"cubicle.{what}", f"Cubicle {key} {what}{why}.", now=time.time(), agent=key.agent, user=key.user
             )
         self._broker.publish(Event("cubicle", key, {"state": what}))
 

@@ -35,6 +35,7 @@ _SPEC = "hermitshell.spec"
 _WORKSPACE = "/app/workspace"
 _TMP_MB = 256
 _OPEN_FILES = 4096
+_PROCESSES_AT_REST = 2
 _RECIPE = 2
 """Part of every spec's fingerprint: raised when the constants below change, so that older containers are replaced."""
 
@@ -106,6 +107,15 @@ class DockerEngine:
             memory_bytes=int(memory["usage"]) - int(cached.get("inactive_file", cached.get("total_inactive_file", 0))),
             pids=int(sample.get("pids_stats", {}).get("current", 0)),
         )
+
+    def is_at_rest(self, name: str) -> bool:
+        """Only its init and the crab run in it."""
+        with _explained():
+            try:
+                return len(self._api.top(name, ps_args="-e -o pid")["Processes"] or ()) <= _PROCESSES_AT_REST
+            except docker.errors.APIError as error:
+                logger.info("what runs in %s can't be told: %s", name, error)
+                return False
 
     def _create(self, spec: CubicleSpec) -> Container:
         limits = spec.limits

@@ -378,6 +378,9 @@ class Engine(Protocol):
     def stats(self, name: str) -> Usage:
         """What the container uses now. Raises NotFound when it does not run."""
 
+    def is_at_rest(self, name: str) -> bool:
+        """Nothing runs in the container but what we started there. False where that can't be told."""
+
 
 # --- models ----------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,8 @@ class Services:
     people: People
     agents: Agents
     turns: Turns
+    rouse: Callable[[CubicleKey], None]
+    """Has a cubicle up ahead of a message."""
     approvals: Approvals
     cubicles: Cubicles
     disk: Disk

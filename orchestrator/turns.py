@@ -280,8 +280,9 @@ class Turns:
             self._wake(key)  # this crab holds no turn, so its container may be replaced under it
             return None
         with self._store.writing() as db:
-            # Again, for good: between the two looks above another crab may have taken the turn before this one.
-            claimed = not rows.under_way(db, key) and rows.claim(db, waiting, boot, time.time())
+            # Again, for good: meanwhile another crab may have taken the turn before, or this cubicle be put to sleep.
+            is_free = self._is_fresh(key) and not rows.under_way(db, key)
+            claimed = is_free and rows.claim(db, waiting, boot, time.time())
         return self.get(waiting) if claimed else None
 
     def _lose(self, key: CubicleKey, claim: rows.Claim, why: str) -> None:

@@ -46,6 +46,14 @@ class Waker:
             self._waking.add(key)
             self._pool.submit(self._wake, key)
 
+    def rouse(self, key: CubicleKey) -> None:
+        """Have the cubicle up, if it can be, for somebody who is about to write; one that runs is left as it is."""
+        with self._lock:
+            if key in self._waking or self._closing.is_set():
+                return
+            self._waking.add(key)
+            self._pool.submit(self._rouse, key)
+
     def is_waking(self, key: CubicleKey) -> bool:
         """The cubicle is being started."""
         with self._lock:
@@ -65,6 +73,17 @@ class Waker:
         except Exception:  # the top of a thread: whoever waits must be told something
             logger.exception("cubicle %s could not be started", key)
             self._failed(key, "The agent's container could not be started. './hermit doctor' shows what is wrong.")
+        finally:
+            with self._lock:
+                self._waking.discard(key)
+
+    def _rouse(self, key: CubicleKey) -> None:
+        try:
+            self._cubicles.start(key)
+        except OrchestratorError as error:
+            logger.info("cubicle %s was not started ahead of a message: %s", key, error.message)
+        except Exception:  # the top of a thread: the message itself will tell what is wrong
+            logger.exception("cubicle %s could not be started ahead of a message", key)
         finally:
             with self._lock:
                 self._waking.discard(key)

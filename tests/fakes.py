@@ -22,6 +22,7 @@ class FakeEngine:
         self.containers: dict[str, Container] = {}
         self.specs: list[CubicleSpec] = []
         self.stopped: list[str] = []
+        self.busy: set[str] = set()
         self.exits: dict[str, Exit] = {}
         self.on_start: Callable[[CubicleKey], None] = lambda _: None
 
@@ -60,6 +61,10 @@ class FakeEngine:
         if name not in self.containers:
             raise NotFound("This cubicle does not run.")
         return Usage(cpu_percent=1.0, memory_bytes=7_000_000, pids=2)
+
+    def is_at_rest(self, name: str) -> bool:
+        """Nothing runs but the crab, unless a test says so."""
+        return name not in self.busy
 
     def kill(self, name: str, reason: str = "its container was killed") -> None:
         """A container ends by itself."""

@@ -80,6 +80,10 @@ class PaperEngine:
             raise NotFound("gone")
         return Usage(cpu_percent=1.5, memory_bytes=7_000_000, pids=3)
 
+    def is_at_rest(self, name: str) -> bool:
+        """Nothing runs on paper."""
+        return name in self.containers
+
     def _answer(self) -> None:
         if self.is_broken:
             raise Unavailable("The Docker engine does not answer. Start it, then try again.")

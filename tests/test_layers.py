@@ -116,7 +116,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("trying a model out", "llm.trials"),
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),
-    ("judging and watching", "delivery.sending delivery.tray_watch disk.metering leaving steps watch"),
+    ("judging and watching", "delivery.sending delivery.tray_watch disk.metering hibernation leaving steps watch"),
     (
         "apps in a browser",
         (

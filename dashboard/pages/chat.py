@@ -26,6 +26,7 @@ PAGE = 20
 def chat(name: str) -> str:
     """The whole page."""
     framed, key = frame(name, "chat"), own_key(name)
+    services().rouse(key)
     talk, earlier = page_of_talk(key, None, PAGE)
     agent: Agent = framed["agent"]
     return render_template(

@@ -83,6 +83,15 @@ def first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
     return None if row is None else int(row["id"])
 
 
+def last_ended(db: sqlite3.Connection, key: CubicleKey) -> float:
+    """When a turn of this cubicle last ended; 0 without one."""
+    row = db.execute(
+        "SELECT ended_at FROM turns WHERE agent = ? AND user = ? AND ended_at IS NOT NULL ORDER BY id DESC LIMIT 1",
+        (key.agent, key.user),
+    ).fetchone()
+    return 0.0 if row is None else float(row["ended_at"])
+
+
 def queued_ids(db: sqlite3.Connection, key: CubicleKey) -> list[int]:
     """The turns in this cubicle's queue, in order."""
     rows = db.execute(

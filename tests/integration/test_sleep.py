@@ -1,0 +1,53 @@
+"""Sleep on the real engine: a cubicle with nothing to do is stopped, and its next message wakes it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from orchestrator.hibernation import Hibernation
+from orchestrator.nouns import CubicleKey
+from tests.real_house import RealHouse, Talker, eventually
+
+pytestmark = pytest.mark.docker
+
+
+def state(agent: Talker) -> str:
+    """Of its container."""
+    return str(agent.api.get(f"/agents/{agent.name}/cubicle")["state"])
+
+
+def is_up_an_hour_later(house: RealHouse, agent: Talker) -> bool:
+    """As if nobody had done anything meanwhile."""
+    app = house.app
+    later = time.time() + 3700
+    Hibernation(app._cubicles, app._store, after_s=3600, is_waking=lambda _: False, now=lambda: later).look()
+    return state(agent) == "running"
+
+
+def test_it_sleeps_and_wakes(house: RealHouse) -> None:
+    """What it wrote is there afterwards, and the message is answered as ever."""
+    agent = house.agent()
+    agent.ask(house.plays.commands("echo kept > kept.txt"))
+    assert state(agent) == "running"
+    eventually(lambda: not is_up_an_hour_later(house, agent))
+    ended = agent.ask(house.plays.commands("cat kept.txt"))
+    assert (ended["status"], ended["steps"][0]["output"]) == ("done", "kept\n")
+
+
+def test_what_runs_inside_keeps_it_awake(house: RealHouse) -> None:
+    """A server that the agent started stays; once it has ended, the cubicle may sleep."""
+    agent = house.agent()
+    agent.ask(house.plays.commands("(setsid nohup sleep 1000 >/dev/null 2>&1 &)"))
+    assert is_up_an_hour_later(house, agent)
+    agent.ask(house.plays.commands("pkill sleep"))
+    eventually(lambda: not is_up_an_hour_later(house, agent))
+
+
+def test_a_look_at_the_chat_wakes_it(house: RealHouse) -> None:
+    """So that the first message finds it up."""
+    agent = house.agent()
+    assert state(agent) == "stopped"
+    house.app.services.rouse(CubicleKey(agent.name, 1))
+    eventually(lambda: state(agent) == "running")
