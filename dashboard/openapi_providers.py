@@ -26,6 +26,7 @@ ROUTES: tuple[Route, ...] = (
         "ProviderKey",
         fails=(400, 404, 409, 503),
     ),
+    Route("patch", _ONE, "Another model of it (operator)", "Provider", "ProviderModel", fails=(400, 404, 409)),
     Route("delete", _ONE, "Forget the key that was given here (operator)", status=204, fails=(404, 503)),
     Route("get", f"{_ONE}/models", "What a provider says that it offers (operator)", "OfferedModels", fails=(404, 409)),
     Route(
@@ -58,6 +59,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Providers": closed({"providers": listing(ref("Provider"))}),
     "ProviderKey": closed(_KEY, required=()),
+    "ProviderModel": closed({"model": _KEY["model"]}),
     "ProviderTest": closed(_KEY, required=()),
     "OfferedModels": closed({"models": listing(STRING), "trouble": nullable(STRING)}),
     "Trial": closed(

@@ -197,6 +197,8 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         "routes",
         (
             "api.terminal pages.terminal "
+            "pages.providers pages.setup "
+            "api.backups api.doctor api.strangers pages.upkeep "
             "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
             "api.calendar api.cubicles api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "

@@ -35,7 +35,7 @@ def one(provider: str) -> Any:
 
 @api.put("/api/providers/<provider>")
 @operator_only
-def change(provider: str) -> Any:
+def set_key(provider: str) -> Any:
     """A key for it; it holds from the next call on."""
     body = bodies.json_body("key", "base_url", "model")
     model = body.get("model")
@@ -44,6 +44,14 @@ def change(provider: str) -> Any:
         services().providers.choose_model(provider, bodies.text(body, "model"), by=by())
         state = services().providers.get_state(provider)
     return provider_json(state)
+
+
+@api.patch("/api/providers/<provider>")
+@operator_only
+def change_model(provider: str) -> Any:
+    """Another model of it for agents that name none."""
+    services().providers.choose_model(provider, bodies.text(bodies.json_body("model"), "model"), by=by())
+    return provider_json(services().providers.get_state(provider))
 
 
 @api.delete("/api/providers/<provider>")

@@ -1,5 +1,5 @@
-"""The settings of the install, for the operator: how its parts are, which models it can use, and what they cost. Of a
-key only whether it is set can be seen here.
+"""The settings of the install, for the operator: how its parts are, which models it can use and what they cost, and the
+ways in. Of a key only whether it is set can be seen here.
 """
 
 from __future__ import annotations
@@ -11,23 +11,14 @@ from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
 from dashboard.house import services
+from dashboard.pages import providers
 from dashboard.pages.asking import pending
 from dashboard.pages.views import agent_views
 from orchestrator.prices import words_of
+from orchestrator.store.people import Token
+from orchestrator.version import VERSION
 
 pages = Blueprint("install", __name__)
-
-KEYS = (
-    ("OPENROUTER_API_KEY", "OpenRouter"),
-    ("OPENAI_API_KEY", "OpenAI"),
-    ("ANTHROPIC_API_KEY", "Anthropic"),
-    ("GEMINI_API_KEY", "Google Gemini"),
-    ("GROQ_API_KEY", "Groq"),
-    ("MISTRAL_API_KEY", "Mistral"),
-    ("DEEPSEEK_API_KEY", "DeepSeek"),
-    ("XAI_API_KEY", "xAI"),
-)
-"""The settings that hold providers' keys, in the order in which the default provider is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +44,16 @@ class PriceView:
 def install() -> str:
     """The whole page."""
     house = services()
-    models = house.models()
+    known = providers.views()
     return render_template(
         "install.html",
         agents=agent_views(),
         waiting=pending(),
         parts=_parts(),
-        providers=models["providers"],
-        default=models["default"],
-        keys=[(name, label, bool(house.settings.secrets.get(name))) for name, label in KEYS],
+        providers=known,
+        chosen=next(view.state.name for view in known if view.state.is_default),
+        tokens=_tokens(),
+        version=VERSION,
         settings=house.settings,
         **_prices(),
     )
@@ -72,6 +64,20 @@ def install() -> str:
 def prices() -> str:
     """The prices."""
     return render_template("parts/prices.html", **_prices())
+
+
+@pages.get("/parts/tokens")
+@operator_only
+def tokens() -> str:
+    """The API tokens."""
+    return render_template("parts/tokens.html", tokens=_tokens())
+
+
+def _tokens() -> list[tuple[Token, str]]:
+    """Each with whose it is."""
+    people = services().people
+    names = {user.id: user.name for user in people.every()}
+    return [(token, names.get(token.user, "nobody")) for token in people.tokens()]
 
 
 def _parts() -> list[PartView]:

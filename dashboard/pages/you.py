@@ -1,13 +1,17 @@
-"""The viewer's own page: who they are here, and the clock that they live by."""
+"""The viewer's own page: who they are here, the clock that they live by, their password and their logins."""
 
 from __future__ import annotations
 
 import zoneinfo
+from typing import Any
 
 from flask import Blueprint, render_template
 
+from dashboard.auth import asker
+from dashboard.house import services
 from dashboard.pages.asking import pending
 from dashboard.pages.views import agent_views
+from orchestrator.people import id_of_token, session_id
 
 pages = Blueprint("you", __name__)
 
@@ -15,7 +19,39 @@ pages = Blueprint("you", __name__)
 @pages.get("/you")
 def you() -> str:
     """The whole page."""
-    return render_template("you.html", agents=agent_views(), waiting=pending(), zones=zones())
+    house, user = services(), asker().user
+    given = house.settings.secrets.get("HERMIT_ADMIN_PASSWORD")
+    return render_template(
+        "you.html",
+        agents=agent_views(),
+        waiting=pending(),
+        zones=zones(),
+        sessions=_sessions(),
+        has_password=house.people.has_password(user.id),
+        password_setting=bool(given) and user.id == house.people.operator().id,
+    )
+
+
+@pages.get("/parts/sessions")
+def sessions() -> str:
+    """Where one is logged in."""
+    return render_template("parts/sessions.html", sessions=_sessions())
+
+
+def _sessions() -> list[dict[str, Any]]:
+    who = asker()
+    own = id_of_token(who.session) if who.session else ""
+    return [
+        {
+            "id": session_id(found.sha256),
+            "browser": found.browser,
+            "address": found.address,
+            "created_at": found.created_at,
+            "seen_at": found.seen_at,
+            "is_this": session_id(found.sha256) == own,
+        }
+        for found in services().people.sessions(who.user.id)
+    ]
 
 
 def zones() -> list[str]:

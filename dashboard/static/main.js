@@ -2,7 +2,6 @@
 
 import { startForms } from "./forms.js";
 import { startPeople } from "./people.js";
-import { startProviders } from "./providers.js";
 import { startPlanner } from "./planner.js";
 import { startPresses } from "./press.js";
 import { startNews } from "./news.js";
@@ -18,6 +17,7 @@ import { startLog } from "./log.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
 import { startZone } from "./zone.js";
+import { startProviders } from "./providers.js";
 
 startForms();
 startTimes();

@@ -2,7 +2,7 @@
 // "news:again" when the stream begins, as something may have happened since the page was made or the last stream
 // ended. A hidden page lets go of its stream, as a browser keeps only a few connections per server.
 
-const KINDS = ["turn", "step", "delta", "approval", "question", "notice", "delivery", "calendar", "memory", "cubicle", "agent", "app"];
+const KINDS = ["turn", "step", "delta", "output", "seen", "approval", "question", "notice", "delivery", "calendar", "memory", "cubicle", "agent", "people", "doctor", "backup", "app", "bot"];
 const PATIENCE_MS = 3000;
 
 let source = null;

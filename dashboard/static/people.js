@@ -1,7 +1,8 @@
-// The page of people: a fresh login link is shown once, to be copied; and what is typed before a loss has to be the name.
+// A fresh login link or API token is shown once, to be copied; and what is typed before a loss has to be the name.
 
 export function startPeople() {
   document.addEventListener("news:login-link", (event) => show(event.detail.url));
+  document.addEventListener("news:token", (event) => show(event.detail.token));
   document.addEventListener("input", (event) => {
     if (event.target.matches("[data-must-be]")) check(event.target);
   });

@@ -1,0 +1,81 @@
+"""The first-run page: who runs this install, which model answers, a bot on Telegram; then straight into the chat. Only
+the link that ``./hermit up`` prints leads here, and only until it was done once. Each step may be skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, redirect, render_template
+
+from dashboard.auth import asker, operator_only
+from dashboard.house import services
+from dashboard.pages.providers import REHEARSAL, views
+from orchestrator.store.telegram_bots import BotState, BotStatus, CodeWay
+
+pages = Blueprint("setup", __name__)
+
+STEPS = (("/setup", "You"), ("/setup/model", "Model"), ("/setup/telegram", "Telegram"))
+
+
+@pages.get("/setup")
+@operator_only
+def you() -> Any:
+    """Name and password."""
+    who = asker().user
+    return _step(0, has_password=services().people.has_password(who.id))
+
+
+@pages.get("/setup/model")
+@operator_only
+def model() -> Any:
+    """Which model answers."""
+    known = views()
+    default = next((view.state.name for view in known if view.state.is_default), REHEARSAL)
+    chosen = known[0].state.name if default == REHEARSAL else default
+    return _step(1, providers=known, chosen=chosen)
+
+
+@pages.get("/setup/telegram")
+@operator_only
+def telegram() -> Any:
+    """A bot for the first agent."""
+    return _step(2, bot=_bot())
+
+
+@pages.get("/parts/setup/bot")
+@operator_only
+def bot() -> str:
+    """How the first agent's bot is."""
+    return render_template("parts/setup_bot.html", agent=_first_agent(), bot=_bot())
+
+
+def _step(at: int, **given: Any) -> Any:
+    if services().preferences.is_set_up:
+        return redirect("/settings", 303)
+    following = STEPS[at + 1][0] if at + 1 < len(STEPS) else ""
+    return render_template(
+        "setup.html", steps=STEPS, at=at, following=following, agent=_first_agent(), paired=BotStatus.PAIRED, **given
+    )
+
+
+def _first_agent() -> str:
+    agents = services().agents.every()
+    return agents[0].name if agents else ""
+
+
+def _bot() -> dict[str, Any] | None:
+    """The bot, a code only where it is to be sent to it."""
+    agent = _first_agent()
+    found: BotState | None = services().bots.of(agent) if agent else None
+    if found is None:
+        return None
+    return {
+        "name": f"@{found.username}" if found.username else "the bot",
+        "username": found.username,
+        "problem": found.problem or "",
+        "is_paired": found.state is BotStatus.PAIRED,
+        "is_revoked": found.state is BotStatus.REVOKED,
+        "code": found.code if found.code_way is CodeWay.SHOWN else "",
+        "is_sent": found.code_way is CodeWay.SENT,
+    }
