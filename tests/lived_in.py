@@ -24,6 +24,7 @@ APPS = Path(__file__).parent / "data" / "apps"
 _DAY_S = 86_400.0
 _TIDES = "Which days next week have high water before nine? Make a table of it."
 _ROOM = "Make room: delete what the last build left behind."
+_PRICES = "Compare the prices of charts with those of last year."
 _HARBOUR = "Tell me every weekday at half past seven when it is high water."
 
 
@@ -189,6 +190,9 @@ def _apps(house: PaperHouse, guest: User) -> None:
     (www / "weather").mkdir()
     (www / "weather" / "app.json").write_text('{"port": 8080, "title": "Tides and weather at Vlissingen"}')
     (www / "draft").mkdir()
+    old = time.time() - 3 * _DAY_S
+    for path in (*www.rglob("*"), www):
+        os.utime(path, (old, old))
     house.services.previews.shares.add(CRAB, "to-do", guest, by="ada")
 
 
@@ -266,13 +270,16 @@ def _work_under_way(house: PaperHouse) -> str:
     """A command, a download and packages wait for a word, an agent asks something; the command's question."""
 
     def clean(scene: Scene) -> None:
-        _ask_for_file(house, scene.turn.id)
-        _ask_for_packages(house, scene.turn.id)
         scene.run(1, "du -sh build cache", thought="I look at what is large first.", output="1.4G build\n")
         house.steps.start(
             CRAB, scene.turn.id, 2, thought="Nothing else needs it.", command="rm -rf build cache/old", approval=None
         )
         house.steps.ask(CRAB, scene.turn.id, 2)
+        _until(scene)
+
+    def prices(scene: Scene) -> None:
+        _ask_for_file(house, scene.turn.id)
+        _ask_for_packages(house, scene.turn.id)
         _until(scene)
 
     def harbour(scene: Scene) -> None:
@@ -282,10 +289,12 @@ def _work_under_way(house: PaperHouse) -> str:
         house.app._capabilities.calls.command(Caller(NAVIGATOR, scene.turn.id), "harbour", "ASK", asked)
         _until(scene)
 
-    house.plays[_ROOM], house.plays[_HARBOUR] = clean, harbour
-    house.services.turns.submit(CRAB, _ROOM, source="dashboard")
-    house.services.turns.submit(NAVIGATOR, _HARBOUR, source="dashboard")
     services = house.services
+    house.plays.update({_ROOM: clean, _HARBOUR: harbour, _PRICES: prices})
+    services.turns.submit(CRAB, _ROOM, source="dashboard")
+    eventually(lambda: services.approvals.every(status=ApprovalStatus.PENDING))
+    services.turns.submit(NAVIGATOR, _HARBOUR, source="dashboard")
+    services.turns.submit(LIBRARIAN, _PRICES, source="dashboard")
     eventually(lambda: len(services.approvals.every(status=ApprovalStatus.PENDING)) == 3)
     eventually(lambda: bool(services.questions.every(status="pending")))
     return next(one.id for one in services.approvals.every(status=ApprovalStatus.PENDING) if one.kind == "command")
@@ -322,5 +331,7 @@ def _ask_host(
 ) -> None:
     approvals = house.services.approvals
     with house.app._store.writing() as db:
-        asked = approvals.ask_host(db, CRAB, turn, kind=kind, text=text, reason=reason, timeout_s=36_000, detail=detail)
+        asked = approvals.ask_host(
+            db, LIBRARIAN, turn, kind=kind, text=text, reason=reason, timeout_s=36_000, detail=detail
+        )
     approvals.announce(asked)

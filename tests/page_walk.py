@@ -19,7 +19,7 @@ from tests.lived_in import Lived
 NO_PAGES = ("/api/", "/static/", "/parts/")
 """What starts so is no page: data, what pages are made of, and pieces of them."""
 MORE: tuple[tuple[str, dict[str, str], str], ...] = (
-    ("/agents/crab", {"app": "to-do"}, "chat-beside-an-app"),
+    ("/agents/crab", {"app": "calculator"}, "chat-beside-an-app"),
     ("/agents/crab/files/out", {}, "agent-files-folder"),
     ("/audit", {"q": "tides"}, "audit-search"),
     ("/spending", {"agent": "crab"}, "spending-of-an-agent"),
@@ -50,7 +50,7 @@ def samples(house: PaperHouse, lived: Lived) -> dict[str, str]:
     """What stands for each argument of a route."""
     return {
         "name": "crab",
-        "app": "to-do",
+        "app": "calculator",
         "entry": str(lived.entry),
         "turn": str(lived.turn),
         "notice": str(lived.notice),

@@ -31,6 +31,8 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 QUALITY = 72
 _APP_SIZE = ViewportSize(width=1280, height=800)
 _SETTLES_MS = 400
+_WAKES_MS = 1_200
+"""The buttons under a question come alive after a moment."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def take(folder: Path, only: str = "") -> int:
         reader = logged_in(house, app, house.services.people.operator())
         every = [one for one in sights(app, reader.client, samples(house, lived)) if only in ("", one.name)]
         for camera, scheme in itertools.product(CAMERAS, SCHEMES):
-            for name, content in _round(browser, house, every, camera=camera, scheme=scheme):
+            for name, content in _round(browser, house, every, session=reader.session, camera=camera, scheme=scheme):
                 (folder / name).write_bytes(content)
         browser.close()
     return len(every) * len(CAMERAS) * len(SCHEMES)
@@ -74,16 +76,16 @@ def _photograph_apps(browser: Browser, house: PaperHouse) -> None:
     page.close()
 
 
-def _round(browser: Browser, house: PaperHouse, every: list[Sight], *, camera: Camera, scheme: Scheme) -> Shots:
+def _round(
+    browser: Browser, house: PaperHouse, every: list[Sight], *, session: str, camera: Camera, scheme: Scheme
+) -> Shots:
     inside, outside = (_window(browser, camera, scheme) for _ in range(2))
-    people = house.services.people
-    token = people.use_link(people.make_link(1))
-    inside.context.add_cookies([{"name": "hermit_session", "value": token, "url": house.url}])
+    inside.context.add_cookies([{"name": "hermit_session", "value": session, "url": house.url}])
     for sight in every:
         page = inside if sight.is_inside else outside
         page.goto(f"{house.url}{sight.url}")
         page.locator("html[data-ready]").wait_for(state="attached")
-        page.wait_for_timeout(_SETTLES_MS)
+        page.wait_for_timeout(_WAKES_MS if page.locator("[data-decide]").count() else _SETTLES_MS)
         yield f"{sight.name}-{camera.name}-{scheme}.webp", _webp(page)
     inside.context.close()
     outside.context.close()
