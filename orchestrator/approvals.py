@@ -260,9 +260,13 @@ class Approvals:
         return decided
 
     def _tell_crab(self, approval: Approval) -> None:
-        """Write the lock. The decision stands even where that fails for now."""
+        """Write the lock; where that fails for now, the decision stands. Nobody reads it once the turn has ended."""
         try:
             self._locks.decided(approval)
+            with self._store.reading() as db:  # after the writing: whoever ends the turn from now on clears it
+                is_awaited = approval.turn is not None and turn_rows.is_open(db, approval.turn)
+            if not is_awaited:
+                self._locks.clear_approval(approval.cubicle, approval.id)
         except OrchestratorError as error:
             logger.warning("approval %s: %s", approval.id, error.message)
             with self._untold_lock:

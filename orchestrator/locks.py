@@ -51,11 +51,16 @@ class Locks:
         try:
             with self._workspaces.run_folder(key) as folder:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-                descriptor = os.open(f".{name}.new", flags, 0o644, dir_fd=folder)
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    os.fchmod(descriptor, 0o644)
-                    json.dump(content, file)
-                os.rename(f".{name}.new", name, src_dir_fd=folder, dst_dir_fd=folder)
+                try:
+                    descriptor = os.open(f".{name}.new", flags, 0o644, dir_fd=folder)
+                    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                        os.fchmod(descriptor, 0o644)
+                        json.dump(content, file)
+                    os.rename(f".{name}.new", name, src_dir_fd=folder, dst_dir_fd=folder)
+                except OSError:
+                    with suppress(FileNotFoundError):
+                        os.unlink(f".{name}.new", dir_fd=folder)
+                    raise
         except OSError as error:
             raise Unavailable(f"{name} could not be written ({error.strerror}). Is the disk full?") from error
 

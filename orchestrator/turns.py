@@ -170,6 +170,8 @@ class Turns:
         if is_under_way:
             self._abort_model(turn)
             self._locks.stop(found.cubicle, turn)
+            if self.get(turn).status.is_final:  # just now, so nobody else takes the file away
+                self._locks.clear_stop(found.cubicle, turn)
         return self.get(turn)
 
     def close(self) -> None:
@@ -181,10 +183,8 @@ class Turns:
     # --- the crab's side ---------------------------------------------------------------------------------------
 
     def take(self, key: CubicleKey, boot: str, wait_s: float, *, hang_up: int | None = None) -> Turn | None:
-        """The next turn for a crab that holds none, waiting for one; None when the time is up or the crab hung up.
-
-        ``hang_up`` is the descriptor of its connection.
-        """
+        """The next turn for a crab that holds none, waiting for one; None when the time is up or the crab hung up, as
+        ``hang_up`` tells, the descriptor of its connection."""
         deadline = time.monotonic() + wait_s
         with self._bells.listening(key, hang_up) as ear:
             while True:

@@ -291,6 +291,42 @@ def test_a_decision_stands_when_its_lock_can_not_be_written(house: Rooms) -> Non
     assert house.lock_names() == {f"hermit_approval.{approval.id}.lock"}
 
 
+def test_a_lock_that_could_not_be_written_is_not_left_behind_a_turn_that_ended(house: Rooms) -> None:
+    """Answered while the disk took nothing, and the turn ended before it did: nobody waits for the file any more."""
+    approval = _asked(house)
+    run = house.home / "run"
+    run.write_text("no folder")
+    _decide(house, approval)
+    run.unlink()
+    house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="the disk is full")
+    house.approvals.expire_due()
+    assert house.lock_names() == set()
+    house.approvals.expire_due()
+    assert house.lock_names() == set()
+
+
+def test_a_lock_file_is_whole_or_not_there(house: Rooms) -> None:
+    """What can't get its name goes again, for nobody would ever look for it."""
+    approval = _asked(house)
+    name = f"hermit_approval.{approval.id}.lock"
+    folder = house.home / "run" / "crab" / "1"
+    (folder / name).mkdir(parents=True)
+    _decide(house, approval)
+    assert [path.name for path in folder.iterdir() if path.name.endswith(".new")] == []
+
+
+def test_a_stop_that_comes_as_the_turn_ends_leaves_no_file(house: Rooms) -> None:
+    """The crab was faster by a moment: whoever writes the file finds that nobody will read it."""
+    turn = house.under_way()
+    with house.store.writing() as db:
+        db.execute(
+            "CREATE TRIGGER faster AFTER UPDATE OF stop_asked_at ON turns BEGIN "
+            "UPDATE turns SET status = 'done', ended_at = 1 WHERE id = new.id; END"
+        )
+    house.turns.stop(turn.id)
+    assert house.lock_names() == set()
+
+
 def test_a_forged_lock_decides_nothing(house: Rooms) -> None:
     """The host decides from its rows; whatever lies in the folder is no answer."""
     approval = _asked(house)
