@@ -96,7 +96,7 @@ class App:
         self._capabilities = Capabilities(ground, self._approvals, turns, self._taking, space=self._space)
         self._harbour = harbour = Harbour()
         door = door_app(self._behind_the_door(ground))
-        doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
+        doors = self._doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
         self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
         self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
         self._leaving = self._made_leaving(agents, people)
@@ -240,6 +240,7 @@ class App:
         self._broker.close()
         self._proxy.close()
         self._server.await_quiet()
+        self._doors.close_all()
         if stop_cubicles:
             self._cubicles.stop_all()
         self._store.close()

@@ -3,16 +3,19 @@ who it is."""
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from orchestrator.errors import Unavailable
+from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.http_server import HttpServer, Listener, ServerLimits, WsgiApp
 from orchestrator.nouns import CubicleKey
 from orchestrator.workspace import Workspaces
+
+logger = logging.getLogger(__name__)
 
 KEY = "hermit.cubicle"
 """Where a request's WSGI environment says whose door it came through."""
@@ -53,11 +56,12 @@ class Doors:
             self._open[key] = self._server.add(listening, self._app, limits=LIMITS, environ={KEY: key})
 
     def close(self, key: CubicleKey) -> None:
-        """Nobody answers at the cubicle's door any more; closed already is fine."""
+        """Nobody answers at the cubicle's door any more, and it is not there; closed already is fine."""
         with self._lock:
             listener = self._open.pop(key, None)
         if listener is not None:
             self._server.remove(listener)
+            self._take_away(key)
             self._on_close(key)
 
     def close_all(self) -> None:
@@ -69,6 +73,17 @@ class Doors:
     def count(self) -> int:
         """How many doors are open."""
         return len(self._open)
+
+    def _take_away(self, key: CubicleKey) -> None:
+        """A socket that nobody listens at is not left lying, unless the door was opened anew meanwhile."""
+        with self._lock:
+            if key in self._open:
+                return
+            try:
+                with self._workspaces.run_folder(key) as folder:
+                    os.unlink("door.sock", dir_fd=folder)
+            except (OSError, OrchestratorError) as error:  # it does no harm where it lies
+                logger.info("the socket of %s could not be taken away: %s", key, error)
 
     def _bind(self, key: CubicleKey, uid: int, gid: int) -> socket.socket:
         with self._workspaces.run_folder(key) as folder:
