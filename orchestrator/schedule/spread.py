@@ -9,6 +9,7 @@ always what the row says: nothing before it is shown, and it is shown even where
 from __future__ import annotations
 
 from bisect import bisect_right
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -90,6 +91,9 @@ def day_begins(zone: str, first: date, count: int) -> list[datetime]:
 # --- what keeps to whole days --------------------------------------------------------------------------------------
 
 
+_WHOLE_DAYS = (Freq.DAILY, Freq.WEEKLY, Freq.MONTHLY)
+
+
 @dataclass(frozen=True, slots=True)
 class _Pattern:
     """The same times on each of some days."""
@@ -100,9 +104,13 @@ class _Pattern:
 
     def days(self, start: date, first: date, count: int) -> int:
         """The days as the bits of a number, the first the lowest."""
-        weeks = self.rule.freq is Freq.WEEKLY
-        base = start - timedelta(days=(start.weekday() - self.rule.week_start) % 7) if weeks else start
-        period = self.rule.interval * (7 if weeks else 1)
+        rule = self.rule
+        if rule.freq is Freq.MONTHLY:
+            passed = (first.year - start.year) * 12 + first.month - start.month
+            return _month_days(rule.interval, passed % rule.interval, rule.month_days or (start.day,), first, count)
+        weeks = rule.freq is Freq.WEEKLY
+        base = start - timedelta(days=(start.weekday() - rule.week_start) % 7) if weeks else start
+        period = rule.interval * (7 if weeks else 1)
         return _days(
             period=period,
             length=7 if weeks else 1,
@@ -121,15 +129,29 @@ def _days(*, period: int, length: int, phase: int, weekdays: frozenset[int], wee
 
 
 @lru_cache(maxsize=10_000)
+def _month_days(interval: int, phase: int, wanted: tuple[int, ...], first: date, count: int) -> int:
+    """These days of each month that is in step; negative ones are counted from its end."""
+    mask = 0
+    for n in range(count):
+        day = first + timedelta(days=n)
+        from_end = day.day - monthrange(day.year, day.month)[1] - 1
+        passed = (day.year - first.year) * 12 + day.month - first.month
+        if (phase + passed) % interval == 0 and (day.day in wanted or from_end in wanted):
+            mask |= 1 << n
+    return mask
+
+
+@lru_cache(maxsize=10_000)
 def _rule_of(line: Cron) -> Rule | None:
     return as_rule(line)
 
 
 def _pattern(plan: Plan) -> _Pattern | None:
     rule = _rule_of(plan.repeat) if isinstance(plan.repeat, Cron) else plan.repeat
-    if rule is None or rule.freq not in (Freq.DAILY, Freq.WEEKLY) or rule.count is not None or plan.without:
+    if rule is None or rule.freq not in _WHOLE_DAYS or rule.count is not None or plan.without:
         return None
-    if any((rule.months, rule.month_days, rule.positions)) or (isinstance(plan.repeat, Cron) and plan.start.second):
+    restricting = rule.days if rule.freq is Freq.MONTHLY else rule.month_days
+    if any((rule.months, restricting, rule.positions)) or (isinstance(plan.repeat, Cron) and plan.start.second):
         return None
     hours, minutes = rule.hours or (plan.start.hour,), rule.minutes or (plan.start.minute,)
     all_days = tuple(range(7)) if rule.freq is Freq.DAILY else (plan.start.weekday(),)
