@@ -206,7 +206,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.asking "
             "pages.approvals "
             "pages.audit pages.calendar pages.chat pages.files pages.filters pages.glimpse pages.frame pages.home "
-            "pages.install pages.log pages.login pages.memory pages.money pages.people pages.providers pages.settings pages.setup "
+            "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.providers pages.settings pages.setup "
             "pages.spending pages.views feed pages.you webhook"
         ),
     ),

@@ -17,6 +17,7 @@ from dashboard.pages import (
     login,
     memory,
     people,
+    planner,
     providers,
     settings,
     setup,
@@ -25,5 +26,5 @@ from dashboard.pages import (
 )
 
 _OF_AGENTS = (chat.pages, apps.pages, files.pages, calendar.pages, memory.pages, log.pages, settings.pages)
-_OF_THE_HOUSE = (audit.pages, install.pages, people.pages, spending.pages, providers.pages, setup.pages)
+_OF_THE_HOUSE = (audit.pages, install.pages, people.pages, planner.pages, spending.pages, providers.pages, setup.pages)
 BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -11,6 +12,7 @@ from flask import Blueprint, render_template
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.frame import frame, own_key
+from orchestrator.agenda.wishes import Wish, length_of
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey
 from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran, Run
@@ -27,6 +29,30 @@ PRESETS = (
     ("FREQ=MONTHLY", "Every month"),
     ("FREQ=YEARLY", "Every year"),
 )
+COLORS = (
+    ("", "None"),
+    ("tomato", "Red"),
+    ("orange", "Orange"),
+    ("gold", "Yellow"),
+    ("mediumseagreen", "Green"),
+    ("teal", "Teal"),
+    ("dodgerblue", "Blue"),
+    ("mediumpurple", "Violet"),
+    ("hotpink", "Pink"),
+    ("slategray", "Grey"),
+)
+"""As calendar apps know them by name, and what people call them."""
+LENGTHS = (
+    (0, "No length"),
+    (15, "15 minutes"),
+    (30, "Half an hour"),
+    (60, "An hour"),
+    (120, "2 hours"),
+    (240, "4 hours"),
+)
+CHOICES = {"presets": PRESETS, "colors": COLORS, "lengths": LENGTHS}
+"""What the form of a new entry offers."""
+_UNTIL = re.compile(r";UNTIL=([0-9]{4})([0-9]{2})([0-9]{2})(?=;|$)")
 _SAID = {
     Ran.CLAIMED: ("running", "about to start"),
     Ran.RUNNING: ("running", "under way"),
@@ -71,15 +97,40 @@ class EntryView:
         )
 
     @property
+    def minutes(self) -> int:
+        """How long each time takes; 0 when nobody said."""
+        lasts = length_of(*Wish.of(self.entry).when)
+        return 0 if lasts is None else round(lasts.total_seconds() / 60)
+
+    @property
+    def lengths(self) -> tuple[tuple[int, str], ...]:
+        """How long it may take, its own among them."""
+        own = self.minutes
+        return LENGTHS if own in dict(LENGTHS) else (*LENGTHS, (own, f"{own} minutes"))
+
+    @property
+    def colors(self) -> tuple[tuple[str, str], ...]:
+        """Which colours it may have, its own among them."""
+        own = self.entry.color
+        return COLORS if own in dict(COLORS) else (*COLORS, (own, own))
+
+    @property
     def last_day(self) -> str:
         """The day after which it does not repeat, as a form's field has it."""
-        is_series_end = bool(self.entry.repeat) and self.entry.end[:10] > self.entry.start[:10]
-        return self.entry.end[:10] if is_series_end else ""
+        found = _UNTIL.search(self.entry.repeat)
+        if found:
+            return "-".join(found.groups())
+        return self.entry.end[:10] if self.entry.repeat and self.entry.end and not self.minutes else ""
+
+    @property
+    def rule(self) -> str:
+        """How it repeats, without the last day, which has a field of its own."""
+        return _UNTIL.sub("", self.entry.repeat)
 
     @property
     def is_preset(self) -> bool:
         """How it repeats is one of the common ways."""
-        return self.entry.repeat in dict(PRESETS)
+        return self.rule in dict(PRESETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +159,7 @@ def calendar(name: str) -> str:
         "calendar.html",
         **framed,
         entries=_entries(key),
-        presets=PRESETS,
+        choices=CHOICES,
         has_calendar=has_calendar,
         feed_url=services().agenda.feed_url(key),
     )
@@ -124,7 +175,7 @@ def entries(name: str) -> str:
 def one(name: str, entry: int) -> str:
     """One entry, what came of it, and a form to change it."""
     view, framed = _own(name, entry), frame(name, "calendar")
-    return render_template("entry.html", **framed, view=view, runs=_runs(entry), presets=PRESETS)
+    return render_template("entry.html", **framed, view=view, runs=_runs(entry), choices=CHOICES)
 
 
 @pages.get("/parts/calendar/<name>/<id:entry>")
@@ -134,22 +185,26 @@ def one_now(name: str, entry: int) -> str:
     return render_template("parts/entry.html", agent=services().agents.get(name), view=view, runs=_runs(entry))
 
 
+def entry_view(entry: Entry) -> EntryView:
+    """The entry with its words."""
+    return EntryView(entry, services().agenda.words(entry))
+
+
 def _entries(key: CubicleKey) -> list[EntryView]:
     """What comes due first is first, then what is paused; the newest of what has ended last."""
     agenda = services().agenda
     found = agenda.every(key.agent, key.user)
     open_ones = [entry for entry in found if entry.status is not EntryStatus.ENDED]
     ended = sorted((e for e in found if e.status is EntryStatus.ENDED), key=lambda e: e.settled_at, reverse=True)
-    return [EntryView(entry, agenda.words(entry)) for entry in (*open_ones, *ended[:MOST_PAST])]
+    return [entry_view(entry) for entry in (*open_ones, *ended[:MOST_PAST])]
 
 
 def _own(name: str, entry: int) -> EntryView:
     """The viewer's entry; raises NotFound."""
-    agenda = services().agenda
-    found = agenda.get(entry)
+    found = services().agenda.get(entry)
     if found.cubicle != CubicleKey(name, asker().user.id):
         raise NotFound(f"There is no entry {entry} in the calendar.")
-    return EntryView(found, agenda.words(found))
+    return entry_view(found)
 
 
 def _runs(entry: int) -> list[RunView]:

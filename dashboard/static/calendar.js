@@ -1,8 +1,15 @@
-// The form of a calendar's entry: a common way to repeat fills in the rule, "your own" shows it. And copying an address.
+// The form of a calendar's entry: a common way to repeat fills in the rule, "your own" shows it; how long it takes and the
+// last day become the entry's end and rule. And copying an address.
+
+const TOGETHER = "[data-preset], [data-rule], [data-last], [data-length], [name=start]";
 
 export function startCalendar() {
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-preset]")) choose(event.target);
+  });
+  document.addEventListener("input", (event) => {
+    const form = event.target.form;
+    if (event.target.matches(TOGETHER) && form?.querySelector("[data-preset]")) compose(form);
   });
   document.addEventListener("reset", (event) => {
     const select = event.target.querySelector("[data-preset]");
@@ -19,9 +26,30 @@ function choose(select) {
   const isOwn = select.value === "own";
   form.querySelector("[data-own]").hidden = !isOwn;
   form.querySelector("[data-repeats]").hidden = !select.value;
-  if (!select.value) form.elements.end.value = "";
-  if (!isOwn) form.elements.repeat.value = select.value;
-  else form.elements.repeat.focus();
+  if (isOwn) form.querySelector("[data-rule]").focus();
+  compose(form);
+}
+
+// An end within a day of the start is the end of each time; of a rule with both, the last day is in the rule.
+function compose(form) {
+  const preset = form.querySelector("[data-preset]").value;
+  const rule = preset === "own" ? form.querySelector("[data-rule]").value.trim() : preset;
+  const last = preset ? form.querySelector("[data-last]").value : "";
+  const length = form.querySelector("[data-length]");
+  const minutes = Number(length.value);
+  const start = form.elements.start.value;
+  const isBoth = Boolean(last && minutes);
+  const isCron = Boolean(rule) && !rule.includes("=");
+  length.setCustomValidity(isBoth && isCron ? "A cron line has a last day or a length, not both." : "");
+  form.elements.repeat.value = isBoth ? `${rule};UNTIL=${last.replaceAll("-", "")}` : rule;
+  form.elements.end.value = minutes && start ? later(start, minutes) : last;
+}
+
+// A wall clock's time, as fields have it, some minutes later.
+export function later(wall, minutes) {
+  const moment = new Date(`${wall.slice(0, 16)}Z`);
+  moment.setUTCMinutes(moment.getUTCMinutes() + minutes);
+  return moment.toISOString().slice(0, 16);
 }
 
 async function copy(place) {

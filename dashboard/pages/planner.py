@@ -1,0 +1,257 @@
+"""The calendar of all agents: a month, a week or a list of days by the viewer's clock, with what is planned and what
+came of it. Everybody sees their own entries; an operator may look at everybody's."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from flask import Blueprint, render_template, request
+
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.pages.asking import pending
+from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
+from dashboard.pages.views import agent_views
+from orchestrator.agenda.outlook import Day, Item, Scope
+from orchestrator.agenda.wishes import Wish, length_of
+from orchestrator.schedule.zones import FIRST_YEAR, LAST_YEAR
+
+pages = Blueprint("planner", __name__)
+
+VIEWS = (("month", "Month"), ("week", "Week"), ("list", "List"))
+LIST_DAYS = 14
+MOST = {"month": 3, "week": 12, "list": 40}
+"""How many things of a day are shown."""
+MOST_OF_A_DAY = 60
+"""Of the day that is chosen in a month."""
+_PATH = "/calendar"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the address asks for."""
+
+    view: str
+    at: date
+    everybody: bool
+    agent: str
+
+    @property
+    def first(self) -> date:
+        """The first day that is shown."""
+        if self.view == "list":
+            return self.at
+        start = self.at.replace(day=1) if self.view == "month" else self.at
+        return start - timedelta(days=start.weekday())
+
+    @property
+    def count(self) -> int:
+        """How many days are shown."""
+        if self.view != "month":
+            return 7 if self.view == "week" else LIST_DAYS
+        return -(-(self.next_at.replace(day=1) - self.first).days // 7) * 7
+
+    @property
+    def last(self) -> date:
+        """The last day that is shown."""
+        return self.first + timedelta(days=self.count - 1)
+
+    @property
+    def next_at(self) -> date:
+        """A day of what comes after."""
+        if self.view == "month":
+            return (self.at.replace(day=28) + timedelta(days=4)).replace(day=1)
+        return self.at + timedelta(days=7 if self.view == "week" else LIST_DAYS)
+
+    @property
+    def previous_at(self) -> date:
+        """A day of what came before."""
+        if self.view == "month":
+            return (self.at.replace(day=1) - timedelta(days=1)).replace(day=1)
+        return self.at - timedelta(days=7 if self.view == "week" else LIST_DAYS)
+
+    @property
+    def title(self) -> str:
+        """Which time it is."""
+        if self.view == "month":
+            return f"{self.at:%B} {self.at.year}"
+        begin = f"{self.first.day} {self.first:%b}" + (f" {self.first.year}" * (self.first.year != self.last.year))
+        return f"{begin} – {self.last.day} {self.last:%b} {self.last.year}"
+
+    def url(self, view: str = "", at: date | None = None) -> str:
+        """The same elsewhere, or otherwise."""
+        given = {"view": view or self.view, "at": str(at or self.at)}
+        given |= {"agent": self.agent} if self.agent else {}
+        return f"{_PATH}?{urlencode(given | ({'who': 'all'} if self.everybody else {}))}"
+
+    @property
+    def part(self) -> str:
+        """Where what is shown is made anew."""
+        return self.url().replace(_PATH, "/parts/planner", 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """An entry on a day."""
+
+    item: Item
+    entry: EntryView
+    zone: str
+    whose: str
+    """The person, where it is another one's."""
+
+    @property
+    def clock(self) -> str:
+        """``09:00`` by the viewer's clock, and until when."""
+        begin = self.item.at.astimezone(ZoneInfo(self.zone))
+        lasts = None if self.item.run else length_of(*Wish.of(self.item.entry).when)
+        return f"{begin:%H:%M}–{(self.item.at + lasts).astimezone(ZoneInfo(self.zone)):%H:%M}" if lasts else self.begin
+
+    @property
+    def begin(self) -> str:
+        """``09:00`` by the viewer's clock."""
+        return f"{self.item.at.astimezone(ZoneInfo(self.zone)):%H:%M}"
+
+    @property
+    def seconds(self) -> float:
+        """When it is, or was, due."""
+        return self.item.at.timestamp()
+
+    @property
+    def times(self) -> str:
+        """How often on this day; empty for once."""
+        return f"{self.item.count}{'+' * self.item.is_more}" if self.item.count > 1 or self.item.is_more else ""
+
+    @property
+    def run(self) -> RunView | None:
+        """What came of it."""
+        return None if self.item.run is None else RunView(self.item.run)
+
+    @property
+    def url(self) -> str:
+        """Where there is more about it; empty for what is another person's."""
+        entry, run = self.item.entry, self.item.run
+        home = f"/agents/{entry.cubicle.agent}"
+        if run is not None and run.turn is not None:
+            return f"{home}/turns/{run.turn}"
+        return "" if self.whose else f"{home}/calendar/{entry.id}"
+
+    @property
+    def end_wall(self) -> str:
+        """Its end by the clock of its zone; empty when it has none."""
+        minutes = self.entry.minutes
+        if not minutes:
+            return ""
+        return (datetime.fromisoformat(self.entry.start_wall) + timedelta(minutes=minutes)).isoformat("T", "minutes")
+
+    @property
+    def is_movable(self) -> bool:
+        """It can be put on another day."""
+        return not self.whose and self.item.run is None
+
+
+@dataclass(frozen=True, slots=True)
+class DayView:
+    """A day with what is on it."""
+
+    day: Day
+    items: tuple[ItemView, ...]
+    is_today: bool
+    is_past: bool
+
+    @property
+    def words(self) -> str:
+        """``Monday 23 November``."""
+        return f"{self.day.day:%A} {self.day.day.day} {self.day.day:%B}"
+
+    @property
+    def count(self) -> str:
+        """``3 entries``, for whoever doesn't see them."""
+        total = self.day.total
+        return "nothing" if not total else f"{total} {'entry' if total == 1 else 'entries'}"
+
+
+@pages.get(_PATH)
+def planner() -> str:
+    """The whole page."""
+    wanted = _wanted()
+    return render_template(
+        "planner.html",
+        agents=agent_views(),
+        waiting=pending(),
+        views=VIEWS,
+        choices=CHOICES,
+        known_agents=[agent.name for agent in services().agents.every()],
+        **_shown(wanted),
+    )
+
+
+@pages.get("/parts/planner")
+def planner_now() -> str:
+    """The days as they stand."""
+    return render_template("parts/planner.html", views=VIEWS, **_shown(_wanted()))
+
+
+def _shown(wanted: Wanted) -> dict[str, object]:
+    who, agenda = asker().user, services().agenda
+    scope = Scope(wanted.agent or None, None if wanted.everybody else who.id)
+    found = agenda.outlook(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
+    chosen = None
+    if wanted.view == "month":
+        chosen = agenda.outlook(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
+    names = {user.id: user.name for user in services().people.every()} if wanted.everybody else {}
+    days = [_day(day, names) for day in found.days]
+    paused = [entry for entry in agenda.paused(scope) if entry.cubicle.user == who.id]
+    return {
+        "wanted": wanted,
+        "days": days,
+        "chosen": None if chosen is None else _day(chosen, names),
+        "paused": [entry_view(entry) for entry in paused],
+        "is_cut": found.is_cut,
+        "today": _today(),
+    }
+
+
+def _day(day: Day, names: dict[int, str]) -> DayView:
+    who, today = asker().user, _today()
+    views: dict[int, EntryView] = {}
+    for item in day.items:
+        views.setdefault(item.entry.id, entry_view(item.entry))
+    items = tuple(
+        ItemView(
+            item,
+            views[item.entry.id],
+            who.time_zone,
+            "" if item.entry.cubicle.user == who.id else names.get(item.entry.cubicle.user, "somebody else"),
+        )
+        for item in day.items
+    )
+    return DayView(day, items, day.day == today, day.day < today)
+
+
+def _wanted() -> Wanted:
+    view = request.args.get("view", "")
+    agent = request.args.get("agent", "")[:64]
+    is_known = any(known.name == agent for known in services().agents.every())
+    found = Wanted(
+        view=view if view in MOST else "month",
+        at=_date(request.args.get("at", "")) or _today(),
+        everybody=asker().is_operator and request.args.get("who") == "all",
+        agent=agent if is_known else "",
+    )
+    return found if FIRST_YEAR < found.at.year < LAST_YEAR else replace(found, at=_today())
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if len(text) == 10 else None
+    except ValueError:
+        return None
+
+
+def _today() -> date:
+    return datetime.fromtimestamp(time.time(), UTC).astimezone(ZoneInfo(asker().user.time_zone)).date()

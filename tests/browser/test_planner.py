@@ -1,0 +1,89 @@
+"""The calendar of all agents in a real browser: a new entry from a day, a drag and its way back, days by arrows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from orchestrator.nouns import CubicleKey
+from tests.browser.conftest import DESK, Visit
+from tests.browser.test_dashboard import fits
+
+pytestmark = pytest.mark.browser
+
+KEY = CubicleKey("crab", 1)
+
+
+def a_wednesday() -> datetime:
+    """In the middle of a month that is to come."""
+    day = (datetime.now(UTC) + timedelta(days=62)).replace(day=15)
+    return day + timedelta(days=2 - day.weekday())
+
+
+def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
+    """The plus of a day fills in the form; a length and a last day go together; the day shows it; it can be changed."""
+    visit.log_in()
+    page, agenda, day = visit.page, visit.house.services.agenda, a_wednesday()
+    page.goto(f"{visit.house.url}/calendar?at={day:%Y-%m-%d}")
+    page.locator("#day").get_by_role("button", name="New entry on").click()
+    expect(page.get_by_label("When", exact=False).first).to_have_value(f"{day:%Y-%m-%d}T09:00")
+    page.get_by_label("Title").fill("Tide <b>table</b>")
+    page.get_by_label("What the agent is told then").fill("What is the tide?")
+    page.get_by_label("How often").select_option("Every day")
+    page.get_by_label("How long it takes").select_option("Half an hour")
+    page.get_by_label("Last day").fill(f"{day + timedelta(days=1):%Y-%m-%d}")
+    page.get_by_label("Colour").select_option("Violet")
+    page.get_by_role("button", name="Plan it").click()
+    line = page.locator("#day .entry")
+    expect(line).to_contain_text("09:00–09:30 Tide <b>table</b>")
+    expect(line.locator("rect")).to_have_attribute("fill", "mediumpurple")
+    found = agenda.every("crab", 1)[0]
+    until = f"{day + timedelta(days=1):%Y%m%d}"
+    assert (found.repeat, found.end) == (f"FREQ=DAILY;UNTIL={until}", f"{day:%Y-%m-%d}T09:30:00")
+    assert fits(page)
+    line.get_by_title("Change").click()
+    page.wait_for_url("**#change")
+    page.get_by_label("Title").fill("Tides")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Tides")).to_be_in_viewport()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert agenda.get(found.id).repeat == found.repeat
+    page.goto(f"{visit.house.url}/calendar?view=week&at={day:%Y-%m-%d}")
+    expect(page.locator(".chip")).to_have_count(2)
+    assert fits(page)
+
+
+def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> None:
+    """What happens once goes to another day and back; what repeats says why it does not."""
+    services, day = visit.house.services, a_wednesday()
+    ada, words = services.people.operator(), {"prompt": "x", "start": f"{day:%Y-%m-%d}T23:30"}
+    once = services.agenda.create(
+        KEY, {**words, "title": "Once", "end": f"{day + timedelta(days=1):%Y-%m-%d}T00:15"}, by=ada
+    )
+    services.agenda.create(KEY, {**words, "title": "Often", "repeat": "FREQ=WEEKLY"}, by=ada)
+    visit.log_in()
+    page = visit.page
+    page.goto(f"{visit.house.url}/calendar?at={day:%Y-%m-%d}")
+    page.locator(f'[data-day="{day:%Y-%m-%d}"]').focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    chosen = day + timedelta(days=8)
+    expect(page.locator("#day-title")).to_contain_text(f"{chosen:%A} {chosen.day}")
+    if page.viewport_size != DESK:
+        return  # a phone has no chips in a month
+    to = page.locator(f'[data-drop="{day + timedelta(days=2):%Y-%m-%d}"]')
+    page.locator(".chip", has_text="Often").first.drag_to(to)
+    expect(page.locator("[data-moved]")).to_contain_text("“Often” repeats")
+    page.locator(".chip", has_text="Once").drag_to(to)
+    expect(to.locator(".chip")).to_contain_text("Once")
+    friday, saturday = (f"{day + timedelta(days=n):%Y-%m-%d}" for n in (2, 3))
+    assert (services.agenda.get(once.id).start, services.agenda.get(once.id).end) == (
+        f"{friday}T23:30:00",
+        f"{saturday}T00:15:00",
+    )
+    page.get_by_role("button", name="Undo").click()
+    expect(to.locator(".chip")).to_have_count(0)
+    assert services.agenda.get(once.id).start == once.start
