@@ -141,12 +141,12 @@ class HttpServer:
                 self._resume(listener)
             return
         try:
-            connection, _ = listener.socket.accept()
+            connection, peer = listener.socket.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 raise
             return  # the client has gone, or the listener was closed just now
-        listener.serve(connection)
+        listener.serve(connection, peer)
 
     def _resume(self, listener: Listener) -> None:
         with self._lock:
@@ -187,12 +187,14 @@ class Listener:
         with self._lock:
             return len(self._connections) >= self._limits.connections
 
-    def serve(self, accepted: socket.socket) -> None:
-        """Serve a fresh connection in a thread of its own."""
+    def serve(self, accepted: socket.socket, peer: Any) -> None:
+        """Serve a fresh connection in a thread of its own; ``peer`` is whom the socket calls its other end."""
         accepted.settimeout(self._limits.write_s)
         if accepted.family != socket.AF_UNIX:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = _Connection(self._http, accepted, streams_of)
+        if isinstance(peer, tuple):  # a unix socket's end has no address
+            connection.remote_addr = str(peer[0])
         thread = threading.Thread(target=self._converse, args=(connection,), name="http", daemon=True)
         with self._lock:
             if not self._is_closed:

@@ -54,9 +54,7 @@ def _step(at: int, **given: Any) -> Any:
     if services().preferences.is_set_up:
         return redirect("/settings", 303)
     following = STEPS[at + 1][0] if at + 1 < len(STEPS) else ""
-    return render_template(
-        "setup.html", steps=STEPS, at=at, following=following, agent=_first_agent(), paired=BotStatus.PAIRED, **given
-    )
+    return render_template("setup.html", steps=STEPS, at=at, following=following, agent=_first_agent(), **given)
 
 
 def _first_agent() -> str:

@@ -27,11 +27,11 @@ function lay(form) {
   }
   form.base_url.required = wants === "server" && !isUsable(option);
   form.key.required = wants === "key" && !isUsable(option);
-  form.querySelector("[data-words]").textContent = words;
+  form.querySelector('[data-say="words"]').textContent = words;
   const again = isUsable(option) && wants ? "Empty: the one that is kept. " : "";
   const from = wants === "server" ? "If it wants one." : `Made at ${where}.`;
-  form.querySelector("[data-where]").textContent = `${again}${from} It is written down on this machine and never shown again.`;
-  form.querySelector("[data-model]").textContent = model ? `Empty: ${model}.` : "Empty: the first that it offers.";
+  form.querySelector('[data-say="where"]').textContent = `${again}${from} It is written down on this machine and never shown again.`;
+  form.querySelector('[data-say="model"]').textContent = model ? `Empty: ${model}.` : "Empty: the first that it offers.";
   form.querySelector("#offered").replaceChildren();
   form.model.value = "";
   form.querySelector("[data-anyway]").hidden = true;
@@ -44,12 +44,13 @@ async function tried(form) {
   const isNew = hasKey(form);
   form.querySelector("[data-anyway]").hidden = trial.ok || !isNew;
   if (!trial.ok) throw new Error(trial.message);
-  await kept(form, trial.message);
+  await kept(form, trial.message, trial.model);
 }
 
-async function kept(form, message) {
+async function kept(form, message, answered = "") {
   const option = form.provider.selectedOptions[0];
-  const { model, ...key } = typed(form);
+  const { model: named, ...key } = typed(form);
+  const model = named ?? (option.dataset.model ? "" : answered); // a first choice that is not left to chance
   if (hasKey(form)) await call("PUT", `/api/providers/${option.value}`, key);
   const isDefault = form.is_default ? form.is_default.checked : true;
   if (model) await call("PATCH", `/api/providers/${option.value}`, { model });
@@ -65,6 +66,8 @@ async function kept(form, message) {
   if (next) {
     next.textContent = "Go on";
     next.classList.add("primary");
+    form.querySelector("button").classList.remove("primary");
+    for (const words of document.querySelectorAll("[data-until-next]")) words.hidden = true;
   }
   document.dispatchEvent(new CustomEvent("news:providers", { detail: {} }));
 }
