@@ -48,6 +48,7 @@ from orchestrator.people import People
 from orchestrator.ports import listen
 from orchestrator.preferences import Preferences
 from orchestrator.prices import Prices
+from orchestrator.samples import Samples
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
@@ -99,6 +100,7 @@ class App:
         doors = self._doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
         self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
         self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
+        self._samples = Samples(self._store, self._cubicles, self._disk_bytes)
         self._leaving = self._made_leaving(agents, people)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = build_watch(
@@ -123,6 +125,7 @@ class App:
             approvals=self._approvals,
             cubicles=self._cubicles,
             disk=self._disk,
+            samples=self._samples,
             budget=self._budget,
             prices=self._prices,
             audit=Audit(self._store),
@@ -214,6 +217,7 @@ class App:
         self._watch.start()
         self._hibernation.start()
         self._disk.start()
+        self._samples.start()
         self._capabilities.start()
         self._previews.start()
         self._picturing.start()
@@ -228,6 +232,7 @@ class App:
         self._picturing.close()
         self._previews.close()
         self._capabilities.close()
+        self._samples.close()
         self._disk.close()
         self._out_watch.close()
         self._hibernation.close()
@@ -264,6 +269,10 @@ class App:
     def _space(self, key: CubicleKey) -> Space | None:
         gauge = self._disk.known(key)  # made after the capabilities that need it
         return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
+
+    def _disk_bytes(self, key: CubicleKey) -> int | None:
+        gauge = self._disk.known(key)
+        return None if gauge is None else gauge.use.bytes
 
     def _disk_note(self, turn: Turn) -> str:
         return self._disk.note(turn.cubicle)  # made after the doors that need it

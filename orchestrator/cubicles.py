@@ -180,11 +180,17 @@ class Cubicles:
         running = next((c for c in self._engine.ours() if c.name == name and c.running), None)
         if running is None:
             return State(running=False, started_at=None, usage=None)
-        try:
-            usage = self._engine.stats(name)
-        except NotFound:  # it ended just now
+        usage = self.usage(key)
+        if usage is None:  # it ended just now
             return State(running=False, started_at=None, usage=None)
         return State(running=True, started_at=running.started_at, usage=usage)
+
+    def usage(self, key: CubicleKey) -> Usage | None:
+        """What it uses now, by one question to the engine; None when it does not run."""
+        try:
+            return self._engine.stats(self.name(key))
+        except NotFound:
+            return None
 
     def running(self) -> set[CubicleKey]:
         """Which cubicles run now."""

@@ -928,6 +928,27 @@ def m033_approval_history(db: Database) -> None:
     )
 
 
+@migrations()
+def m034_samples(db: Database) -> None:
+    """What running cubicles used, minute by minute for a day."""
+    _run(
+        db,
+        """
+        CREATE TABLE samples (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            at INTEGER NOT NULL,
+            cpu_percent REAL NOT NULL,
+            memory_bytes INTEGER NOT NULL,
+            pids INTEGER NOT NULL,
+            disk_bytes INTEGER,
+            PRIMARY KEY (agent, user, at)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX samples_at ON samples (at);
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -29,6 +29,7 @@ from orchestrator.preferences import Preferences
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
+from orchestrator.samples import Samples
 from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.thumbnails import Thumbnails
 from orchestrator.turns import Turns
@@ -63,6 +64,7 @@ class Services:
     approvals: Approvals
     cubicles: Cubicles
     disk: Disk
+    samples: Samples
     budget: Budget
     prices: Prices
     audit: Audit

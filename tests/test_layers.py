@@ -63,7 +63,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
-            "store.motions store.packages store.thumbnails store.upgrading "
+            "store.motions store.packages store.samples store.thumbnails store.upgrading "
             "store.approval_history "
             "store.people store.questions store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
@@ -116,7 +116,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("trying a model out", "llm.trials"),
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),
-    ("judging and watching", "delivery.sending delivery.tray_watch disk.metering hibernation leaving steps watch"),
+    ("judging and watching", "delivery.sending delivery.tray_watch disk.metering hibernation leaving samples steps watch"),
     (
         "apps in a browser",
         (
@@ -205,7 +205,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api.prices api.providers api.questions api.settings api.telegram api.tokens api.users pages pages.apps "
             "pages.asking "
             "pages.approvals "
-            "pages.audit pages.calendar pages.chat pages.files pages.filters pages.glimpse pages.frame pages.home "
+            "pages.audit pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.providers pages.settings pages.setup "
             "pages.spending pages.views feed pages.you webhook"
         ),

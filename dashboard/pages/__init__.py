@@ -10,6 +10,7 @@ from dashboard.pages import (
     audit,
     calendar,
     chat,
+    cubicle,
     files,
     home,
     install,
@@ -25,6 +26,6 @@ from dashboard.pages import (
     you,
 )
 
-_OF_AGENTS = (chat.pages, apps.pages, files.pages, calendar.pages, memory.pages, log.pages, settings.pages)
+_OF_AGENTS = (chat.pages, apps.pages, files.pages, calendar.pages, memory.pages, log.pages, cubicle.pages, settings.pages)
 _OF_THE_HOUSE = (audit.pages, install.pages, people.pages, planner.pages, spending.pages, providers.pages, setup.pages)
 BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)

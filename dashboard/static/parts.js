@@ -1,5 +1,5 @@
 // Parts of a page that the server renders anew when there is news: an element with data-part (where from) and data-on
-// (which news). What a person has opened stays open, and what is marked data-keep is carried over as it is,
+// (which news), and with data-every every so many seconds. What a person has opened stays open, and what is marked data-keep is carried over as it is,
 // untouched.
 
 import { part } from "./api.js";
@@ -13,6 +13,8 @@ export function startParts() {
     for (const kind of [...element.dataset.on.split(" "), "again"]) {
       document.addEventListener(`news:${kind}`, () => soon(element, () => refresh(element)));
     }
+    const pause = Number(element.dataset.every ?? 0);
+    if (pause) setInterval(() => document.hidden || soon(element, () => refresh(element)), pause * 1000);
   }
 }
 

@@ -1,0 +1,156 @@
+"""``orchestrator.samples`` and the page of a cubicle: one look a minute at what runs, a day kept, curves with gaps."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from dashboard.pages.curves import curve
+from orchestrator.nouns import CubicleKey, Usage
+from orchestrator.samples import KEPT_S, PERIOD_S, Samples
+from orchestrator.store import samples as rows
+from orchestrator.store.samples import Sample
+from tests.house import PaperHouse
+from tests.unit.conftest import Api, Browser, logged_in
+from tests.unit.test_dashboard_pages import checked
+
+KEY = CubicleKey("crab", 1)
+
+
+class Clock:
+    """A time that tests set."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def samples(paper: PaperHouse, clock: Clock) -> Samples:
+    """Of this house, by a clock of ours."""
+    return Samples(paper.app._store, paper.services.cubicles, lambda _: 5_000_000, now=clock)
+
+
+def count(paper: PaperHouse) -> int:
+    """All rows."""
+    with paper.app._store.reading() as db:
+        return int(db.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
+
+
+def page(browser: Browser, path: str = "/agents/crab/cubicle") -> str:
+    """What is read on the page, and its drawings."""
+    html = browser.client.get(path).get_data(as_text=True)
+    return " ".join(checked(html).text.split())
+
+
+def test_what_runs_is_looked_at_once(paper: PaperHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One question to the engine for each cubicle that runs, none and no row where nothing does."""
+    asked: Counter[str] = Counter()
+    stats = paper.engine.stats
+
+    def counted(name: str) -> Usage:
+        asked[name] += 1
+        return stats(name)
+
+    monkeypatch.setattr(paper.engine, "stats", counted)
+    taken = samples(paper, Clock())
+    taken.look()
+    assert (asked, count(paper)) == (Counter(), 0)
+    paper.services.agents.create({"name": "other"})
+    for key in (KEY, CubicleKey("other", 1)):
+        paper.services.cubicles.start(key)
+    taken.look()
+    assert sorted(asked.values()) == [1, 1]
+    assert taken.last(KEY, 60) == [Sample(1_000_000, 1.5, 7_000_000, 3, 5_000_000)]
+
+
+def test_a_day_is_kept(paper: PaperHouse) -> None:
+    """However long it runs, there is no more of it; nobody is given older ones."""
+    clock = Clock()
+    taken = samples(paper, clock)
+    paper.services.cubicles.start(KEY)
+    with paper.app._store.writing() as db:
+        for n in range(2_000):
+            rows.add(db, KEY, Sample(int(clock.now - n * PERIOD_S), 1.0, 1, 1, None))
+    assert len(taken.last(KEY, 10 * KEPT_S)) == KEPT_S / PERIOD_S + 1
+    taken.look()
+    assert count(paper) == KEPT_S / PERIOD_S + 1
+    assert len(taken.last(KEY, 3600)) == 61
+
+
+def test_they_go_with_the_agent(paper: PaperHouse) -> None:
+    """And none comes back for one that is gone."""
+    taken = samples(paper, Clock())
+    paper.services.cubicles.start(KEY)
+    taken.look()
+    paper.services.remove_agent("crab")
+    assert count(paper) == 0
+    with paper.app._store.writing() as db:
+        rows.add(db, KEY, Sample(1, 1.0, 1, 1, None))
+    assert count(paper) == 0
+
+
+def test_a_curve_has_gaps_and_keeps_its_peaks() -> None:
+    """A piece for each time it ran, a dot for a single look, the highest of what falls together."""
+    day = [(float(60 * n), 90.0 if n == 700 else 10.0) for n in range(1440) if n < 300 or n == 500 or n >= 600]
+    drawn = curve(day, since=0, until=86_400, limit=100)
+    assert drawn is not None
+    assert drawn.line.count("M") == drawn.area.count("Z") == 3
+    assert "h.5" in drawn.line
+    assert (drawn.top, drawn.most, drawn.most_at) == (100, 90, 42_000)
+    assert min(float(y) for _, y in re.findall(r"([\d.]+) ([\d.]+)", drawn.line)) == 10.0
+    assert len(drawn.line) < 6_000
+    assert curve([], since=0, until=1, limit=1) is None
+    low = curve([(1.0, 3.0)], since=0, until=2, limit=100)
+    assert low is not None
+    assert 3.0 <= low.top <= 7.5
+    flat = curve([(1.0, 0.0)], since=0, until=2, limit=100)
+    assert flat is not None
+    assert flat.line.startswith("M300.0 100.0")
+
+
+def test_a_flat_line_ends() -> None:
+    """Nothing at all is no reason to look ever closer."""
+    drawn = curve([(float(n), 0.0) for n in range(5)], since=0, until=10, limit=1024)
+    assert drawn is not None
+    assert drawn.top == 1024 / 64
+
+
+def test_the_page_says_how_it_stands(paper: PaperHouse, browser: Browser) -> None:
+    """Asleep, running, and with an engine that does not answer; every way with what can be done."""
+    asleep = page(browser)
+    assert "asleep" in asleep
+    assert "Nothing was measured in this time." in asleep
+    paper.services.cubicles.start(KEY)
+    paper.services.samples.look()
+    running = page(browser)
+    assert "1.5 % of 1 CPU" in running
+    assert "3 of 256" in running
+    html = browser.client.get("/parts/cubicle/crab?hours=24").get_data(as_text=True)
+    assert html.count('role="img"') == 3
+    assert "CPU: 1.5 % on average, at most 1.5 % at" in html
+    assert 'aria-current="true">24 hours' in html
+    paper.engine.is_broken = True
+    assert "Nobody can tell how it stands. The Docker engine does not answer." in page(browser)
+
+
+def test_a_loss_is_asked_about(paper: PaperHouse, browser: Browser) -> None:
+    """Stop and reset say what goes and what stays; start goes by itself."""
+    paper.services.cubicles.start(KEY)
+    html = browser.client.get("/agents/crab/cubicle").get_data(as_text=True)
+    assert "All files stay" in html
+    assert "Lost: everything that runs in it" in html
+    assert "Kept: all files in work, in, out and www" in html
+    assert "/cubicle/start" not in html
+
+
+def test_everybody_sees_their_own(paper: PaperHouse, browser: Browser, member: Api) -> None:
+    """A member's cubicle sleeps while the operator's runs."""
+    paper.services.cubicles.start(KEY)
+    paper.services.samples.look()
+    them = logged_in(paper, browser.client.application, member.user)
+    assert "asleep" in page(them)
+    assert "Nothing was measured" in page(them)
