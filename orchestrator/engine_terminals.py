@@ -34,6 +34,7 @@ _TAKES_S = 10
 """How long a shell may take nothing of what is typed."""
 _HANGS_UP_S = 10.0
 _SIZED_S = 3.0
+_ENDS_S = 3.0
 _LOOK_S = 0.05
 
 
@@ -75,8 +76,20 @@ class DockerTerminals:
                 self._api.exec_start(run, detach=True)
                 self._await(container, run)
             except docker.errors.APIError as error:
-                if error.status_code not in (404, 409):  # gone, or not running: nothing runs in there
-                    raise
+                if error.status_code not in (404, 409) and not self._is_ending(container):
+                    raise  # else it is gone or does not run, so nothing runs in there
+
+    def _is_ending(self, container: str) -> bool:
+        """It does not run, or won't in a moment: one that is being stopped refuses programs before it says so."""
+        deadline = time.monotonic() + _ENDS_S
+        while time.monotonic() < deadline:
+            try:
+                if not self._api.inspect_container(container)["State"]["Running"]:
+                    return True
+            except docker.errors.NotFound:
+                return True
+            time.sleep(_LOOK_S)
+        return False
 
     def _await(self, container: str, run: str) -> None:
         """What answers is inside, so its word is not waited for without end."""

@@ -49,8 +49,7 @@ export class Line {
   // For a page that goes: nobody waits for the answer.
   close() {
     if (!this.#source) return;
-    this.#source.close();
-    this.#source = null;
+    this.#drop();
     fetch(this.#path, { method: "DELETE", keepalive: true, headers: { "X-CSRF-Token": csrf } }).catch(() => {});
   }
 
@@ -91,9 +90,9 @@ export class Line {
       try {
         const answer = await reach(`${this.#path}/${what}`, { method: "POST", headers, body: JSON.stringify(body) });
         if (answer.ok) return true;
-        return this.#end(await said(answer));
+        return answer.status === 404 ? this.#end(await said(answer)) : this.#giveUp(await said(answer));
       } catch (error) {
-        if (tries >= TRIES) return this.#end(error.message);
+        if (tries >= TRIES) return this.#giveUp(error.message);
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
     }
@@ -105,11 +104,24 @@ export class Line {
     else this.#hears.away(true);
   }
 
+  // It is over there, or it is no use here any more, and is ended there.
   #end(why) {
+    if (!this.#source) return false;
+    this.#drop();
+    this.#hears.over(why);
+    return false;
+  }
+
+  #giveUp(why) {
     if (!this.#source) return false;
     this.close();
     this.#hears.over(why);
     return false;
+  }
+
+  #drop() {
+    this.#source.close();
+    this.#source = null;
   }
 }
 

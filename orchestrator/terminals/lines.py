@@ -1,5 +1,5 @@
-"""The words of terminals: a window's size, and the line to a shell in a cubicle. Whoever runs containers lays the lines;
-nobody here knows how."""
+"""The words of terminals: a window's size, and the line to a shell in a cubicle. Whoever runs containers lays the
+lines; nobody here knows how."""
 
 from __future__ import annotations
 

@@ -38,6 +38,8 @@ class Terminal:
         self.screen = Screen()
         self.why = ""
         """A sentence about its end, once it has ended."""
+        self.is_quiet = False
+        """Nothing that was started in it runs any more."""
         self.bytes_in = self.bytes_out = 0
         self.opened_at = self._typed_at = self._left_at = time.monotonic()
         self._line, self._lookers, self._next = line, 0, 1

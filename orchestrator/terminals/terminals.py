@@ -73,10 +73,8 @@ class Terminals:
         """A terminal is closed, and nothing of it goes on inside. Again is fine."""
         if not terminal.begin_end(why):
             return
-        try:
-            self._hang_up(terminal)
-        finally:
-            terminal.finish()
+        self._forget(terminal, is_quiet=self._hang_up(terminal))
+        terminal.finish()
         seconds = round(time.monotonic() - terminal.opened_at)
         text = f"The terminal of {terminal.opener.user.name} in {terminal.key} was closed after {seconds} s. {why}"
         counts = {"seconds": seconds, "bytes_in": terminal.bytes_in, "bytes_out": terminal.bytes_out}
@@ -134,23 +132,28 @@ class Terminals:
                 self._watch.start()
         return terminal
 
-    def _hang_up(self, terminal: Terminal) -> None:
-        container, is_done = self._cubicles.name(terminal.key), False
+    def _hang_up(self, terminal: Terminal) -> bool:
+        """Nothing of it runs inside; False when that can't be told."""
         try:
-            if self._lines is not None:
-                self._lines.hang_up(container, terminal.id)
-            is_done = True
+            if self._lines is not None and not terminal.is_quiet:
+                self._lines.hang_up(self._cubicles.name(terminal.key), terminal.id)
         except OrchestratorError as error:
             logger.warning("what was started in a terminal of %s may go on: %s", terminal.key, error.message)
+            return False
+        terminal.is_quiet = True
+        return True
+
+    def _forget(self, terminal: Terminal, *, is_quiet: bool) -> None:
         with self._lock:
             self._open.pop(terminal.id, None)
-            if is_done and not self._opening and not any(other.key == terminal.key for other in self._open.values()):
-                (self._folder / container).unlink(missing_ok=True)
+            if is_quiet and not self._opening and not any(other.key == terminal.key for other in self._open.values()):
+                (self._folder / self._cubicles.name(terminal.key)).unlink(missing_ok=True)
 
     def _ended_itself(self, terminal: Terminal) -> None:
         """At the top of a terminal's thread: its shell is silent for good."""
         if terminal.is_over:
             return
+        self._hang_up(terminal)  # of a cubicle that is just being stopped, this returns when it is
         try:
             has_stopped = self._cubicles.poll(terminal.key) is not None
         except Unavailable:
