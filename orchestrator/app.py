@@ -24,9 +24,11 @@ from orchestrator.app_builders import (
 from orchestrator.app_capabilities import Capabilities
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
+from orchestrator.backup.keeping import Backups
 from orchestrator.budget import Budget
 from orchestrator.capabilities.status import Space
 from orchestrator.channels.telegram.channel import TelegramChannel
+from orchestrator.checkups import Checkups
 from orchestrator.config import Settings
 from orchestrator.delivery.out_watch import WatchedDoors
 from orchestrator.disk.reserve import Reserve
@@ -43,7 +45,7 @@ from orchestrator.live.harbour import Harbour
 from orchestrator.llm.trials import Trials
 from orchestrator.locks import Locks
 from orchestrator.memories.recollection import Messages
-from orchestrator.nouns import CubicleKey, Event, Turn
+from orchestrator.nouns import CubicleKey, Event, Turn, User
 from orchestrator.people import People
 from orchestrator.ports import listen
 from orchestrator.preferences import Preferences
@@ -52,6 +54,7 @@ from orchestrator.samples import Samples
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
+from orchestrator.store.telegram_people import Known
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
 from orchestrator.workspace import Workspaces
@@ -143,6 +146,10 @@ class App:
             terminals=self._terminals,
             deliveries=self._deliveries,
             is_settling=self._out_watch.is_settling,
+            strangers=self._strangers,
+            decide_stranger=self._decide_stranger,
+            checkups=Checkups(self._parts.examine, self._broker),
+            backups=Backups(ground.home, Audit(self._store), self._broker),
             telegram_update=self._take_update,
             health=self._health,
             remove_agent=self._leaving.remove_agent,
@@ -227,6 +234,8 @@ class App:
 
     def stop(self, *, stop_cubicles: bool) -> None:
         """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
+        self.services.backups.close()
+        self.services.checkups.close()
         self._telegram.stop()
         self._terminals.close()
         self._picturing.close()
@@ -289,6 +298,12 @@ class App:
 
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
         self._telegram.receive(agent, update)  # made after the services that it needs
+
+    def _strangers(self) -> list[Known]:
+        return self._telegram.office.cards.waiting()
+
+    def _decide_stranger(self, agent: str, person: int, kind: str, by: User) -> User | None:
+        return self._telegram.office.cards.decide(agent, person, kind, by)
 
     def _health(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())

@@ -21,7 +21,9 @@ from orchestrator.delivery.taking import Taking
 from orchestrator.delivery.trays import Trays
 from orchestrator.disk.metering import Disk
 from orchestrator.disk.reserve import Reserve
+from orchestrator.errors import Unavailable
 from orchestrator.events import Broker
+from orchestrator.examine.finding import Finding
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import Home
 from orchestrator.live.harbour import Harbour
@@ -48,6 +50,11 @@ from orchestrator.turns import Turns
 from orchestrator.wake import Waker
 from orchestrator.watch import Watch
 from orchestrator.workspace import Workspaces
+
+
+def no_doctor() -> list[Finding]:
+    """Where nobody examines. Raises Unavailable."""
+    raise Unavailable("There is no doctor here. './hermit doctor' in the terminal looks.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,8 @@ class Parts:
     """Who lays the lines of terminals; None where there are none."""
     outside: Outside = field(default_factory=Outside)
     """How they get to the indexes of packages."""
+    examine: Callable[[], list[Finding]] = no_doctor
+    """The doctor's look at every part."""
     embedder: Embedder | None = None
     """The embedding model for memories, where one is set up."""
 

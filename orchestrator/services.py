@@ -11,8 +11,10 @@ from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.assets.assets import Assets
 from orchestrator.audit import Audit
+from orchestrator.backup.keeping import Backups
 from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
+from orchestrator.checkups import Checkups
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles
 from orchestrator.delivery.deliveries import Deliveries
@@ -22,13 +24,14 @@ from orchestrator.llm.providers import Providers
 from orchestrator.llm.trials import Trials
 from orchestrator.memories.memory import Memories
 from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey
+from orchestrator.nouns import CubicleKey, User
 from orchestrator.packages.installations import Packages
 from orchestrator.people import People
 from orchestrator.preferences import Preferences
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
+from orchestrator.store.telegram_people import Known
 from orchestrator.samples import Samples
 from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.thumbnails import Thumbnails
@@ -83,6 +86,13 @@ class Services:
     deliveries: Deliveries
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
+    strangers: Callable[[], list[Known]]
+    """Who wrote to a bot and waits for the operator's word, newest first."""
+    decide_stranger: Callable[[str, int, str, User], User | None]
+    """An agent, a Telegram id, ``allow``, ``ignore`` or ``block``, and who says so; the member, where there is one now.
+    Raises Forbidden, NotFound, Conflict."""
+    checkups: Checkups
+    backups: Backups
     telegram_update: Callable[[str, dict[str, Any]], None]
     """Take over an update that Telegram posted for this agent's bot; it is on disk when this returns. Raises
     Unavailable, and Telegram posts it again."""

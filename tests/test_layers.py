@@ -37,6 +37,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
     ("how a part is", "examine examine.finding"),
+    ("how a part is", "examine examine.finding"),
     ("what is remembered", "recall recall.block recall.ranking recall.words"),
     (
         "when things come due",
@@ -74,6 +75,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "host.test_tools"
         ),
     ),
+    ("the doctor's round", "checkups"),
     ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
@@ -191,6 +193,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "openapi_logins openapi_packages openapi_providers openapi_questions"
         ),
     ),
+    ("what the operator looks after, described", "openapi_upkeep"),
     ("who asks", "auth"),
     ("what apps they may see, and which questions", "approval_filters apps"),
     (
@@ -198,6 +201,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
         (
             "api.terminal pages.terminal "
             "pages.providers pages.setup "
+            "api.backups api.doctor api.strangers pages.upkeep "
             "api.backups api.doctor api.strangers pages.upkeep "
             "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
             "api.calendar api.cubicles api.deliveries "
@@ -278,6 +282,8 @@ _SHOWS = (
     "prices",
     "questions",
     "store.approval_history",
+    "backup.keeping",
+    "checkups",
     "store.assets",
     "store.packages",
     "store.agenda",

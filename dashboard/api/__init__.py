@@ -7,10 +7,12 @@ from dashboard.api.approvals import api as approvals_api
 from dashboard.api.apps import api as apps_api
 from dashboard.api.assets import api as assets_api
 from dashboard.api.audit import api as audit_api
+from dashboard.api.backups import api as backups_api
 from dashboard.api.budgets import api as budgets_api
 from dashboard.api.calendar import api as calendar_api
 from dashboard.api.cubicles import api as cubicles_api
 from dashboard.api.deliveries import api as deliveries_api
+from dashboard.api.doctor import api as doctor_api
 from dashboard.api.events import api as events_api
 from dashboard.api.files import api as files_api
 from dashboard.api.health import api as health_api
@@ -24,6 +26,7 @@ from dashboard.api.prices import api as prices_api
 from dashboard.api.providers import api as providers_api
 from dashboard.api.questions import api as questions_api
 from dashboard.api.settings import api as settings_api
+from dashboard.api.strangers import api as strangers_api
 from dashboard.api.telegram import api as telegram_api
 from dashboard.api.tokens import api as tokens_api
 from dashboard.api.users import api as users_api
@@ -34,10 +37,12 @@ BLUEPRINTS = (
     apps_api,
     assets_api,
     audit_api,
+    backups_api,
     budgets_api,
     calendar_api,
     cubicles_api,
     deliveries_api,
+    doctor_api,
     events_api,
     files_api,
     health_api,
@@ -51,6 +56,7 @@ BLUEPRINTS = (
     providers_api,
     questions_api,
     settings_api,
+    strangers_api,
     telegram_api,
     tokens_api,
     users_api,

@@ -19,6 +19,7 @@ from dashboard import (
     openapi_packages,
     openapi_providers,
     openapi_questions,
+    openapi_upkeep,
     openapi_terminal,
 )
 from dashboard.auth import public
@@ -202,6 +203,7 @@ ROUTES: tuple[Route, ...] = (
     *openapi_money.ROUTES,
     *openapi_notices.ROUTES,
     *openapi_questions.ROUTES,
+    *openapi_upkeep.ROUTES,
     *openapi_providers.ROUTES,
     *openapi_logins.ROUTES,
 )
@@ -215,13 +217,14 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,
     **openapi_questions.SCHEMAS,
+    **openapi_upkeep.SCHEMAS,
     **openapi_providers.SCHEMAS,
     **openapi_logins.SCHEMAS,
 }
 """Nouns with several routes describe them in a module of their own. Terminals join where they are turned on."""
 
 _BYTES = "*/*"
-_NUMBERS = ("user", "turn", "delivery", "notice", "entry", "memory")
+_NUMBERS = ("person", "user", "turn", "delivery", "notice", "entry", "memory")
 _DESCRIPTION = (
     "Every call needs `Authorization: Bearer TOKEN` (`./hermit token create NAME`) or the dashboard's session with its "
     'CSRF token. Errors are `{"error": {"code", "message"}}`. Times are ISO 8601 in UTC, money is in US dollars.'

@@ -13,6 +13,7 @@ from dashboard.auth import operator_only
 from dashboard.house import services
 from dashboard.pages import providers
 from dashboard.pages.asking import pending
+from dashboard.pages.upkeep import upkeep
 from dashboard.pages.views import agent_views
 from orchestrator.prices import words_of
 from orchestrator.store.people import Token
@@ -56,6 +57,7 @@ def install() -> str:
         version=VERSION,
         settings=house.settings,
         **_prices(),
+        **upkeep(),
     )
 
 

@@ -36,7 +36,21 @@ class PersonView:
 @operator_only
 def people() -> str:
     """The whole page."""
-    return render_template("people.html", agents=agent_views(), waiting=pending(), people=_views(), zones=zones())
+    return render_template(
+        "people.html",
+        agents=agent_views(),
+        waiting=pending(),
+        people=_views(),
+        strangers=services().strangers(),
+        zones=zones(),
+    )
+
+
+@pages.get("/parts/strangers")
+@operator_only
+def strangers() -> str:
+    """Who waits to be let in."""
+    return render_template("parts/strangers.html", strangers=services().strangers())
 
 
 @pages.get("/parts/people")

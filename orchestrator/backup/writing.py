@@ -51,14 +51,23 @@ class Written:
     notes: Notes
 
 
-def write(home: Home, target: BinaryIO, meter: Meter, *, packed: bool, check: Callable[[], None]) -> Written:
+def write(
+    home: Home,
+    target: BinaryIO,
+    meter: Meter,
+    *,
+    packed: bool,
+    check: Callable[[], None],
+    fits: Callable[[int], None] = lambda _: None,
+) -> Written:
     """Everything goes to ``target``. Raises OSError of the target, Unavailable, and what ``check`` raises, which is
-    asked now and then whether it may go on."""
+    asked now and then whether it may go on, or ``fits``, which is asked first, with about how much there is."""
     notes, workspaces = Notes(), Workspaces(home.path)
     home.backups.mkdir(mode=0o700, exist_ok=True)
     with copies.nameless(home.database, home.backups) as (database, inside):
         gathering = Gathering(home.path, workspaces, inside, database, notes)
         measured = gathering.measured()
+        fits(measured)
         manifest = Manifest(
             install=home.install,
             migrations=inside.migrations,

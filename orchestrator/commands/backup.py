@@ -9,7 +9,7 @@ from pathlib import Path
 
 import docker
 
-from orchestrator.backup import reading, restoring, writing
+from orchestrator.backup import making, restoring, writing
 from orchestrator.backup.writing import Written
 from orchestrator.commands.context import Context
 from orchestrator.errors import BadInput, NotFound, Unavailable
@@ -17,8 +17,6 @@ from orchestrator.host.engine_setup import find_engine
 from orchestrator.host.machine import LocalMachine
 from orchestrator.host.progress import Progress, Task
 from orchestrator.text import terminal_safe
-
-_MOST_SHOWN = 20
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,7 +42,7 @@ def run_backup(context: Context, options: argparse.Namespace) -> int:
         path = Path(options.file).absolute()
         written = _to_file(context, path, may_replace=options.force)
         said = f"The backup is in {path} and was read back"
-    for line in _words(written):
+    for line in making.words(written):
         print(terminal_safe(line), file=sys.stderr)
     print(terminal_safe(f"{said}: {written.files:,} files, {written.bytes / 1e6:,.1f} MB."), file=sys.stderr)
     return 0
@@ -70,16 +68,12 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
 
 
 def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:
-    home, packed = context.home, writing.is_packed(path)
-    with Progress().task("Backing up") as task, writing.whole_file(path, home.path, may_replace=may_replace) as file:
-        check = writing.keeps_reserve(home.path, path.parent)
-        written = writing.write(home, file, _meter(task, "writing"), packed=packed, check=check)
-        writing.flushed(file)
-        size = path.with_name(f"{path.name}.part").stat().st_size
-        back = reading.check(file, lambda done: _meter(task, "reading it back")(done, size))
-        if back.digest != written.digest:
-            raise Unavailable(f"What is on the disk is not what was written to {path}. Look after that disk.")
-    return written
+    with Progress().task("Backing up") as task:
+
+        def watch(doing: str, done: int, total: int) -> None:
+            task.detail(f"{doing}: {_share(done, total)}")
+
+        return making.make(context.home, path, watch, may_replace=may_replace)
 
 
 def _to_output(context: Context) -> Written:
@@ -87,7 +81,7 @@ def _to_output(context: Context) -> Written:
         raise BadInput("A backup is nothing for a terminal. Send it somewhere: './hermit backup - | …'.")
     with Progress().task("Backing up") as task:
         out = sys.stdout.buffer
-        written = writing.write(context.home, out, _meter(task, "writing"), packed=True, check=lambda: None)
+        written = writing.write(context.home, out, _meter(task, making.WRITING), packed=True, check=lambda: None)
         out.flush()
     return written
 
@@ -98,18 +92,6 @@ def _meter(task: Task, doing: str) -> writing.Meter:
 
 def _share(done: int, total: int) -> str:
     return f"{min(99, 100 * done // max(total, 1))} %, {done / 1e6:,.0f} MB"
-
-
-def _words(written: Written) -> list[str]:
-    """What a person should know of what is not in it."""
-    notes = written.notes
-    lines = [f"Left out: {line}" for line in notes.left_out[:_MOST_SHOWN]]
-    more = len(notes.left_out) - len(lines) + notes.unsaid
-    lines += [f"Left out: {more:,} more."] if more else []
-    if notes.links:
-        lines.append(f"Left out: {notes.links:,} links, pipes, sockets, devices and files with several names.")
-    lines += [f"Being written while it was copied: {name}" for name in notes.changing[:_MOST_SHOWN]]
-    return lines
 
 
 def _end_cubicles(context: Context, home: Path) -> None:

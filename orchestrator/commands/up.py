@@ -15,7 +15,7 @@ import docker
 from orchestrator import logs
 from orchestrator.app import App
 from orchestrator.app_builders import Parts
-from orchestrator.commands import telegram
+from orchestrator.commands import doctor, telegram
 from orchestrator.commands.context import Context
 from orchestrator.commands.providers import embedder, maker, providers
 from orchestrator.engine_docker import DockerEngine
@@ -124,6 +124,7 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
         browser=DockerErrands(client, context.home.install, str(context.home.path), BROWSER),
         lines=DockerTerminals(client, context.home.install),
         outside=outside(context.settings, context.environment),
+        examine=lambda: doctor.examine(context),
         embedder=embedder(context),
     )
 

@@ -39,6 +39,12 @@ def stranger(db: sqlite3.Connection, agent: str, person: int) -> Known | None:
     return None if row is None else Known(**dict(row))
 
 
+def waiting(db: sqlite3.Connection, *, limit: int) -> list[Known]:
+    """Those whom nobody has decided about, newest first."""
+    rows = db.execute("SELECT * FROM telegram_strangers WHERE state = 'asked' ORDER BY told_at DESC LIMIT ?", (limit,))
+    return [Known(**dict(row)) for row in rows]
+
+
 def note_stranger(db: sqlite3.Connection, agent: str, person: int, name: str, now: float) -> None:
     """Somebody is being answered now, and the operator asked about them."""
     db.execute(

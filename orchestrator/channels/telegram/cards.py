@@ -31,6 +31,7 @@ _IGNORED_S = 7 * _DAY_S
 _REMEMBERED_S = 90 * _DAY_S
 _NAME_CHARS = 56
 _NAME_TRIES = 50
+_MOST_WAITING = 200
 
 
 class Cards:
@@ -70,6 +71,39 @@ class Cards:
                 f"Your Telegram id is {sender.id}.",
             )
             self._mail.post(Letter(agent, sender.id, f"stranger:{agent}:{sender.id}:{now:.0f}", Body(rich)))
+        self._reception.tell()
+
+    def waiting(self) -> list[Known]:
+        """Who was told that the operator is asked about them, and is not decided about, newest first."""
+        with self._store.reading() as db:
+            return rows.waiting(db, limit=_MOST_WAITING)
+
+    def decide(self, agent: str, person: int, kind: str, user: User) -> User | None:
+        """``ALLOW``, ``IGNORE`` or ``BLOCK`` from another surface; the card shows it. The member, where there is one
+        now. Raises Forbidden, NotFound, or Conflict when it was decided before."""
+        check_operator(user)
+        with self._store.writing() as db:
+            known = rows.stranger(db, agent, person)
+            if known is None:
+                raise NotFound("Nobody with this Telegram id waits to be let in there.")
+            if known.state != "asked":
+                raise Conflict(f"They were {known.state} already.")
+            cards = button_rows.asked(db, f"{agent}:{person}", (ALLOW,))
+            for card in cards:
+                self._buttons.retire(card.ref)
+            member = self._people.of_telegram(person)
+            if kind == ALLOW:
+                member = self._let_in(agent, person, known.name, user)
+                for card in cards:
+                    self._mail.amend(card.ref, self.member_body(member, agent, card.ref, card.person))
+            elif member is not None:
+                raise Conflict("They are a member by now.")
+            else:
+                _, body = self._turned_away(agent, person, known.name, kind, user)
+                for card in cards:
+                    self._mail.amend(card.ref, body)
+        self._reception.tell()
+        return member
 
     def _ask_about(self, agent: str, sender: Sender) -> bool:
         """The operator's private chat has a card about them; False when there is no such chat, or enough cards."""
@@ -97,14 +131,19 @@ class Cards:
     def _allow(self, taken: Taken, press: Press, user: User) -> Outcome:
         """They are a member now, under a name that nobody has."""
         agent, person, name = self._stranger_of(taken, user)
+        member = self._let_in(agent, person, name, user)
+        self._buttons.retire(taken.ref)
+        self._reception.tell()
+        return Outcome(f"{member.name} is a member now.", self.member_body(member, agent, taken.ref, press.sender.id))
+
+    def _let_in(self, agent: str, person: int, name: str, user: User) -> User:
         member = self._people.of_telegram(person) or self._new_member(name, person)
         self._decide(agent, person, "allowed", user)
-        self._buttons.retire(taken.ref)
         with self._store.writing() as db:
             rows.put_chat(db, Chat(agent, person, member.name, "open", self._now()))
         welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help says what there is.")
         self._mail.post(Letter(agent, person, f"welcome:{agent}:{member.id}", Body(welcome)))
-        return Outcome(f"{member.name} is a member now.", self.member_body(member, agent, taken.ref, press.sender.id))
+        return member
 
     def member_body(self, member: User, agent: str, ref: str, reader: int) -> Body:
         """A member who uses Telegram, with a button to end that."""
@@ -120,13 +159,18 @@ class Cards:
         if self._people.of_telegram(person) is not None:
             self._buttons.retire(taken.ref)
             raise Conflict("They are a member by now. /users has a button to shut them out.")
-        is_block = taken.kind == BLOCK
-        self._decide(agent, person, "blocked" if is_block else "ignored", user)
+        said, body = self._turned_away(agent, person, name, taken.kind, user)
         self._buttons.retire(taken.ref)
+        self._reception.tell()
+        return Outcome(said, body)
+
+    def _turned_away(self, agent: str, person: int, name: str, kind: str, user: User) -> tuple[str, Body]:
+        is_block = kind == BLOCK
+        self._decide(agent, person, "blocked" if is_block else "ignored", user)
         what = ("Blocked", "They get no answer any more, and you are not asked again.")
         if not is_block:
             what = ("Ignored", "They get no answer. If they write again after a week, you are asked again.")
-        return Outcome(f"{what[0]}.", Body(note(what[0], (Theirs(name), f", Telegram id {person}."), what[1])))
+        return f"{what[0]}.", Body(note(what[0], (Theirs(name), f", Telegram id {person}."), what[1]))
 
     def _shut_out(self, taken: Taken, _: Press, user: User) -> Outcome:
         """Their Telegram id is nobody's any more. Who they are, and what they made, stays."""
@@ -140,6 +184,7 @@ class Cards:
             rows.note_stranger(db, agent, person, member.name, self._now())
             rows.decide_stranger(db, agent, person, "blocked", self._now())
         self._buttons.retire(taken.ref)
+        self._reception.tell()
         rich = note(
             "Shut out",
             (Theirs(member.name), f", Telegram id {person}, reaches no agent any more. Their files are still there."),

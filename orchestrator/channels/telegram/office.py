@@ -28,7 +28,7 @@ from orchestrator.channels.telegram.prompting import Prompting
 from orchestrator.channels.telegram.reception import Reception
 from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.channels.telegram.zones import Zones
-from orchestrator.nouns import CubicleKey
+from orchestrator.nouns import CubicleKey, Event
 from orchestrator.services import Services
 from orchestrator.store import telegram_people as people_rows
 from orchestrator.store.database import Store
@@ -52,8 +52,9 @@ class Office:
         zones = Zones(store=store, people=services.people, whereabouts=whereabouts, mail=mail, buttons=buttons)
         self.noticing = self._made_noticing(buttons, whereabouts, zones)
         self.inquiries = self._made_inquiries(buttons, papers, whereabouts)
-        reception = Reception(store, mail, buttons, services.people)
-        cards, groups = Cards(reception), Groups(reception)
+        reception = Reception(store, mail, buttons, services.people, tell=self._tell_of_people)
+        self.cards, groups = Cards(reception), Groups(reception)
+        cards = self.cards
         self.commands = Commands(Desk(services, store, buttons, self.asking, cards, groups, papers, zones))
         handlers = {
             **self.asking.handlers,
@@ -144,6 +145,9 @@ class Office:
     def _is_enabled(self, agent: str, chat: int) -> bool:
         with self._store.reading() as db:
             return people_rows.is_enabled(db, agent, chat)
+
+    def _tell_of_people(self) -> None:
+        self._services.broker.publish(Event("people", None, {}))
 
     def _title_of(self, turn: int) -> str:
         entry = self._services.agenda.entry_of(turn)

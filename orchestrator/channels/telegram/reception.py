@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.channels.telegram.buttons import Buttons
-from orchestrator.channels.telegram.seams import Post
+from orchestrator.channels.telegram.seams import Corrects
 from orchestrator.errors import Forbidden
 from orchestrator.nouns import Role, User
 from orchestrator.people import People
@@ -23,10 +23,12 @@ class Reception:
     """What cards are made from."""
 
     store: Store
-    mail: Post
+    mail: Corrects
     buttons: Buttons
     people: People
     now: Callable[[], float] = time.time
+    tell: Callable[[], None] = lambda: None
+    """Called when it changed who waits to be let in, or who was."""
 
     def operator_chat(self, agent: str) -> int | None:
         """The operator's private chat with this agent's bot, where it can write."""

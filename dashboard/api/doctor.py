@@ -1,0 +1,33 @@
+"""The doctor, for the operator: have everything looked at, and read what was found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard.auth import operator_only
+from dashboard.house import services
+from dashboard.times import with_iso_times
+from orchestrator.checkups import Report
+
+api = Blueprint("doctor", __name__)
+
+
+@api.get("/api/doctor")
+@operator_only
+def report() -> Any:
+    """The examination under way, or what the last one found."""
+    return _shown(services().checkups.report())
+
+
+@api.post("/api/doctor")
+@operator_only
+def begin() -> Any:
+    """Everything is looked at from now on."""
+    return _shown(services().checkups.begin()), 202
+
+
+def _shown(found: Report) -> dict[str, Any]:
+    return {**with_iso_times(asdict(found)), "findings": [asdict(finding) for finding in found.findings]}

@@ -1,0 +1,93 @@
+"""What the operator looks after, on the page of settings: what the doctor found, the backups, and which hosts are
+allowed. Its parts are fetched again when there is news.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, render_template
+
+from dashboard.auth import operator_only
+from dashboard.house import services
+from orchestrator.checkups import Report
+from orchestrator.errors import Unavailable
+from orchestrator.store.assets import AllowedHost
+
+pages = Blueprint("upkeep", __name__)
+
+_SIGNS = {"fail": "bad", "warn": "caution", "ok": "ok"}
+_WORST_FIRST = tuple(_SIGNS)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """One thing that the doctor found."""
+
+    part: str
+    sign: str
+    """A sign that is also its colour."""
+    text: str
+    mend: str
+
+
+def upkeep() -> dict[str, Any]:
+    """For ``upkeep.html`` and the parts in it."""
+    return {**_doctor(), **_backups(), "hosts": _hosts(), "names": sorted(services().settings.allowed_hosts)}
+
+
+@pages.get("/parts/doctor")
+@operator_only
+def doctor() -> str:
+    """What was found."""
+    return render_template("parts/doctor.html", **_doctor())
+
+
+@pages.get("/parts/backups")
+@operator_only
+def backups() -> str:
+    """The backups."""
+    return render_template("parts/backups.html", **_backups())
+
+
+@pages.get("/parts/allowed")
+@operator_only
+def allowed() -> str:
+    """The hosts of all agents."""
+    return render_template("parts/allowed.html", hosts=_hosts())
+
+
+def _doctor() -> dict[str, Any]:
+    report = services().checkups.report()
+    return {"report": report, "findings": _findings(report), "verdict": _verdict(report)}
+
+
+def _findings(report: Report) -> list[FindingView]:
+    found = sorted(report.findings, key=lambda finding: _WORST_FIRST.index(finding.state))
+    return [FindingView(finding.part, _SIGNS[finding.state], finding.text, finding.mend) for finding in found]
+
+
+def _verdict(report: Report) -> str:
+    """All of it in a few words."""
+    states = [str(finding.state) for finding in report.findings]
+    bad, odd = states.count("fail"), states.count("warn")
+    if not bad and not odd:
+        return "All is well."
+    parts = ((bad, "to mend"), (odd, "to know"))
+    said = ", ".join(f"{count} {'thing' if count == 1 else 'things'} {what}" for count, what in parts if count)
+    return f"{said}."
+
+
+def _backups() -> dict[str, Any]:
+    house = services().backups
+    try:
+        free: int | None = house.free_bytes()
+    except Unavailable:
+        free = None  # how the parts are says it
+    return {"kept": house.every(), "making": house.progress(), "free": free}
+
+
+def _hosts() -> list[AllowedHost]:
+    house = services()
+    return [host for agent in house.agents.every() for host in house.assets.hosts(agent.name)]
