@@ -240,6 +240,7 @@ SCHEMAS: dict[str, Schema] = {
     "TelegramCode": closed({"code": {**STRING, "description": "the six digits that the bot sent"}}),
     "Agents": closed({"agents": listing(ref("Agent"))}),
     "Log": closed({"log": STRING}),
+    "SeenUpTo": closed({"turn": INTEGER}),
     "Message": closed(
         {
             "text": {**STRING, "description": "may be left out when there are files"},

@@ -51,6 +51,7 @@ from orchestrator.ports import listen
 from orchestrator.preferences import Preferences
 from orchestrator.prices import Prices
 from orchestrator.samples import Samples
+from orchestrator.seen import Seen
 from orchestrator.services import Health, Services
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
@@ -145,6 +146,7 @@ class App:
             thumbnails=self._thumbnails,
             terminals=self._terminals,
             deliveries=self._deliveries,
+            seen=Seen(self._store, self._broker),
             is_settling=self._out_watch.is_settling,
             strangers=self._strangers,
             decide_stranger=self._decide_stranger,

@@ -949,6 +949,26 @@ def m034_samples(db: Database) -> None:
     )
 
 
+@migrations()
+def m035_seen(db: Database) -> None:
+    """What people have seen of their conversations: of those that are there already, all."""
+    _run(
+        db,
+        """
+        CREATE TABLE seen (
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER NOT NULL,
+            at REAL NOT NULL,
+            PRIMARY KEY (agent, user)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO seen SELECT agent, user, MAX(id), unixepoch() FROM turns
+            WHERE agent IN (SELECT name FROM agents) AND user IN (SELECT id FROM users) GROUP BY agent, user;
+        CREATE INDEX turns_of_user ON turns (user, id);
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

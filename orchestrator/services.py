@@ -31,6 +31,7 @@ from orchestrator.preferences import Preferences
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
+from orchestrator.seen import Seen
 from orchestrator.store.telegram_people import Known
 from orchestrator.samples import Samples
 from orchestrator.terminals.terminals import Terminals
@@ -84,6 +85,7 @@ class Services:
     memories: Memories
     questions: Questions
     deliveries: Deliveries
+    seen: Seen
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
     strangers: Callable[[], list[Known]]

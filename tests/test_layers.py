@@ -66,7 +66,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.thumbnails store.upgrading "
             "store.approval_history "
-            "store.people store.questions store.telegram_answers store.telegram_buttons store.telegram_carried "
+            "store.people store.questions store.seen store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
@@ -86,7 +86,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "hands",
         (
             "delivery.trays agent_log agents archives audit budget doors drafting locks notices outputs people preferences "
-            "prices publishing"
+            "prices publishing seen"
         ),
     ),
     ("who can be asked for a model", "llm.providers"),

@@ -71,6 +71,14 @@ def history(name: str) -> Any:
     }
 
 
+@api.put("/api/agents/<name>/seen")
+def see(name: str) -> Any:
+    """The asker has looked at their conversation up to this turn."""
+    key, body = CubicleKey(services().agents.get(name).name, asker().user.id), bodies.json_body("turn")
+    services().seen.mark(key, bodies.whole(body, "turn", default=0))
+    return "", 204
+
+
 @api.delete("/api/agents/<name>/history")
 def clear(name: str) -> Any:
     """The agent forgets the conversation; the audit log keeps it."""

@@ -121,6 +121,14 @@ def pending() -> Waiting:
     )
 
 
+def asking_agents() -> set[str]:
+    """The agents that wait for the viewer in the viewer's own conversations."""
+    house, user = services(), asker().user.id
+    approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
+    questions = house.questions.every(status=PENDING, user=user)
+    return {found.cubicle.agent for found in approvals} | {found.cubicle.agent for found in questions}
+
+
 def pending_in_chat(key: CubicleKey) -> Waiting:
     """What a conversation waits for; whether a command may run is asked at its step."""
     house = services()

@@ -40,6 +40,7 @@ def chat(name: str) -> str:
         disk=disk_of(agent),
         most_files=MOST,
         beside=_beside(name),
+        first_new=services().seen.first_unread(key),
     )
 
 

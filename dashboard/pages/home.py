@@ -6,6 +6,7 @@ from flask import Blueprint, render_template
 
 from dashboard.apps import shared_apps
 from dashboard.pages.asking import pending
+from dashboard.pages.cards import card_views
 from dashboard.pages.views import agent_views
 
 pages = Blueprint("home", __name__)
@@ -14,7 +15,9 @@ pages = Blueprint("home", __name__)
 @pages.get("/")
 def home() -> str:
     """The whole page."""
-    return render_template("home.html", agents=agent_views(), waiting=pending(), shared=shared_apps())
+    return render_template(
+        "home.html", agents=agent_views(), cards=card_views(), waiting=pending(), shared=shared_apps()
+    )
 
 
 @pages.get("/parts/waiting")
@@ -26,7 +29,7 @@ def waiting() -> str:
 @pages.get("/parts/agents")
 def agents() -> str:
     """The agents as cards."""
-    return render_template("parts/agents.html", agents=agent_views())
+    return render_template("parts/agents.html", cards=card_views())
 
 
 @pages.get("/parts/side")

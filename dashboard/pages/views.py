@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dashboard.apps import SeenApp, changed_in
 from dashboard.auth import asker
 from dashboard.house import services
-from dashboard.pages.asking import ApprovalView
+from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
 from dashboard.shapes import activity, delivery_json
 from orchestrator.agenda.telling import is_told
@@ -34,12 +34,15 @@ class AgentView:
 
     agent: Agent
     status: str
+    """``active``, ``idle`` or ``stopped``; ``waiting`` where it waits for the viewer."""
     money: Money
+    unread: int = 0
+    """How many turns of the viewer's ended since they looked."""
 
     @property
     def label(self) -> str:
         """How it stands, as a person says it."""
-        return {"active": "working", "idle": "ready", "stopped": "asleep"}[self.status]
+        return {"active": "working", "waiting": "waits for you", "idle": "ready", "stopped": "asleep"}[self.status]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,11 @@ class StepView:
         if self.is_asking:
             return "asked"
         return "running" if self.step.status in ("running", "asked") and not self.is_over else "refused"
+
+    @property
+    def is_running(self) -> bool:
+        """Its command runs now, and may print."""
+        return self.state == "running" and self.step.status == "running"
 
     @property
     def label(self) -> str:
@@ -144,6 +152,11 @@ class TurnView:
         return not self.turn.status.is_final
 
     @property
+    def may_repeat(self) -> bool:
+        """It came to nothing, and the same message can be sent again."""
+        return self.turn.status in (TurnStatus.FAILED, TurnStatus.STOPPED) and not self.is_run
+
+    @property
     def is_queued(self) -> bool:
         """Nobody has begun it."""
         return self.turn.status is TurnStatus.QUEUED
@@ -152,8 +165,16 @@ class TurnView:
 def agent_views() -> list[AgentView]:
     """Every agent."""
     house, who = services(), asker()
-    now = activity(house)
-    return [AgentView(agent, now.of(agent.name, who.user), money_of(agent.name)) for agent in house.agents.every()]
+    now, asking, unread = activity(house), asking_agents(), house.seen.unread(who.user.id)
+    return [
+        AgentView(
+            agent,
+            "waiting" if agent.name in asking else now.of(agent.name, who.user),
+            money_of(agent.name),
+            unread.get(agent.name, 0),
+        )
+        for agent in house.agents.every()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

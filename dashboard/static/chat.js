@@ -10,6 +10,7 @@ import { entriesOf, put } from "./timeline.js";
 const NEAR_PX = 160;
 
 let agent = "";
+let seen = "";
 let viewer = 0;
 let isSending = false;
 let log, asking, form, field, button, trouble, working, files;
@@ -53,6 +54,7 @@ function listen(talk) {
     if (!target) return;
     if (target.matches(".try")) suggest(target.textContent);
     else if (target.matches("[data-earlier]")) earlier(target);
+    else if (target.matches("[data-repeat]")) repeat(target);
     else if (target.matches("[data-clear]")) clear(target);
     else if (target.matches("[data-reset]")) reset(target);
   });
@@ -63,6 +65,8 @@ function follow() {
   document.addEventListener("news:turn", ({ detail }) => mine(detail) && look(detail.turn));
   document.addEventListener("news:step", ({ detail }) => mine(detail) && stepped(detail));
   document.addEventListener("news:delta", ({ detail }) => mine(detail) && write(detail));
+  document.addEventListener("news:output", ({ detail }) => mine(detail) && print(detail));
+  document.addEventListener("visibilitychange", see);
   document.addEventListener("news:approval", ({ detail }) => {
     if (detail.turn && mine(detail)) look(detail.turn);
     else if (!detail.turn) lookAtOpen();
@@ -122,6 +126,21 @@ async function stop() {
   } catch (error) {
     show(trouble, error);
   }
+}
+
+// The message as it was sent, with the files that it told of: they still lie in in/.
+async function repeat(target) {
+  target.disabled = true;
+  show(trouble, null);
+  try {
+    const { prompt } = await call("GET", `/api/turns/${target.dataset.repeat}`);
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: prompt });
+    await refresh(turn);
+    toEnd();
+  } catch (error) {
+    show(trouble, error);
+  }
+  target.disabled = false;
 }
 
 function suggest(text) {
@@ -222,9 +241,30 @@ function write(news) {
   if (wasNear) toEnd();
 }
 
+function print(news) {
+  const place = document.querySelector(`#turn-${Number(news.turn)} [data-output="${Number(news.n)}"]`);
+  if (!place) return; // the step is not on the page yet, or has ended
+  const wasNear = isNearEnd();
+  const wasLow = place.scrollHeight - place.scrollTop - place.clientHeight < 24;
+  place.textContent = news.output;
+  if (wasLow) place.scrollTop = place.scrollHeight;
+  if (wasNear) toEnd();
+}
+
+// What has ended and is on the page of somebody who looks at it is not new to them any more.
+function see() {
+  const ended = [...log.querySelectorAll(".turn:not([aria-busy])")].map((turn) => Number(turn.dataset.turn));
+  if (document.hidden || !ended.length) return;
+  const known = `${Math.max(...ended)} ${ended.length}`;
+  if (known === seen) return;
+  seen = known;
+  soon("seen", () => call("PUT", `/api/agents/${agent}/seen`, { turn: Math.max(...ended) }));
+}
+
 // --- how the page stands ---
 
 function settle() {
+  see();
   const open = openTurns();
   working.hidden = open.length === 0;
   const first = open[0]?.dataset.status;

@@ -1,0 +1,80 @@
+"""The cards of the first page: each agent at a glance, with what it does now, what comes next and what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.pages.asking import NAMELESS
+from dashboard.pages.views import AgentView, agent_views
+from orchestrator.errors import NotFound
+from orchestrator.nouns import CubicleKey
+from orchestrator.store.agenda import Entry, EntryStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What an agent does for the viewer just now."""
+
+    words: str
+    """``Running``, ``Writing``."""
+    command: str = ""
+    """The command that runs, where one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardView:
+    """An agent on its card."""
+
+    view: AgentView
+    doing: Doing | None
+    ahead: Entry | None
+    """What its calendar has next for the viewer."""
+
+
+def card_views() -> list[CardView]:
+    """Every agent."""
+    house, user = services(), asker().user.id
+    under_way = {key: claim.turn for key, claim in house.turns.under_way()}
+    ahead = _next_of(house.agenda.every(None, user))
+    return [
+        CardView(view, _doing(view, under_way, CubicleKey(view.agent.name, user)), ahead.get(view.agent.name))
+        for view in agent_views()
+    ]
+
+
+def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -> Doing | None:
+    if view.status == "waiting":
+        return Doing("Waiting for your word")
+    if key in under_way:
+        return _doing_in(under_way[key])
+    if not asker().is_operator or not any(other.agent == view.agent.name for other in under_way):
+        return None
+    names = {user.id: user.name for user in services().people.every()}
+    others = sorted({names.get(other.user, NAMELESS) for other in under_way if other.agent == view.agent.name})
+    return Doing(f"Working for {', '.join(others)}")
+
+
+def _doing_in(turn: int) -> Doing | None:
+    turns = services().turns
+    try:
+        steps = turns.steps_in_brief([turns.get(turn)])[turn]
+    except NotFound:
+        return None  # the agent is being deleted
+    if steps and steps[-1].status == "running":
+        return Doing("Running", steps[-1].command)
+    return Doing("Writing")
+
+
+def _next_of(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The entry of each agent that comes due first."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        known = found.get(entry.cubicle.agent)
+        if entry.status is not EntryStatus.ACTIVE or entry.next_at is None:
+            continue
+        if known is None or known.next_at is None or entry.next_at < known.next_at:
+            found[entry.cubicle.agent] = entry
+    return found
