@@ -82,7 +82,7 @@ class App:
         self._settings, self._parts = settings, parts
         self._store = Store(home.database, keep_in=home.backups)
         self._broker = broker = Broker()
-        locks = Locks(workspaces := Workspaces(home.path))
+        locks = self._locks = Locks(workspaces := Workspaces(home.path))
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         self._preferences = Preferences(self._store, is_arranged=settings.is_arranged)
         self._providers = providers = build_providers(home, parts, self._preferences)
@@ -219,6 +219,7 @@ class App:
         self._deliveries.serve(self._telegram.carrier)
         self._deliveries.reconcile()
         self._out_watch.start(self._cubicles.known())
+        self._sweep()
         self._cubicles.reconcile()
         self._terminals.reconcile()
         self._approvals.reconcile()
@@ -260,6 +261,12 @@ class App:
         if stop_cubicles:
             self._cubicles.stop_all()
         self._store.close()
+
+    def _sweep(self) -> None:
+        """What a death left beside the doors goes; what is still needed of it is made again right after."""
+        for key in self._cubicles.known():
+            self._doors.clear(key)
+            self._locks.sweep(key, under_way=self._turns.held(key))
 
     def _wake(self, key: CubicleKey) -> None:
         self._waker.wake(key)  # made after the turns that need it

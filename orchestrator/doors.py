@@ -17,6 +17,8 @@ from orchestrator.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
 
+_NAME, _FRESH_NAME = _NAMES = "door.sock", ".door.new"
+
 KEY = "hermit.cubicle"
 """Where a request's WSGI environment says whose door it came through."""
 
@@ -61,8 +63,21 @@ class Doors:
             listener = self._open.pop(key, None)
         if listener is not None:
             self._server.remove(listener)
-            self._take_away(key)
+            self.clear(key)
             self._on_close(key)
+
+    def clear(self, key: CubicleKey) -> None:
+        """Sockets that nobody listens at are not left lying; an open door stays."""
+        with self._lock:
+            if key in self._open:
+                return
+            try:
+                with self._workspaces.run_folder(key) as folder:
+                    for name in _NAMES:
+                        with suppress(FileNotFoundError):
+                            os.unlink(name, dir_fd=folder)
+            except (OSError, OrchestratorError) as error:  # they do no harm where they lie
+                logger.info("the sockets of %s could not be taken away: %s", key, error)
 
     def close_all(self) -> None:
         """Nobody answers anywhere."""
@@ -74,32 +89,21 @@ class Doors:
         """How many doors are open."""
         return len(self._open)
 
-    def _take_away(self, key: CubicleKey) -> None:
-        """A socket that nobody listens at is not left lying, unless the door was opened anew meanwhile."""
-        with self._lock:
-            if key in self._open:
-                return
-            try:
-                with self._workspaces.run_folder(key) as folder:
-                    os.unlink("door.sock", dir_fd=folder)
-            except (OSError, OrchestratorError) as error:  # it does no harm where it lies
-                logger.info("the socket of %s could not be taken away: %s", key, error)
-
     def _bind(self, key: CubicleKey, uid: int, gid: int) -> socket.socket:
         with self._workspaces.run_folder(key) as folder:
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             try:
                 # By way of the descriptor: socket paths end at 107 bytes, HERMIT_HOME may be longer.
                 with suppress(FileNotFoundError):  # left there by a death between bind and rename
-                    os.unlink(".door.new", dir_fd=folder)
+                    os.unlink(_FRESH_NAME, dir_fd=folder)
                 where = f"/proc/self/fd/{folder}"
-                listening.bind(f"{where}/.door.new")
-                os.chmod(".door.new", 0o600, dir_fd=folder)
+                listening.bind(f"{where}/{_FRESH_NAME}")
+                os.chmod(_FRESH_NAME, 0o600, dir_fd=folder)
                 if os.geteuid() == 0:
-                    os.chown(".door.new", uid, gid, dir_fd=folder)
+                    os.chown(_FRESH_NAME, uid, gid, dir_fd=folder)
                 listening.listen(64)
                 listening.setblocking(False)
-                os.rename(".door.new", "door.sock", src_dir_fd=folder, dst_dir_fd=folder)
+                os.rename(_FRESH_NAME, _NAME, src_dir_fd=folder, dst_dir_fd=folder)
             except OSError:
                 listening.close()
                 raise

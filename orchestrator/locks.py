@@ -7,13 +7,16 @@ A lock is a message, never a source of truth: the host decides from its own rows
 from __future__ import annotations
 
 import json
+import logging
 import os
 from contextlib import suppress
 from typing import Any
 
-from orchestrator.errors import Unavailable
+from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 from orchestrator.workspace import Workspaces
+
+logger = logging.getLogger(__name__)
 
 
 class Locks:
@@ -46,6 +49,18 @@ class Locks:
     def clear_stop(self, key: CubicleKey, turn: int) -> None:
         """Take a turn's stop file away; a missing one is fine."""
         self._remove(key, f"hermit_stop.{turn}.lock")
+
+    def sweep(self, key: CubicleKey, *, under_way: int | None) -> None:
+        """After a death: files of turns that have ended go, and half-made ones. Answers to what still waits are written
+        again by whoever knows them; the stop of the turn that is under way stays."""
+        try:
+            with self._workspaces.run_folder(key) as folder:
+                for name in os.listdir(folder):  # noqa: PTH208 - a descriptor
+                    is_ours = name.startswith(("hermit_", ".hermit_")) and name.endswith((".lock", ".lock.new"))
+                    if is_ours and name != f"hermit_stop.{under_way}.lock":
+                        os.unlink(name, dir_fd=folder)
+        except (OSError, OrchestratorError) as error:  # they do no harm where they lie
+            logger.info("old lock files of %s could not be taken away: %s", key, error)
 
     def _write(self, key: CubicleKey, name: str, content: dict[str, Any]) -> None:
         try:

@@ -327,6 +327,19 @@ def test_a_stop_that_comes_as_the_turn_ends_leaves_no_file(house: Rooms) -> None
     assert house.lock_names() == set()
 
 
+def test_files_of_turns_that_ended_with_a_death_are_swept(house: Rooms) -> None:
+    """The row said that the turn has ended, and the death came before its files went; a stop of the turn that is under
+    way stays, and so does whatever is not ours."""
+    folder = house.home / "run" / "crab" / "1"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {"hermit_stop.7.lock", "door.sock"}
+    gone = {"hermit_stop.6.lock", "hermit_approval.x.lock", "hermit_deny.y.lock", ".hermit_deny.z.lock.new"}
+    for name in kept | gone:
+        (folder / name).touch()
+    house.locks.sweep(KEY, under_way=7)
+    assert {path.name for path in folder.iterdir()} == kept
+
+
 def test_a_forged_lock_decides_nothing(house: Rooms) -> None:
     """The host decides from its rows; whatever lies in the folder is no answer."""
     approval = _asked(house)

@@ -390,6 +390,20 @@ def test_what_a_death_left_behind_is_replaced(street: Street) -> None:
     assert street.call("GET", "memories")[0] == 200
 
 
+def test_what_a_death_left_behind_is_cleared(street: Street) -> None:
+    """Of a cubicle that does not run any more too; a door that is open stays."""
+    street.doors.close(KEY)
+    folder = street.rooms.home / "run" / "crab" / "1"
+    for name in ("door.sock", ".door.new"):
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(folder / name))
+    street.doors.clear(KEY)
+    assert list(folder.iterdir()) == []
+    street.doors.open(KEY, uid=os.geteuid(), gid=os.getegid())
+    street.doors.clear(KEY)
+    assert street.call("GET", "memories")[0] == 200
+
+
 def test_a_long_home_is_no_obstacle(tmp_path: Path, street: Street) -> None:
     """Socket paths end at 107 bytes; a home may be deeper."""
     with rooms(_deep(tmp_path)) as far:
