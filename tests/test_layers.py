@@ -260,6 +260,7 @@ SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
 _SHOWS = (
     "agent_log",
+    "agenda.outlook",
     "agenda.shapes",
     "agenda.telling",
     "agents",

@@ -12,7 +12,6 @@ from flask import Blueprint, render_template
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.frame import frame, own_key
-from orchestrator.agenda.wishes import Wish, length_of
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey
 from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran, Run
@@ -71,6 +70,8 @@ class EntryView:
     entry: Entry
     words: str
     """``every weekday at 09:00``."""
+    minutes: int
+    """How long each time takes; 0 when nobody said."""
 
     @property
     def by(self) -> str:
@@ -95,12 +96,6 @@ class EntryView:
         return (
             f"{wall.replace(tzinfo=None):%Y-%m-%dT%H:%M}" if len(self.entry.start) > 10 else f"{self.entry.start}T09:00"
         )
-
-    @property
-    def minutes(self) -> int:
-        """How long each time takes; 0 when nobody said."""
-        lasts = length_of(*Wish.of(self.entry).when)
-        return 0 if lasts is None else round(lasts.total_seconds() / 60)
 
     @property
     def lengths(self) -> tuple[tuple[int, str], ...]:
@@ -187,7 +182,9 @@ def one_now(name: str, entry: int) -> str:
 
 def entry_view(entry: Entry) -> EntryView:
     """The entry with its words."""
-    return EntryView(entry, services().agenda.words(entry))
+    agenda = services().agenda
+    lasts = agenda.length(entry)
+    return EntryView(entry, agenda.words(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
 
 
 def _entries(key: CubicleKey) -> list[EntryView]:

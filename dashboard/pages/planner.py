@@ -11,14 +11,13 @@ from zoneinfo import ZoneInfo
 
 from flask import Blueprint, render_template, request
 
+from dashboard import ages
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import pending
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
 from dashboard.pages.views import agent_views
-from orchestrator.agenda.outlook import Day, Item, Scope
-from orchestrator.agenda.wishes import Wish, length_of
-from orchestrator.schedule.zones import FIRST_YEAR, LAST_YEAR
+from orchestrator.agenda.outlook import FIRST, LAST, Day, Item, Scope
 
 pages = Blueprint("planner", __name__)
 
@@ -107,9 +106,10 @@ class ItemView:
     @property
     def clock(self) -> str:
         """``09:00`` by the viewer's clock, and until when."""
-        begin = self.item.at.astimezone(ZoneInfo(self.zone))
-        lasts = None if self.item.run else length_of(*Wish.of(self.item.entry).when)
-        return f"{begin:%H:%M}–{(self.item.at + lasts).astimezone(ZoneInfo(self.zone)):%H:%M}" if lasts else self.begin
+        if self.run or not self.entry.minutes:
+            return self.begin
+        end = self.item.at + timedelta(minutes=self.entry.minutes)
+        return f"{self.begin}–{end.astimezone(ZoneInfo(self.zone)):%H:%M}"
 
     @property
     def begin(self) -> str:
@@ -117,9 +117,9 @@ class ItemView:
         return f"{self.item.at.astimezone(ZoneInfo(self.zone)):%H:%M}"
 
     @property
-    def seconds(self) -> float:
-        """When it is, or was, due."""
-        return self.item.at.timestamp()
+    def exact(self) -> str:
+        """The whole of it, for whoever asks."""
+        return ages.exact(self.item.at.timestamp(), self.zone)
 
     @property
     def times(self) -> str:
@@ -243,7 +243,7 @@ def _wanted() -> Wanted:
         everybody=asker().is_operator and request.args.get("who") == "all",
         agent=agent if is_known else "",
     )
-    return found if FIRST_YEAR < found.at.year < LAST_YEAR else replace(found, at=_today())
+    return found if FIRST <= found.at <= LAST else replace(found, at=_today())
 
 
 def _date(text: str) -> date | None:

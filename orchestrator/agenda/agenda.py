@@ -19,7 +19,7 @@ from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.feeds import Feeds
 from orchestrator.agenda.outlook import Outlook, Scope, look, paused
 from orchestrator.agenda.runs import Runs
-from orchestrator.agenda.wishes import Wish, at, bound, plan_of, read_change, read_new, read_when
+from orchestrator.agenda.wishes import Wish, at, bound, length_of, plan_of, read_change, read_new, read_when
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooMany
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event, User
@@ -130,6 +130,10 @@ class Agenda:
     def words(self, entry: Entry) -> str:
         """``every weekday at 09:00``."""
         return saying.rhythm(Wish.of(entry), self._announcer.zone(entry.cubicle))
+
+    def length(self, entry: Entry) -> timedelta | None:
+        """How long each of its times takes; None when nobody said."""
+        return length_of(*Wish.of(entry).when)
 
     def feed_url(self, key: CubicleKey) -> str:
         """Where calendar apps read this calendar: who knows it needs no login."""

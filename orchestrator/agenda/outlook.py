@@ -12,12 +12,14 @@ from datetime import date, datetime
 
 from orchestrator.agenda.wishes import at, plan_of
 from orchestrator.schedule.spread import Series, Times, day_begins, spread
-from orchestrator.schedule.zones import wall_at, zone_named
+from orchestrator.schedule.zones import FIRST_YEAR, LAST_YEAR, wall_at, zone_named
 from orchestrator.store import agenda as rows
 from orchestrator.store import agenda_runs as run_rows
 from orchestrator.store.agenda import Entry, Ran, Run
 from orchestrator.store.database import Store
 
+FIRST, LAST = date(FIRST_YEAR + 1, 1, 1), date(LAST_YEAR - 1, 12, 31)
+"""The days that can be looked at."""
 MOST_RUNS = 3_000
 """Past runs that are gone through for one look; older ones are left out, which is said."""
 MOST_PAUSED = 50
