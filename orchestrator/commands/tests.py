@@ -1,13 +1,17 @@
-"""``test``: everything that the tests need, then the whole suite on the real engine."""
+"""``test``: everything that the tests need, then the whole suite on the real engine; or, with ``--soak``, storms of
+faults for as long as one likes."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from orchestrator.commands.context import Context
+from orchestrator.errors import BadInput
 from orchestrator.host.engine_setup import ensure_engine
 from orchestrator.host.image import ensure_image
 from orchestrator.host.test_tools import ensure_test_tools
@@ -19,13 +23,33 @@ _SHARED = "docker or model or thirdparty"
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     test = commands.add_parser(
-        "test", help="set up for the tests, then run them; arguments go to pytest", usage="hermit test [PYTEST ARGS]"
+        "test",
+        help="set up for the tests, then run them; arguments go to pytest",
+        usage="hermit test [PYTEST ARGS]\n       hermit test --soak TIME [--seed N] [--out FOLDER] [--restart-engine COMMAND]",
     )
+    _add_soak(test)
     test.set_defaults(run=run)
+
+
+def _add_soak(parser: argparse.ArgumentParser) -> None:
+    soak = parser.add_argument_group("storms of faults instead of the tests")
+    soak.add_argument("--soak", metavar="TIME", default="", help="break things for so long, such as 90s, 30m or 2h")
+    soak.add_argument("--seed", type=int, help="the first run's seed; each run takes the next")
+    soak.add_argument(
+        "--out", metavar="FOLDER", default="", help="where the summary and the logs of runs that failed go"
+    )
+    soak.add_argument(
+        "--restart-engine",
+        metavar="COMMAND",
+        default="",
+        help="also restart the engine now and then, by this command; only where nobody else uses it",
+    )
 
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """The exit code of pytest; of its first round that failed, where there are two."""
+    if any(argument.partition("=")[0] == "--soak" for argument in options.rest):
+        return _soak(context, options.rest)
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     for target in ("base", "studio"):
@@ -39,6 +63,34 @@ def run(context: Context, options: argparse.Namespace) -> int:
         for arguments in _rounds(options.rest)
     ]
     return next((code for code in codes if code), 0)
+
+
+def seconds(text: str) -> float:
+    """``90s``, ``30m`` or ``2h`` in seconds; a number alone is minutes. Raises BadInput."""
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)([smh]?)", text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise BadInput(f"--soak {text[:40]}: say how long, such as 90s, 30m or 2h.")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2] or "m"]
+
+
+def _soak(context: Context, given: list[str]) -> int:
+    """0 when nothing was lost."""
+    parser = argparse.ArgumentParser(prog="hermit test")
+    _add_soak(parser)
+    options = parser.parse_args(given)
+    wanted = ["--for", str(seconds(options.soak)), "--restart-engine", options.restart_engine]
+    wanted += ["--out", str(Path(options.out).resolve())] if options.out else []
+    wanted += [] if options.seed is None else ["--seed", str(options.seed)]
+    client = ensure_engine(context.machine, context.progress)
+    ensure_image(client, "base", machine=context.machine, progress=context.progress, root=context.root)
+    client.close()
+    environment = {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "tests.chaos.soak", *wanted],
+        env={**environment, "PYTHONPATH": str(context.root)},
+        cwd=context.root,
+        check=False,
+    ).returncode
 
 
 def _rounds(given: list[str]) -> list[list[str]]:
