@@ -252,13 +252,17 @@ function print(news) {
 }
 
 // What has ended and is on the page of somebody who looks at it is not new to them any more.
-function see() {
+async function see() {
   const ended = [...log.querySelectorAll(".turn:not([aria-busy])")].map((turn) => Number(turn.dataset.turn));
   if (document.hidden || !ended.length) return;
   const known = `${Math.max(...ended)} ${ended.length}`;
   if (known === seen) return;
   seen = known;
-  soon("seen", () => call("PUT", `/api/agents/${agent}/seen`, { turn: Math.max(...ended) }));
+  try {
+    await call("PUT", `/api/agents/${agent}/seen`, { turn: Math.max(...ended) });
+  } catch {
+    seen = ""; // it is said again with the next news
+  }
 }
 
 // --- how the page stands ---

@@ -102,6 +102,57 @@ def test_commands_are_folded_and_open(visit: Visit) -> None:
     assert fits(page)
 
 
+def test_a_command_is_seen_while_it_runs_and_what_failed_is_tried_again(visit: Visit) -> None:
+    """Its output grows in the open and is folded when it ended; a failed turn's button sends the same message."""
+    go_on, tries = threading.Event(), []
+
+    def work(scene: Scene) -> None:
+        tries.append(scene.turn.id)
+        if len(tries) > 1:
+            scene.say("Built at last.")
+            return
+        key, turn, steps = scene.key, scene.turn.id, scene.house.steps
+        steps.start(key, turn, 1, thought="", command="make all", approval=None)
+        for n in range(40):  # as with drafts
+            steps.printed(key, turn, 1, "".join(f"part {line}\n" for line in range(n + 1)))
+            if go_on.wait(0.1):
+                break
+        steps.end(key, turn, 1, exit_code=2, output="part 0\nbroken\n", ended="exited")
+        scene.fail("The disk is full.")
+
+    visit.house.plays["build"] = work
+    page = chat(visit)
+    say(page, "build")
+    expect(page.locator(".output.now")).to_be_visible()
+    expect(page.locator(".output.now")).to_contain_text("part 5")
+    assert fits(page)
+    go_on.set()
+    expect(page.locator(".failure")).to_have_text("The disk is full.")
+    expect(page.locator(".step-state")).to_contain_text("exit 2")
+    expect(page.locator(".output")).to_be_hidden()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("Built at last.")).to_be_visible()
+    expect(page.locator(".bubble")).to_have_text(["build", "build"])
+
+
+def test_what_is_new_is_marked_until_it_is_seen(visit: Visit) -> None:
+    """A number at home, a line in the conversation; both are gone afterwards."""
+    key = CubicleKey("crab", visit.house.services.people.operator().id)
+    chat(visit)
+    visit.page.goto(f"{visit.house.url}/")
+    for text in ("one", "two"):
+        turn = visit.house.services.turns.submit(key, text, source="api")
+        visit.house.services.turns.wait(turn.id, 10)
+    card = visit.page.get_by_role("main").get_by_role("link", name="crab")
+    expect(card.locator(".badge")).to_contain_text("2")
+    with visit.page.expect_response(lambda answer: answer.url.endswith("/seen")):
+        card.click()
+    expect(visit.page.get_by_text("New since you looked")).to_be_visible()
+    visit.page.goto(f"{visit.house.url}/")
+    expect(card).to_be_visible()
+    expect(card.locator(".badge")).to_have_count(0)
+
+
 def test_a_question_is_approved_in_the_chat(visit: Visit) -> None:
     """The exact text, buttons that come alive after a moment and never have the focus, then the outcome."""
     visit.house.plays["clean"] = running("rm -rf work/\u202ecache")
@@ -197,20 +248,40 @@ def test_a_line_break_is_no_message_and_a_refusal_is_told(visit: Visit) -> None:
     visit.complaints = [said for said in visit.complaints if "ERR_FAILED" not in said and "404" not in said]
 
 
-def test_an_agent_is_made_on_the_page(visit: Visit) -> None:
-    """A refusal is told beside the button; then it works and leads to the chat."""
+def test_an_agent_is_made_in_three_steps(visit: Visit) -> None:
+    """A role fills what nobody typed; a step that is refused keeps everything; it ends in the chat."""
     visit.log_in()
     page = visit.page
-    page.get_by_text("New agent").click()
-    page.get_by_label("Name").fill("crab")
-    page.get_by_role("button", name="Create").click()
-    expect(page.get_by_text("exists already")).to_be_visible()
-    page.get_by_label("Name").fill("librarian")
-    page.get_by_label("Role").fill("Keeps my notes")
-    page.get_by_role("button", name="Create").click()
+    page.get_by_role("link", name="New agent").click()
+    name, go_on = page.get_by_label("Name"), page.get_by_role("button", name="Go on")
+    expect(name).to_have_value("helper")
+    name.fill("crab")
+    page.get_by_text("Planner").click()
+    expect(page.get_by_label("Role", exact=True)).to_have_value("Plans days, keeps deadlines and reminds in time")
+    go_on.click()
+    expect(page.get_by_role("heading", name="Its model and budget")).to_be_hidden()
+    assert "already" in name.evaluate("field => field.validationMessage")
+    name.fill("librarian")
+    page.get_by_label("Personality").fill("Dry.")
+    go_on.click()
+    page.get_by_label("US dollars a day").fill("2.5")
+    page.get_by_text("Ask before every command").click()
+    assert fits(page)
+    go_on.click()
+    page.get_by_label("Telegram bot").fill("no token")
+    page.get_by_role("button", name="Create librarian").click()
+    expect(page.locator(".wizard .trouble")).to_contain_text("BotFather")
+    page.get_by_label("Telegram bot").fill("")
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_label("US dollars a day")).to_have_value("2.5")
+    go_on.click()
+    page.get_by_role("button", name="Create librarian").click()
     page.wait_for_url("**/agents/librarian")
     expect(page.get_by_text("Say hello to librarian.")).to_be_visible()
-    visit.complaints = [said for said in visit.complaints if "409" not in said]
+    made = visit.house.services.agents.get("librarian")
+    assert (made.personality, str(made.approval), made.daily_budget_micro) == ("Dry.", "all", 2_500_000)
+    assert made.toolsets == ("calendar", "memory", "questions")
+    visit.complaints = [said for said in visit.complaints if "400" not in said]
 
 
 def test_earlier_messages_come_when_asked_for_and_all_can_be_cleared(visit: Visit) -> None:
