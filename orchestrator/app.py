@@ -17,6 +17,7 @@ from orchestrator.app_builders import (
     build_previews,
     build_providers,
     build_proxy,
+    build_summaries,
     build_terminals,
     build_thumbnails,
     build_watch,
@@ -99,6 +100,7 @@ class App:
         self._server = HttpServer()
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
         self._capabilities = Capabilities(ground, self._approvals, turns, self._taking, space=self._space)
+        self._summaries, self._summing = build_summaries(ground, self._proxy, self._capabilities.notices, turns)
         self._harbour = harbour = Harbour()
         door = door_app(self._behind_the_door(ground))
         doors = self._doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
@@ -179,6 +181,7 @@ class App:
             people,
             calls=self._capabilities.calls,
             harbour=self._harbour,
+            told=self._summaries.told,
             notes=(self._disk_note, *self._capabilities.notes),
             memories=self._capabilities.memories.for_the_door,
             heard=self._heard,
@@ -231,6 +234,7 @@ class App:
         self._capabilities.start()
         self._previews.start()
         self._picturing.start()
+        self._summing.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
@@ -241,6 +245,7 @@ class App:
         self.services.checkups.close()
         self._telegram.stop()
         self._terminals.close()
+        self._summing.close()
         self._picturing.close()
         self._previews.close()
         self._capabilities.close()

@@ -32,6 +32,7 @@ from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.memories.embedder import Embedder
+from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.packages.errand import Errands, NoErrands
 from orchestrator.packages.outside import Outside
@@ -42,6 +43,7 @@ from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.row_worker import RowWorker
 from orchestrator.store.database import Store
+from orchestrator.summaries import Summaries
 from orchestrator.terminals.lines import Lines
 from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.photographer import Photographer
@@ -241,6 +243,13 @@ def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[
     )
     turns.when_ended(thumbnails.note)
     return thumbnails, RowWorker("pictures", thumbnails)
+
+
+def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns) -> tuple[Summaries, RowWorker]:
+    """What stands for the older parts of conversations, and who sees to it."""
+    summaries = Summaries(ground.store, proxy, notices)
+    turns.when_ended(summaries.note)
+    return summaries, RowWorker("summaries", summaries)
 
 
 def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:

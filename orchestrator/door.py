@@ -14,7 +14,6 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import IntegerConverter, Map
 
-from orchestrator import conversation
 from orchestrator.agents import Agents
 from orchestrator.capabilities.calls import MAX_BATCH, Calls
 from orchestrator.capabilities.table import Caller
@@ -44,7 +43,6 @@ from orchestrator.turns import Turns
 logger = logging.getLogger(__name__)
 
 OUTPUT_BYTES = 16_000
-HISTORY_TURNS = 60
 
 _STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
     (NotFound, 404),
@@ -69,6 +67,8 @@ class House:
     people: People
     calls: Calls
     harbour: Harbour
+    told: Callable[[Turn], list[dict[str, str]]]
+    """The conversation before a turn, as chat messages."""
     notes: tuple[Callable[[Turn], str], ...]
     """What the agent should know before a turn, beside the message; mostly nothing."""
     memories: Callable[[CubicleKey, str], list[dict[str, Any]]]
@@ -229,7 +229,6 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
 
 def _turn_json(house: House, turn: Turn) -> dict[str, Any]:
     agent = house.agents.get(turn.cubicle.agent)
-    earlier = house.turns.history(turn.cubicle, limit=HISTORY_TURNS, before=turn.id)
     return {
         "id": turn.id,
         "user": str(turn.cubicle.user),
@@ -238,7 +237,7 @@ def _turn_json(house: House, turn: Turn) -> dict[str, Any]:
         "may_be_silent": turn.may_be_silent,
         "now": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "time_zone": house.people.get(turn.cubicle.user).time_zone,
-        "history": conversation.messages(earlier, house.turns.steps_in_brief(earlier)),
+        "history": house.told(turn),
         "agent": {
             "name": agent.name,
             "role": agent.role,

@@ -969,6 +969,28 @@ def m035_seen(db: Database) -> None:
     )
 
 
+@migrations()
+def m036_summaries(db: Database) -> None:
+    """What stands for the older part of a conversation; in the making while ``made_at`` is null."""
+    _run(
+        db,
+        """
+        CREATE TABLE summaries (
+            id INTEGER PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            upto INTEGER NOT NULL,
+            text TEXT NOT NULL DEFAULT '',
+            wanted_at REAL NOT NULL,
+            made_at REAL,
+            tries INTEGER NOT NULL DEFAULT 0,
+            not_before REAL NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX summaries_of_cubicle ON summaries (agent, user, upto);
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

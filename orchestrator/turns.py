@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from orchestrator.approvals import Approvals
 from orchestrator.bells import Bells
@@ -21,6 +21,7 @@ from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Event, Step, Turn, TurnStatus
 from orchestrator.outputs import Outputs
 from orchestrator.store import audit as audit_rows
+from orchestrator.store import summaries as summary_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
 from orchestrator.turn_json import turn_json
@@ -129,11 +130,6 @@ class Turns:
         with self._store.reading() as db:
             return self.outputs.put_in(rows.steps(db, turn))
 
-    def steps_in_brief(self, turns: Sequence[Turn]) -> dict[int, list[Step]]:
-        """The last commands of many turns, by turn, with long texts cut: what is worth telling a model."""
-        with self._store.reading() as db:
-            return rows.steps_in_brief(db, [turn.id for turn in turns], most=40, chars=1_900)
-
     def history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
         """The newest turns of the conversation, oldest first; ``before`` is a turn id to page back from."""
         with self._store.reading() as db:
@@ -143,6 +139,7 @@ class Turns:
         """Forget the conversation; returns how many turns that were. The audit log keeps them."""
         with self._store.writing() as db:
             forgotten = rows.forget(db, key)
+            summary_rows.forget(db, key)
             audit_rows.add(
                 db, "history.cleared", "The history was cleared.", now=time.time(), agent=key.agent, user=key.user
             )

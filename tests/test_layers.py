@@ -31,7 +31,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
             "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
             "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
-            "strict_json version previews previews.origins previews.policy previews.tickets telegram_entities "
+            "llm.requests strict_json version previews previews.origins previews.policy previews.tickets telegram_entities "
             "telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
@@ -65,7 +65,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.thumbnails store.upgrading "
-            "store.approval_history "
+            "store.approval_history store.summaries "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
@@ -115,7 +115,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.proxy turns wake"
         ),
     ),
-    ("trying a model out", "llm.trials"),
+    ("asking a model for the house", "llm.trials summaries"),
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),
     ("judging and watching", "delivery.sending delivery.tray_watch disk.metering hibernation leaving samples steps watch"),

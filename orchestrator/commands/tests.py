@@ -25,8 +25,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     test = commands.add_parser(
         "test",
         help="set up for the tests, then run them; arguments go to pytest",
-        usage="hermit test [PYTEST ARGS]\n"
-        "       hermit test --soak TIME [--seed N] [--out FOLDER] [--restart-engine COMMAND]",
+        usage="hermit test [PYTEST ARGS]\n       hermit test --soak TIME [--seed N] [--out FOLDER] [--restart-engine COMMAND]",
     )
     _add_soak(test)
     test.set_defaults(run=run)

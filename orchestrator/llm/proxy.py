@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import random
-import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,8 +17,9 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.budget import Budget, Hold
 from orchestrator.drafting import Drafting
-from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamFailed
+from orchestrator.errors import BadInput, NotFound, Stopped, UpstreamFailed
 from orchestrator.events import Broker
+from orchestrator.llm.requests import read_request, size_of
 from orchestrator.llm.upstreams.models import default_model_of
 from orchestrator.nouns import MICRO, Agent, Completion, CubicleKey, ModelRequest, TokenUse, Upstream
 from orchestrator.pricing import (
@@ -34,22 +34,15 @@ from orchestrator.pricing import (
 
 logger = logging.getLogger(__name__)
 
-MAX_MESSAGES = 2_000
-MAX_MESSAGES_BYTES = 6 * 1024 * 1024
-DEFAULT_MAX_TOKENS = 4_096
-MAX_TOKENS = 16_384
 TRIES = 4
 _PATIENCE_S = 60.0
 """The longest that a provider's Retry-After is heeded; beyond it the call fails now and says so."""
-_ROLES = ("system", "user", "assistant")
 _TRIAL = ModelRequest(
     model="",
     messages=({"role": "user", "content": "Answer with the one word: ready"},),
     max_tokens=512,
     json_object=False,
 )
-_INLINE = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}")
-
 
 Remember = Callable[[CubicleKey, int | None, tuple[dict[str, Any], ...]], tuple[dict[str, Any], ...]]
 """The messages of a turn's call, with what is remembered put in."""
@@ -117,15 +110,31 @@ class Proxy:
 
     def try_out(self, key: CubicleKey, route: Route, *, within_s: float) -> dict[str, Any]:
         """One tiny call, at this agent's cost. Raises NotFound, OverBudget or UpstreamFailed, also when it is late."""
-        agent, call = self._agents.get(key.agent), _Call(key, None)
+        agent = self._agents.get(key.agent)
+        return self._aside(key, route.upstream.name, within_s, lambda call: self._once(agent, call, route, _TRIAL))
+
+    def on_behalf(self, key: CubicleKey, request: ModelRequest, *, within_s: float) -> str:
+        """The answer to a question that the house itself has, from this agent's model and at its cost. Raises NotFound,
+        OverBudget or UpstreamFailed, also when it is late."""
+        agent = self._agents.get(key.agent)
+        name = agent.provider or self._default_provider()
+        answer = self._aside(key, name, within_s, lambda call: self._first_that_answers(agent, call, request))
+        return str(answer["output"])
+
+    def _aside(
+        self, key: CubicleKey, provider: str, within_s: float, ask: Callable[[_Call], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """A call that belongs to no turn."""
+        call = _Call(key, None)
         with self._lock:
             self._calls[call] = None
         hurry = threading.Timer(within_s, call.stop)
+        hurry.daemon = True
         hurry.start()
         try:
-            return self._once(agent, call, route, _TRIAL)
+            return ask(call)
         except Stopped:
-            text = f"The provider {route.upstream.name} gave no whole answer within {within_s:g} seconds. Try again."
+            text = f"The provider {provider} gave no whole answer within {within_s:g} seconds. Try again."
             raise UpstreamFailed(text, may_retry=False) from None
         finally:
             hurry.cancel()
@@ -192,7 +201,7 @@ class Proxy:
         call.raise_if_stopped()  # before any money is held: nothing was sent
         model = route.model or default_model_of(route.upstream)
         price = price_of(route.upstream.name, model, self._prices())
-        size = sum(_size(message["content"]) for message in request.messages)
+        size = sum(size_of(message["content"]) for message in request.messages)
         most = reservation(price, size, request.max_tokens, messages=len(request.messages))
         tokens = tokens_reserved(price, size, request.max_tokens, messages=len(request.messages))
         hold = self._budget.reserve(
@@ -262,78 +271,6 @@ class _Call:
     def raise_if_stopped(self) -> None:
         if self._stopped.is_set():
             raise Stopped("The turn was stopped.")
-
-
-# --- reading a cubicle's request -------------------------------------------------------------------------------
-
-
-def read_request(body: Mapping[str, Any]) -> ModelRequest:
-    """The allow-listed parts of a call, checked; everything else in it is dropped. Raises BadInput or TooLarge."""
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages or len(messages) > MAX_MESSAGES:
-        raise BadInput(f"messages: send a list of 1 to {MAX_MESSAGES:,} messages.")
-    read = tuple(_message(index, message) for index, message in enumerate(messages))
-    if sum(_size(message["content"]) for message in read) > MAX_MESSAGES_BYTES:
-        raise TooLarge(f"messages: together they are over {MAX_MESSAGES_BYTES // 2**20} MiB.")
-    return ModelRequest(
-        model="",
-        messages=read,
-        max_tokens=_max_tokens(body.get("max_tokens")),
-        temperature=_temperature(body.get("temperature")),
-        stop=_stop(body.get("stop")),
-    )
-
-
-def _message(index: int, message: object) -> dict[str, Any]:
-    if not isinstance(message, dict) or message.get("role") not in _ROLES:
-        raise BadInput(f"messages[{index}]: send an object with role {', '.join(_ROLES)} and content.")
-    content = message.get("content")
-    if isinstance(content, str):
-        return {"role": message["role"], "content": content}
-    if isinstance(content, list) and content and len(content) <= 100:
-        return {"role": message["role"], "content": [_part(index, part) for part in content]}
-    raise BadInput(f"messages[{index}].content: send a text or a list of parts.")
-
-
-def _part(index: int, part: object) -> dict[str, Any]:
-    if isinstance(part, dict):
-        if part.get("type") == "text" and isinstance(part.get("text"), str):
-            return {"type": "text", "text": part["text"]}
-        image = part.get("image_url")
-        url = image.get("url") if isinstance(image, dict) else None
-        if part.get("type") == "image_url" and isinstance(url, str) and _INLINE.fullmatch(url):
-            return {"type": "image_url", "image_url": {"url": url}}
-    raise BadInput(f"messages[{index}].content: send text or inline pictures (data:image/…;base64,…), never a URL.")
-
-
-def _size(content: Any) -> int:
-    """Bytes of UTF-8."""
-    if isinstance(content, str):
-        return len(content.encode())
-    return sum(len(part.get("text", "").encode()) + len(part.get("image_url", {}).get("url", "")) for part in content)
-
-
-def _max_tokens(value: object) -> int:
-    if value is None:
-        return DEFAULT_MAX_TOKENS
-    if type(value) is not int or value < 1:
-        raise BadInput("max_tokens: send a whole number above 0.")
-    return min(value, MAX_TOKENS)
-
-
-def _temperature(value: object) -> float | None:
-    if value is None:
-        return None
-    if type(value) not in (int, float) or not 0 <= value <= 2:  # type: ignore[operator]  # the type was just checked
-        raise BadInput("temperature: send a number from 0 to 2.")
-    return float(value)  # type: ignore[arg-type]  # as above
-
-
-def _stop(value: object) -> tuple[str, ...]:
-    texts = [value] if isinstance(value, str) else value if value is not None else []
-    if not isinstance(texts, list) or len(texts) > 4 or any(not isinstance(t, str) or len(t) > 100 for t in texts):
-        raise BadInput("stop: send at most 4 short texts.")
-    return tuple(texts)
 
 
 def _usage(use: TokenUse, paid_micro: int) -> dict[str, Any]:

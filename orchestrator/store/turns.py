@@ -201,12 +201,14 @@ def end(
     return cursor.rowcount == 1
 
 
-def history(db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int | None = None) -> list[Turn]:
+def history(
+    db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int | None = None, after: int = 0
+) -> list[Turn]:
     """The newest turns of the conversation that were not cleared, oldest first."""
     rows = db.execute(
         "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns "
-        "WHERE agent = ? AND user = ? AND forgotten = 0 AND id < ? ORDER BY id DESC LIMIT ?",
-        (key.agent, key.user, before or 2**62, limit),
+        "WHERE agent = ? AND user = ? AND forgotten = 0 AND id < ? AND id > ? ORDER BY id DESC LIMIT ?",
+        (key.agent, key.user, before or 2**62, after, limit),
     ).fetchall()
     return [_turn(row) for row in reversed(rows)]
 

@@ -25,8 +25,10 @@ from orchestrator.errors import Unavailable
 from orchestrator.http_server import HttpServer
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.proxy import Proxy
+from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.pricing import load_prices
+from orchestrator.summaries import Summaries
 from tests.fakes import FakeUpstream
 from tests.rooms import KEY, OTHER, Rooms, rooms
 
@@ -100,6 +102,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
             made.people,
             harbour=Harbour(),
             calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
+            told=Summaries(made.store, proxy, Notices(made.store, made.broker)).told,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
             heard=heard.append,

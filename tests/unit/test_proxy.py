@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamFailed
-from orchestrator.llm.proxy import MAX_TOKENS, read_request
+from orchestrator.llm.requests import MAX_TOKENS, read_request
 from orchestrator.nouns import ModelRequest, TokenUse
 from tests.fakes import Reply, failing
 from tests.proxy_line import BODY, Line, line_of, swallow

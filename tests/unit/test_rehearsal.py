@@ -10,9 +10,10 @@ import pytest
 from crab.answer import read_answer
 from orchestrator.errors import Stopped
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
-from orchestrator.llm.upstreams.rehearsal_script import reply_to
+from orchestrator.llm.upstreams.rehearsal_script import SUMMARY, reply_to
 from orchestrator.nouns import ModelRequest
 from orchestrator.recall.block import Fact, block_of
+from orchestrator.summaries import TASK
 
 STAMP = "[2026-02-28 10:00 Europe/Vienna, Saturday]\n"
 OK = "Exit code 0 after 0.1 s. Output:\nhello.txt"
@@ -247,3 +248,10 @@ def test_it_costs_nothing() -> None:
     speech = Rehearsal().complete(ModelRequest("", ({"role": "user", "content": "hello"},), 100))
     assert list(speech)
     assert speech.use.cost_micro == 0
+
+
+def test_it_sums_a_conversation_up() -> None:
+    """When the house asks it to; a person who says the same words is answered as ever."""
+    asked = reply_to([{"role": "system", "content": TASK}, {"role": "user", "content": "PERSON: hello"}])
+    assert asked.message == SUMMARY
+    assert SUMMARY not in reply_to([{"role": "system", "content": "You."}, {"role": "user", "content": TASK}]).message

@@ -70,8 +70,15 @@ class Talk:
 Scene = Callable[[Talk], Reply]
 
 
+_TO_SUM_UP = "You keep the record of a conversation"
+"""So begins the house's own question (``summaries``)."""
+SUMMARY = "The person and the rehearsal talked for a while, and tried some of what it can show."
+
+
 def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
     """The next answer. The last one of a conversation's first turn says that all this is a rehearsal."""
+    if messages and text_of(messages[0].get("content")).startswith(_TO_SUM_UP):
+        return Reply(SUMMARY)
     start, results = _turn(messages)
     said = text_of(messages[start].get("content")) if messages else ""
     stamp = _STAMP.match(said)
