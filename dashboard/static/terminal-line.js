@@ -100,7 +100,8 @@ export class Line {
   }
 
   #lost() {
-    if (this.#source?.readyState === EventSource.CLOSED) this.#end("This terminal is closed.");
+    // Refused, or the page is about to go, which closes the stream before it is told.
+    if (this.#source?.readyState === EventSource.CLOSED) this.#giveUp("This terminal is closed.");
     else this.#hears.away(true);
   }
 

@@ -82,11 +82,11 @@ class Terminals:
 
     def reconcile(self) -> None:
         """After a start: what an earlier process of ours left running in terminals is ended."""
-        marks = sorted(self._folder.glob("hermit-*")) if self._folder.is_dir() else []
-        for mark in marks:
+        if self._lines is None or not self._folder.is_dir():
+            return
+        for mark in sorted(self._folder.glob("hermit-*")):
             try:
-                if self._lines is not None:
-                    self._lines.hang_up(mark.name)
+                self._lines.hang_up(mark.name)
                 mark.unlink()
             except OrchestratorError as error:
                 logger.warning("what was left in a terminal of %s may still run: %s", mark.name, error.message)

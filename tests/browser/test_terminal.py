@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Visit
 from tests.house import PaperHouse, paper_house
 from tests.paper_lines import ShellLines
+from tests.real_house import eventually
 
 pytestmark = pytest.mark.browser
 
@@ -62,6 +63,8 @@ def test_a_terminal_is_typed_into(visit: Visit) -> None:
     expect(rows).to_contain_text("crab$")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator("style").count() == 0
+    page.goto(f"{visit.house.url}/agents/crab")
+    eventually(lambda: len(visit.house.services.audit.search(words="page", kind="terminal.closed")) == 1)
 
 
 def keys(page: Page) -> None:
