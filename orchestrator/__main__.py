@@ -13,6 +13,7 @@ from orchestrator.commands.context import surroundings
 from orchestrator.config import SETTINGS
 from orchestrator.errors import OrchestratorError
 from orchestrator.text import terminal_safe
+from orchestrator.version import VERSION
 
 COMMANDS = {
     "up": "up down serve",
@@ -63,6 +64,7 @@ def parser(wanted: str = "") -> argparse.ArgumentParser:
         epilog=f"Settings, from the environment or HERMIT_HOME/hermit.env:\n{settings}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"HermitShell {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     asked = [module for module, names in COMMANDS.items() if wanted in names.split()]
     for module in asked or COMMANDS:

@@ -44,10 +44,10 @@ async function tried(form) {
   const isNew = hasKey(form);
   form.querySelector("[data-anyway]").hidden = trial.ok || !isNew;
   if (!trial.ok) throw new Error(trial.message);
-  await kept(form, trial.message, trial.model);
+  await kept(form, trial.message, trial.model, trial.models);
 }
 
-async function kept(form, message, answered = "") {
+async function kept(form, message, answered = "", models = []) {
   const option = form.provider.selectedOptions[0];
   const { model: named, ...key } = typed(form);
   const model = named ?? (option.dataset.model ? "" : answered); // a first choice that is not left to chance
@@ -55,10 +55,12 @@ async function kept(form, message, answered = "") {
   const isDefault = form.is_default ? form.is_default.checked : true;
   if (model) await call("PATCH", `/api/providers/${option.value}`, { model });
   if (isDefault) await call("PATCH", "/api/settings", { default_provider: option.value });
-  form.key.value = "";
   option.setAttribute("data-usable", "");
-  form.base_url.required = form.key.required = false;
-  form.querySelector("[data-anyway]").hidden = true;
+  if (model) option.dataset.model = model;
+  if (key.base_url) option.dataset.words = `at ${key.base_url}`;
+  form.key.value = form.base_url.value = ""; // typed again, they would be meant for another one
+  lay(form);
+  list(form, models);
   const place = form.querySelector("[data-well]");
   place.textContent = message;
   place.hidden = false;

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.commands.client import NOT_RUNNING, agent_path
 from orchestrator.commands.context import Context, show
-from orchestrator.errors import Unavailable
+from orchestrator.errors import NotFound, Unavailable
 from orchestrator.home import running_pid
 from orchestrator.text import terminal_safe
 
@@ -28,6 +28,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     create.add_argument("name", metavar="NAME", help="what it is for, e.g. phone")
     create.set_defaults(run=_token)
     link = commands.add_parser("login-link", help="a fresh one-time link into the dashboard")
+    link.add_argument("--user", metavar="NAME", help="for this person instead of the operator")
+    link.add_argument("--json", action="store_true", help="print JSON")
     link.set_defaults(run=_login_link)
 
 
@@ -78,7 +80,17 @@ def _token(context: Context, options: argparse.Namespace) -> int:
     return 0
 
 
-def _login_link(context: Context, _options: argparse.Namespace) -> int:
+def _login_link(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        print(client.post("/login-links")["url"])
+        body = {} if options.user is None else {"user": _user(client.get("/users")["users"], options.user)}
+        made = client.post("/login-links", body)
+    show(made, as_json=options.json, lines=[made["url"]])
     return 0
+
+
+def _user(known: list[dict[str, Any]], name: str) -> int:
+    for user in known:
+        if user["name"] == name:
+            return int(user["id"])
+    names = ", ".join(user["name"] for user in known)
+    raise NotFound(f"There is nobody called {name[:64]!r}; there are {names}.")

@@ -159,7 +159,9 @@ def _greet(context: Context) -> None:
     print(f"HermitShell is ready: {context.settings.url}")
     with context.client as client:
         if not context.settings.secrets.get("HERMIT_ADMIN_PASSWORD"):
-            print(f"Log in once with:     {client.post('/login-links')['url']}")
+            is_set_up = client.get("/settings")["is_set_up"]
+            words = "Log in once with:    " if is_set_up else "Set it up, once, with:"
+            print(f"{words} {client.post('/login-links')['url']}")
         for bot in telegram.bots(client):
             if bot["state"] != "paired":
                 print(f"Telegram, {bot['agent']}: {terminal_safe(telegram.to_do(bot))}")
