@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 import threading
@@ -371,6 +372,19 @@ def test_the_page_loads_from_us_alone(ada: Browser) -> None:
     for name in own:
         with ada.client.get(name) as sent:
             assert sent.status_code == 200
+
+
+def test_the_library_is_as_its_makers_published_it() -> None:
+    """Each file has the digest that the documentation names, and its licence beside it."""
+    root = Path(__file__).resolve().parents[2]
+    folder = root / "dashboard" / "static" / "vendor"
+    table = (root / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^\| `(xterm/\S+)` \|.*`([0-9a-f]{64})` \|$", table, re.MULTILINE))
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if not path.name.startswith("LICENSE")}
+    found = {name: path for name, path in found.items() if path.is_file()}
+    assert {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()} == said
+    for name in ("LICENSE", "LICENSE-addon-fit"):
+        assert "Permission is hereby granted" in (folder / "xterm" / name).read_text(encoding="utf-8")
 
 
 def test_lines_of_tests_know_when_they_are_closed() -> None:
