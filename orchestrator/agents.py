@@ -19,6 +19,8 @@ NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 """An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
 
 TOOLSETS = ("calendar", "memory", "assets", "packages", "questions", "video")
+RESERVED = ("new",)
+"""No agent is called so: ``/agents/new`` is the page that makes one."""
 TELEGRAM_TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
 
 
@@ -51,6 +53,8 @@ class Agents:
         name = fields.get("name")
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise BadInput("name: use 1 to 32 small letters, digits and hyphens, such as 'helper-2'.")
+        if name in RESERVED:
+            raise BadInput(f"name: {name!r} is what the page for new agents is called. Choose another name.")
         agent = self._with(_new(name), {k: v for k, v in fields.items() if k != "name"})
         with self._store.writing() as db:
             try:

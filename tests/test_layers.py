@@ -195,14 +195,13 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
     ),
     ("what the operator looks after, described", "openapi_upkeep"),
     ("who asks", "auth"),
-    ("what apps they may see, and which questions", "approval_filters apps"),
+    ("what apps they may see, and which questions", "approval_filters apps roles"),
     (
         "routes",
         (
             "api.terminal pages.terminal "
             "pages.providers pages.setup "
-            "api.backups api.doctor api.strangers pages.upkeep "
-            "api.backups api.doctor api.strangers pages.upkeep "
+            "api.backups api.doctor api.strangers pages.newcomers pages.upkeep "
             "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
             "api.calendar api.cubicles api.deliveries "
             "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "

@@ -17,6 +17,7 @@ from dashboard.pages import (
     log,
     login,
     memory,
+    newcomers,
     people,
     planner,
     providers,
@@ -28,5 +29,5 @@ from dashboard.pages import (
 )
 
 _OF_AGENTS = (chat.pages, apps.pages, files.pages, calendar.pages, memory.pages, log.pages, cubicle.pages, settings.pages)
-_OF_THE_HOUSE = (upkeep.pages, audit.pages, install.pages, people.pages, planner.pages, spending.pages, providers.pages, setup.pages)
+_OF_THE_HOUSE = (newcomers.pages, upkeep.pages, audit.pages, install.pages, people.pages, planner.pages, spending.pages, providers.pages, setup.pages)
 BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)

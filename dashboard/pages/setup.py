@@ -40,14 +40,14 @@ def model() -> Any:
 @operator_only
 def telegram() -> Any:
     """A bot for the first agent."""
-    return _step(2, bot=_bot())
+    return _step(2, bot=bot_of(_first_agent()))
 
 
 @pages.get("/parts/setup/bot")
 @operator_only
 def bot() -> str:
     """How the first agent's bot is."""
-    return render_template("parts/setup_bot.html", agent=_first_agent(), bot=_bot())
+    return render_template("parts/setup_bot.html", agent=_first_agent(), bot=bot_of(_first_agent()))
 
 
 def _step(at: int, **given: Any) -> Any:
@@ -62,9 +62,8 @@ def _first_agent() -> str:
     return agents[0].name if agents else ""
 
 
-def _bot() -> dict[str, Any] | None:
-    """The bot, a code only where it is to be sent to it."""
-    agent = _first_agent()
+def bot_of(agent: str) -> dict[str, Any] | None:
+    """The agent's bot, a code only where it is to be sent to it."""
     found: BotState | None = services().bots.of(agent) if agent else None
     if found is None:
         return None

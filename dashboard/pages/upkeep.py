@@ -12,6 +12,7 @@ from flask import Blueprint, render_template
 from dashboard.auth import operator_only
 from dashboard.house import services
 from orchestrator.checkups import Report
+from orchestrator.delivery.words import size
 from orchestrator.errors import Unavailable
 from orchestrator.store.assets import AllowedHost
 
@@ -85,7 +86,7 @@ def _backups() -> dict[str, Any]:
         free: int | None = house.free_bytes()
     except Unavailable:
         free = None  # how the parts are says it
-    return {"kept": house.every(), "making": house.progress(), "free": free}
+    return {"kept": house.every(), "making": house.progress(), "free": free, "size": size}
 
 
 def _hosts() -> list[AllowedHost]:

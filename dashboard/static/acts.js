@@ -77,6 +77,7 @@ export function fieldsOf(form) {
   const isChange = form.matches("[data-changed]");
   for (const field of form.elements) {
     if (!field.name || field.disabled || (isChange && isAsItWas(field))) continue;
+    if (field.type === "radio" && !field.checked) continue;
     if (field.dataset.list !== undefined) {
       body[field.name] ??= [];
       if (field.checked) body[field.name].push(field.value);

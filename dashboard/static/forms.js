@@ -1,13 +1,12 @@
 // Forms that are sent without leaving the page, so that a refusal is told beside the button; and the question before
 // a loss.
 
-import { call, leaving, reach, said, show } from "./api.js";
+import { leaving, reach, said, show } from "./api.js";
 
 export function startForms() {
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.matches("[data-send]")) sent(event, form, send);
-    else if (form.matches("[data-new-agent]")) sent(event, form, create);
   });
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) {
@@ -54,10 +53,4 @@ async function send(form) {
   const answer = await reach(form.action, { method: "POST", headers: { Accept: "application/json" }, body });
   if (!answer.ok) throw new Error(await said(answer));
   return answer.url;
-}
-
-async function create(form) {
-  const given = [...new FormData(form)].filter(([, value]) => value.trim() !== "");
-  const agent = await call("POST", "/api/agents", Object.fromEntries(given));
-  return `/agents/${agent.name}`;
 }

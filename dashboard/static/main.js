@@ -16,6 +16,7 @@ import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
+import { startWizard } from "./wizard.js";
 import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
@@ -35,6 +36,7 @@ if (document.body.dataset.viewer) {
   startTabs();
   startApps();
   startPeople();
+  startWizard();
   startProviders();
   startNews();
   startZone();

@@ -253,11 +253,11 @@ def test_an_agent_is_made_in_three_steps(visit: Visit) -> None:
     visit.log_in()
     page = visit.page
     page.get_by_role("link", name="New agent").click()
-    name, go_on = page.get_by_label("Name"), page.get_by_role("button", name="Go on")
+    name, go_on = page.locator("[name=name]"), page.get_by_role("button", name="Go on")
     expect(name).to_have_value("helper")
     name.fill("crab")
     page.get_by_text("Planner").click()
-    expect(page.get_by_label("Role", exact=True)).to_have_value("Plans days, keeps deadlines and reminds in time")
+    expect(page.locator("[name=role]")).to_have_value("Plans days, keeps deadlines and reminds in time")
     go_on.click()
     expect(page.get_by_role("heading", name="Its model and budget")).to_be_hidden()
     assert "already" in name.evaluate("field => field.validationMessage")

@@ -1,0 +1,105 @@
+"""The way to a new agent, for the operator: who it is, its model and budget, how to reach it; and the proof that its
+bot is the operator's.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, render_template
+
+from dashboard.auth import operator_only
+from dashboard.house import services
+from dashboard.pages.asking import pending
+from dashboard.pages.settings import TOOLSETS
+from dashboard.pages.setup import bot_of
+from dashboard.pages.views import REHEARSAL, agent_views
+from dashboard.roles import ROLES, Role
+
+pages = Blueprint("newcomers", __name__)
+
+STEPS = ("Who it is", "Model and budget", "How to reach it")
+POLICIES = (
+    (
+        "dangerous",
+        "Ask before what is dangerous",
+        "Deleting, overwriting, changing rights and the like wait for your word; all else runs at once. Good for most.",
+    ),
+    ("all", "Ask before every command", "Nothing runs until somebody has agreed. Safe, and many questions."),
+    (
+        "off",
+        "Never ask about commands",
+        "All run at once, in its container without network. Files and packages from the internet are still asked for.",
+    ),
+)
+"""How much an agent asks: value, name, what it comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleView:
+    """A role to begin with, as a card."""
+
+    role: Role
+
+    @property
+    def filling(self) -> str:
+        """What the form's fields become, as JSON."""
+        role = self.role
+        return json.dumps(
+            {
+                "name": role.name,
+                "role": role.role,
+                "personality": role.personality,
+                "daily_budget_usd": role.daily_budget_usd,
+                "toolsets": role.toolsets,
+            }
+        )
+
+
+@pages.get("/agents/new")
+@operator_only
+def wizard() -> str:
+    """The three steps."""
+    models = services().models()
+    return render_template(
+        "wizard.html",
+        agents=agent_views(),
+        waiting=pending(),
+        steps=STEPS,
+        roles=[RoleView(role) for role in ROLES],
+        policies=POLICIES,
+        toolsets=TOOLSETS,
+        taken=[agent.name for agent in services().agents.every()],
+        **_models(models),
+    )
+
+
+@pages.get("/agents/<name>/bot")
+@operator_only
+def bot(name: str) -> str:
+    """The agent's bot: a token, and the proof that it is the operator's."""
+    agent = services().agents.get(name)
+    return render_template(
+        "bot.html", agents=agent_views(), waiting=pending(), agent=agent.name, bot=bot_of(agent.name)
+    )
+
+
+@pages.get("/parts/bot/<name>")
+@operator_only
+def bot_part(name: str) -> str:
+    """How the bot is."""
+    agent = services().agents.get(name)
+    return render_template("parts/setup_bot.html", agent=agent.name, bot=bot_of(agent.name))
+
+
+def _models(models: dict[str, Any]) -> dict[str, Any]:
+    providers = {provider["name"]: provider["default_model"] for provider in models["providers"]}
+    default = models["default"]
+    return {
+        "providers": [(name, model) for name, model in providers.items() if name != REHEARSAL],
+        "default": default,
+        "default_model": providers.get(default, ""),
+        "is_rehearsal": default == REHEARSAL,
+    }

@@ -1,0 +1,106 @@
+// The way to a new agent, in three steps on one page. Each step is checked before the next one; what the server refuses is
+// said beside the buttons, on the step that it is about, and nothing that was typed is lost.
+
+import { fieldsOf } from "./acts.js";
+import { call, leaving, show } from "./api.js";
+
+export function startWizard() {
+  const form = document.querySelector("[data-wizard]");
+  if (!form) return;
+  const steps = [...form.querySelectorAll("[data-step]")];
+  const taken = JSON.parse(form.dataset.taken);
+  let at = 0;
+
+  const go = (to) => {
+    at = to;
+    steps.forEach((step, n) => (step.hidden = n !== at));
+    document.querySelectorAll("[data-stage]").forEach((stage, n) => {
+      stage.toggleAttribute("aria-current", n === at);
+      if (n === at) stage.setAttribute("aria-current", "step");
+      stage.classList.toggle("past", n < at);
+    });
+    form.querySelector("[data-back]").hidden = at === 0;
+    const name = form.elements.name.value.trim();
+    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? "Go on" : `Create ${name}`;
+    form.querySelector("[data-called]").textContent = name || "NAME";
+    steps[at].querySelector("h2").focus({ preventScroll: true });
+    scrollTo(0, 0);
+  };
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const wrong = steps.slice(0, at + 1).findIndex((step) => !isFine(step, form, taken));
+    if (wrong >= 0) {
+      if (wrong !== at) go(wrong);
+      isFine(steps[wrong], form, taken, true);
+    } else if (at < steps.length - 1) {
+      show(form.querySelector(".trouble"), null);
+      go(at + 1);
+    } else create(form, (field) => go(stepOf(steps, form, field)));
+  });
+  form.querySelector("[data-back]").addEventListener("click", () => go(at - 1));
+  form.addEventListener("change", (event) => {
+    if (event.target.dataset.filling) fill(form, JSON.parse(event.target.dataset.filling), taken);
+    if (event.target.name === "provider") hint(form);
+    if (event.target.name === "toolsets") event.target.dataset.chosen = "";
+  });
+  fill(form, JSON.parse(form.querySelector("[data-filling]:checked").dataset.filling), taken);
+  hint(form);
+}
+
+function isFine(step, form, taken, isSaid = false) {
+  const { name } = form.elements;
+  name.setCustomValidity(taken.includes(name.value.trim()) ? "There is an agent of this name already. Choose another one." : "");
+  const fields = [...step.querySelectorAll("input, select, textarea")];
+  return fields.every((field) => (isSaid ? field.reportValidity() : field.checkValidity()));
+}
+
+// A role fills what nobody has typed into: empty fields, and those that a role has filled before.
+function fill(form, role, taken) {
+  for (const [key, value] of Object.entries({ ...role, name: free(role.name, taken) })) {
+    if (key === "toolsets") continue;
+    const field = form.elements[key];
+    const isOurs = !field.value.trim() || field.value === (field.dataset.filled ?? field.defaultValue);
+    if (isOurs) field.dataset.filled = field.value = value;
+  }
+  for (const box of form.querySelectorAll('[name="toolsets"]')) {
+    if (box.dataset.chosen === undefined) box.checked = role.toolsets.includes(box.value);
+  }
+}
+
+function free(name, taken) {
+  let n = 1;
+  while (taken.includes(n === 1 ? name : `${name}-${n}`)) n += 1;
+  return n === 1 ? name : `${name}-${n}`;
+}
+
+function hint(form) {
+  const chosen = form.elements.provider.selectedOptions[0];
+  form.elements.model.placeholder = chosen.dataset.model;
+}
+
+async function create(form, backTo) {
+  const trouble = form.querySelector(".trouble");
+  const buttons = form.querySelectorAll("button");
+  const body = fieldsOf(form);
+  delete body.begin;
+  body.name = body.name.trim();
+  show(trouble, null);
+  for (const button of buttons) button.disabled = true;
+  leaving(true);
+  try {
+    const agent = await call("POST", "/api/agents", body);
+    location.assign(agent.telegram && agent.telegram.state !== "paired" ? `/agents/${agent.name}/bot` : `/agents/${agent.name}`);
+  } catch (error) {
+    leaving(false);
+    for (const button of buttons) button.disabled = false;
+    backTo(error.message.match(/^(\w+)[.:]/)?.[1]);
+    show(trouble, error);
+  }
+}
+
+// The step of the field that a refusal begins with; the last one, where it names none.
+function stepOf(steps, form, name) {
+  const field = name ? form.querySelector(`[name="${CSS.escape(name)}"]`) : null;
+  return field ? steps.findIndex((step) => step.contains(field)) : steps.length - 1;
+}
