@@ -2,8 +2,7 @@
 
 The row comes first: a message is queued in the database before anything is woken, and its outcome is written before
 anybody is told. A crab that asks for work while it is said to hold some has died in it; that, and a cubicle that ended,
-is how a turn gets lost, and a lost turn goes back into the queue if nothing had been done yet, else it fails and says
-so.
+is how a turn gets lost, and a lost turn goes back into the queue if nothing had been done yet, else it fails.
 """
 
 from __future__ import annotations
@@ -130,6 +129,11 @@ class Turns:
         with self._store.reading() as db:
             return self.outputs.put_in(rows.steps(db, turn))
 
+    def last_step(self, turn: int) -> Step | None:
+        """The command that was begun last; None before the first."""
+        with self._store.reading() as db:
+            return rows.last_step(db, turn)
+
     def history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
         """The newest turns of the conversation, oldest first; ``before`` is a turn id to page back from."""
         with self._store.reading() as db:
@@ -255,8 +259,7 @@ class Turns:
         return [key for key in waiting if key not in busy and not self._bells.ring(key)]
 
     def _is_about_to_ask(self, key: CubicleKey) -> bool:
-        """A turn of this cubicle ended just now: its crab asks for the next one itself (and if not, the watch wakes
-        it)."""
+        """A turn of this cubicle ended just now: its crab asks for the next itself (if not, the watch wakes it)."""
         return time.monotonic() - self._ended_at.get(key, -_AFTERGLOW_S) < _AFTERGLOW_S
 
     def _is_held(self, key: CubicleKey) -> bool:

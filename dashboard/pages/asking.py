@@ -121,12 +121,14 @@ def pending() -> Waiting:
     )
 
 
-def asking_agents() -> set[str]:
-    """The agents that wait for the viewer in the viewer's own conversations."""
+def asking_agents() -> dict[str, str]:
+    """The agents that wait for the viewer in the viewer's own conversations, and whether for an ``approval`` or an
+    ``answer``."""
     house, user = services(), asker().user.id
     approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
     questions = house.questions.every(status=PENDING, user=user)
-    return {found.cubicle.agent for found in approvals} | {found.cubicle.agent for found in questions}
+    answers = {found.cubicle.agent: "answer" for found in questions}
+    return {**answers, **{found.cubicle.agent: "approval" for found in approvals}}
 
 
 def pending_in_chat(key: CubicleKey) -> Waiting:

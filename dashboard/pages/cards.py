@@ -9,7 +9,6 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import NAMELESS
 from dashboard.pages.views import AgentView, agent_views
-from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey
 from orchestrator.store.agenda import Entry, EntryStatus
 
@@ -46,8 +45,8 @@ def card_views() -> list[CardView]:
 
 
 def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -> Doing | None:
-    if view.status == "waiting":
-        return Doing("Waiting for your word")
+    if view.waits_for:
+        return Doing(f"Waiting for your {view.waits_for}")
     if key in under_way:
         return _doing_in(under_way[key])
     if not asker().is_operator or not any(other.agent == view.agent.name for other in under_way):
@@ -57,15 +56,10 @@ def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -
     return Doing(f"Working for {', '.join(others)}")
 
 
-def _doing_in(turn: int) -> Doing | None:
-    turns = services().turns
-    try:
-        steps = turns.steps_in_brief([turns.get(turn)])[turn]
-    except NotFound:
-        return None  # the agent is being deleted
-    if steps and steps[-1].status == "running":
-        return Doing("Running", steps[-1].command)
-    return Doing("Writing")
+def _doing_in(turn: int) -> Doing:
+    step = services().turns.last_step(turn)
+    is_running = step is not None and step.status == "running"
+    return Doing("Running", step.command) if step and is_running else Doing("Writing")
 
 
 def _next_of(entries: Iterable[Entry]) -> dict[str, Entry]:

@@ -36,6 +36,8 @@ class AgentView:
     status: str
     """``active``, ``idle`` or ``stopped``; ``waiting`` where it waits for the viewer."""
     money: Money
+    waits_for: str = ""
+    """``approval`` or ``answer``, where it waits for the viewer."""
     unread: int = 0
     """How many turns of the viewer's ended since they looked."""
 
@@ -171,6 +173,7 @@ def agent_views() -> list[AgentView]:
             agent,
             "waiting" if agent.name in asking else now.of(agent.name, who.user),
             money_of(agent.name),
+            asking.get(agent.name, ""),
             unread.get(agent.name, 0),
         )
         for agent in house.agents.every()

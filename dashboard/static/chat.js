@@ -245,10 +245,14 @@ function print(news) {
   const place = document.querySelector(`#turn-${Number(news.turn)} [data-output="${Number(news.n)}"]`);
   if (!place) return; // the step is not on the page yet, or has ended
   const wasNear = isNearEnd();
-  const wasLow = place.scrollHeight - place.scrollTop - place.clientHeight < 24;
   place.textContent = news.output;
-  if (wasLow) place.scrollTop = place.scrollHeight;
+  showNewest(place);
   if (wasNear) toEnd();
+}
+
+// The newest lines of an output that grows are in view, unless somebody reads in it.
+function showNewest(place) {
+  if (!place.matches(":hover, :focus")) place.scrollTop = place.scrollHeight;
 }
 
 // What has ended and is on the page of somebody who looks at it is not new to them any more.
@@ -269,6 +273,7 @@ async function see() {
 
 function settle() {
   see();
+  log.querySelectorAll("[data-output]").forEach(showNewest);
   const open = openTurns();
   working.hidden = open.length === 0;
   const first = open[0]?.dataset.status;

@@ -265,6 +265,12 @@ def steps(db: sqlite3.Connection, turn: int) -> list[Step]:
     return [_step(row) for row in db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n", (turn,))]
 
 
+def last_step(db: sqlite3.Connection, turn: int) -> Step | None:
+    """The turn's last step so far."""
+    row = db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n DESC LIMIT 1", (turn,)).fetchone()
+    return None if row is None else _step(row)
+
+
 def steps_in_brief(db: sqlite3.Connection, turns: Sequence[int], *, most: int, chars: int) -> dict[int, list[Step]]:
     """The last ``most`` steps of each turn, with no text longer than about ``chars``: of an output head and tail."""
     rows = db.execute(

@@ -138,7 +138,7 @@ def test_the_card_says_what_an_agent_does(paper: PaperHouse, operator: Api, brow
     assert "Water the plants" in writing
     assert "a&lt;b" in running
     assert "so far &lt;b&gt;" in chat
-    assert "Waiting for your word" in waiting
+    assert "Waiting for your approval" in waiting
     assert "waits for you" in waiting
 
 
