@@ -136,9 +136,9 @@ class ItemView:
         """Where there is more about it; empty for what is another person's."""
         entry, run = self.item.entry, self.item.run
         home = f"/agents/{entry.cubicle.agent}"
-        if run is not None and run.turn is not None:
-            return f"{home}/turns/{run.turn}"
-        return "" if self.whose else f"{home}/calendar/{entry.id}"
+        if self.whose:
+            return ""
+        return f"{home}/calendar/{entry.id}" if run is None or run.turn is None else f"{home}/turns/{run.turn}"
 
     @property
     def end_wall(self) -> str:

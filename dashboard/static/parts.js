@@ -42,9 +42,11 @@ async function refresh(element) {
   const fresh = await part(element.dataset.part);
   await free(element);
   const active = document.activeElement;
+  const link = element.contains(active) && active.getAttribute("href"); // whoever goes by keyboard stays where they are
   carryOver(element, fresh);
   element.replaceChildren(fresh);
   if (element.contains(active)) active.focus({ preventScroll: true }); // it was carried over, and somebody writes in it
+  else if (link) element.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
 }
 
 export function carryOver(old, fresh) {

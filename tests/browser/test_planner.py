@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from orchestrator.nouns import CubicleKey
 from tests.browser.conftest import DESK, Visit
 from tests.browser.test_dashboard import fits
+from tests.browser.test_set_in_motion import NAMELESS
 
 pytestmark = pytest.mark.browser
 
@@ -50,9 +51,11 @@ def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Tides")).to_be_in_viewport()
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert agenda.get(found.id).repeat == found.repeat
-    page.goto(f"{visit.house.url}/calendar?view=week&at={day:%Y-%m-%d}")
-    expect(page.locator(".chip")).to_have_count(2)
-    assert fits(page)
+    for view, count in (("month", 2), ("list", 0), ("week", 2)):
+        page.goto(f"{visit.house.url}/calendar?view={view}&at={day:%Y-%m-%d}")
+        expect(page.locator(".chip")).to_have_count(count)
+        assert page.evaluate(NAMELESS) == []
+        assert fits(page)
 
 
 def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> None:

@@ -62,6 +62,7 @@ def test_everybody_sees_their_own_and_an_operator_all(
     ben = CubicleKey("crab", member.user.id)
     plan(paper, "adas tides", f"{YEAR}-03-10T09:00")
     theirs = plan(paper, "bens tides", f"{YEAR}-03-10T09:00", ben)
+    turn = paper.services.agenda.run_now(theirs.id)
     at = f"at={YEAR}-03-10"
     of_ben = logged_in(paper, app, member.user)
     for view in VIEWS:
@@ -73,6 +74,9 @@ def test_everybody_sees_their_own_and_an_operator_all(
         assert "for ben" in html
         assert f"/calendar/{theirs.id}" not in html
         assert f'data-entry="{theirs.id}"' not in html
+    assert "bens tides" in (today := page(browser, "/calendar?who=all"))
+    assert f"/turns/{turn}" not in today
+    assert f"/turns/{turn}" in page(of_ben, "/calendar")
 
 
 def test_one_agent_alone(paper: PaperHouse, browser: Browser) -> None:
