@@ -195,6 +195,14 @@ def _toolsets(field: str, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
+BOUNDS: dict[str, tuple[int, int]] = {
+    "approval_timeout_s": (5, 7 * 24 * 3600),
+    "step_limit": (1, 500),
+    "command_timeout_s": (1, 6 * 3600),
+    "daily_budget_tokens": (0, 100_000_000_000),
+}
+"""The least and the most of each setting that is a whole number."""
+
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "role": _text(200),
     "personality": _text(4000),
@@ -203,30 +211,28 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "fallback_model": _text(200),
     "image": _choice("base", "studio"),
     "approval": _policy,
-    "approval_timeout_s": _whole(5, 7 * 24 * 3600),
-    "step_limit": _whole(1, 500),
-    "command_timeout_s": _whole(1, 6 * 3600),
-    "daily_budget_tokens": _whole(0, 100_000_000_000),
+    **{field: _whole(low, high) for field, (low, high) in BOUNDS.items()},
     "toolsets": _toolsets,
 }
 FIELDS = (*_CHECKS, "daily_budget_usd", "limits", "telegram_token")
 """Every setting of an agent that may be given or changed."""
 
-_LIMITS: dict[str, tuple[float, float]] = {
+LIMITS: dict[str, tuple[float, float]] = {
     "cpus": (0.1, 64),
     "memory_mb": (64, 1024 * 1024),
     "pids": (16, 32768),
     "disk_mb": (16, 1024 * 1024),
 }
+"""The least and the most of each limit."""
 
 
 def _limits(limits: Limits, value: Any) -> Limits:
     if not isinstance(value, dict):
-        raise BadInput(f"limits: write an object with any of {', '.join(_LIMITS)}.")
+        raise BadInput(f"limits: write an object with any of {', '.join(LIMITS)}.")
     for name, number in value.items():
-        if name not in _LIMITS:
-            raise BadInput(f"limits.{str(name)[:40]}: there is no such limit; there are {', '.join(_LIMITS)}.")
-        _number(f"limits.{name}", number, *_LIMITS[name])
+        if name not in LIMITS:
+            raise BadInput(f"limits.{str(name)[:40]}: there is no such limit; there are {', '.join(LIMITS)}.")
+        _number(f"limits.{name}", number, *LIMITS[name])
         if name != "cpus" and type(number) is not int:
             raise BadInput(f"limits.{name}: write a whole number.")
     return replace(limits, **value)

@@ -208,7 +208,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api.prices api.providers api.questions api.settings api.telegram api.tokens api.users pages pages.apps "
             "pages.asking pages.cards "
             "pages.approvals "
-            "pages.audit pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters pages.glimpse pages.frame pages.home "
+            "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.providers pages.settings pages.setup "
             "pages.spending pages.views feed pages.you webhook"
         ),

@@ -71,7 +71,8 @@ function rest(source, is) {
 }
 
 // Numbers are numbers, boxes that share a name with data-list are a list, a box alone is true or false. An empty field
-// with data-optional is left out, one with data-or-null is null; in a form with data-changed, whatever is as it was.
+// with data-optional is left out, one with data-or-null is null; in a form with data-changed, whatever is as it was. What a
+// select with data-number has is a number, and a name such as "limits.cpus" is a field within "limits".
 export function fieldsOf(form) {
   const body = {};
   const isChange = form.matches("[data-changed]");
@@ -84,10 +85,20 @@ export function fieldsOf(form) {
     } else if (field.type === "checkbox") body[field.name] = field.checked;
     else if (field.dataset.orNull !== undefined && !field.value.trim()) body[field.name] = null;
     else if (isChange || field.value.trim() || field.dataset.optional === undefined) {
-      body[field.name] = field.type === "number" ? Number(field.value) : field.value;
+      put(body, field.name, isNumber(field) ? Number(field.value) : field.value);
     }
   }
   return body;
+}
+
+function isNumber(field) {
+  return field.type === "number" || field.dataset.number !== undefined;
+}
+
+function put(body, name, value) {
+  const [first, within] = name.split(".");
+  if (within) (body[first] ??= {})[within] = value;
+  else body[first] = value;
 }
 
 function isAsItWas(field) {

@@ -14,6 +14,7 @@ import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
+import { startModels } from "./models.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
 import { startWizard } from "./wizard.js";
@@ -34,6 +35,7 @@ if (document.body.dataset.viewer) {
   startFiles();
   startLog();
   startTabs();
+  startModels();
   startApps();
   startPeople();
   startWizard();

@@ -299,12 +299,14 @@ def test_settings_are_saved(visit: Visit) -> None:
     visit.log_in()
     page, agents = visit.page, visit.house.services.agents
     page.goto(f"{visit.house.url}/agents/crab/settings")
-    page.get_by_label("Packages").uncheck()
-    page.get_by_role("button", name="Save").first.click()
-    expect(page.get_by_text("Saved. It holds from the next message.")).to_be_visible()
+    packages = page.get_by_role("checkbox", name="Packages")
+    tools, budget = (page.locator("form", has=field) for field in (packages, page.get_by_label("US dollars a day")))
+    packages.uncheck()
+    tools.get_by_role("button", name="Save").click()
+    expect(tools.get_by_text("Saved. It holds from the next message.")).to_be_visible()
     assert "packages" not in agents.get("crab").toolsets
-    page.get_by_label("US dollars a day").fill("2.5")
-    page.get_by_role("button", name="Save").nth(1).click()
+    budget.get_by_label("US dollars a day").fill("2.5")
+    budget.get_by_role("button", name="Save").click()
     expect(page.locator(".day")).to_contain_text("$2.50")
     assert agents.get("crab").daily_budget_micro == 2_500_000
     assert fits(page)

@@ -49,6 +49,7 @@ FOR_OPERATORS = {
     ("GET", "/api/agents/<name>/hosts"),
     ("DELETE", "/api/agents/<name>/hosts/<host>"),
     ("GET", "/parts/hosts/<name>"),
+    ("GET", "/parts/bot/<name>"),
     ("GET", "/api/doctor"),
     ("POST", "/api/doctor"),
     ("GET", "/api/backups"),
