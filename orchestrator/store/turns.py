@@ -18,6 +18,7 @@ _TURN = """
     ) AS spent ON spent.turn = turns.id
 """
 _OPEN = "('queued', 'running', 'waiting_approval')"
+"""As the index of open turns has it: a search that says exactly this reads those few rows alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,9 @@ def queued(db: sqlite3.Connection, key: CubicleKey) -> int:
 def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tuple[CubicleKey, Claim]]:
     """The turns that some crab holds, in one cubicle or in all."""
     rows = db.execute(
-        "SELECT id, agent, user, boot, stop_asked_at, (SELECT COUNT(*) FROM steps WHERE turn = turns.id) AS steps "
-        "FROM turns WHERE status IN ('running', 'waiting_approval') AND (? IS NULL OR (agent = ? AND user = ?))",
+        "SELECT id, agent, user, boot, stop_asked_at, "  # noqa: S608 - constant
+        "(SELECT COUNT(*) FROM steps WHERE turn = turns.id) AS steps "
+        f"FROM turns WHERE status IN {_OPEN} AND status <> 'queued' AND (? IS NULL OR (agent = ? AND user = ?))",
         (None, None, None) if key is None else (1, key.agent, key.user),
     )
     return [
@@ -127,7 +129,7 @@ def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tup
 
 def waiting_cubicles(db: sqlite3.Connection) -> list[CubicleKey]:
     """The cubicles whose queue is not empty."""
-    rows = db.execute("SELECT DISTINCT agent, user FROM turns WHERE status = 'queued'")
+    rows = db.execute(f"SELECT DISTINCT agent, user FROM turns WHERE status IN {_OPEN} AND status = 'queued'")  # noqa: S608 - constant
     return [CubicleKey(str(row["agent"]), int(row["user"])) for row in rows]
 
 
