@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -18,8 +19,9 @@ MAX_CHARS = 100_000
 """Longer texts are shown as they are: nobody needs them laid out, and laying out costs time."""
 
 
+@lru_cache(maxsize=512)
 def render(text: str) -> Markup:
-    """The text as HTML that is safe to put into a page."""
+    """The text as HTML that is safe to put into a page. The same texts are asked for with every look at a page."""
     if len(text) > MAX_CHARS:
         return Markup('<pre class="plain">{}</pre>').format(text)
     reader = _reader()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from functools import cache
 from typing import Any
 
 from flask import Blueprint, render_template
@@ -54,6 +55,7 @@ def _sessions() -> list[dict[str, Any]]:
     ]
 
 
-def zones() -> list[str]:
-    """The clocks that there are to choose from."""
-    return sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone or zone == "UTC")
+@cache
+def zones() -> tuple[str, ...]:
+    """The clocks that there are to choose from; looking through the files that say so takes a while."""
+    return tuple(sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone or zone == "UTC"))
