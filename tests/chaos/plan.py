@@ -40,6 +40,8 @@ FAULTS = {
     "database locked": 2,
 }
 """Every kind of fault, and how many of it are in the deck that a run's faults are dealt from."""
+_LASTING = {"database locked": (0.8, 1.5, 3.0, 11.5)}
+"""Those that are broken for another time than most: nobody waits ten seconds for the database."""
 ENGINE_RESTARTED = "engine restarted"
 """Only where whoever runs the suite says how: an engine may be shared with others."""
 _WEIGHTS = {TALK: 3, WORK: 4, SLOW: 2, FILE: 4, DANGER: 4, PLAN: 2, FACT: 1}
@@ -130,7 +132,8 @@ def _fault(dice: random.Random, size: Size, kind: str, number: int) -> Deed:
     """Spread over the run, so that there is something to break and time for more than one."""
     share = size.duration_s / size.faults
     at_s = share * number + dice.uniform(0, share)
-    return Deed(at_s, "fault", kind, for_s=dice.choice((0.3, 0.8, 1.5, 3.0)), pick=dice.random())
+    lasting = _LASTING.get(kind, (0.3, 0.8, 1.5, 3.0))
+    return Deed(at_s, "fault", kind, for_s=dice.choice(lasting), pick=dice.random())
 
 
 def _moment(dice: random.Random, size: Size) -> float:

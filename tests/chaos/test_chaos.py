@@ -13,10 +13,10 @@ from tests.chaos.run import run_seed
 
 pytestmark = pytest.mark.docker
 
-SIZE = Size(duration_s=8.0, messages=18, faults=7, entries=1, stops=1)
+SIZE = Size(duration_s=8.0, messages=18, faults=8, entries=1, stops=1)
 
 
-@pytest.mark.parametrize("seed", [4, 21])
+@pytest.mark.parametrize("seed", [1018, 1208])  # of two, these meet the most kinds of faults
 def test_nothing_is_lost(seed: int, tmp_path: Path, client: docker.DockerClient, image: str) -> None:
     """After a storm of faults every invariant holds; a failure shows the seed and what was done."""
     outcome = run_seed(seed, SIZE, tmp_path, client)
