@@ -20,6 +20,8 @@ from tests.real_house import eventually
 
 CRAB, LIBRARIAN, NAVIGATOR = (CubicleKey(name, 1) for name in ("crab", "librarian", "navigator"))
 ZONE = "Europe/Amsterdam"
+ALL_ON = {"HERMIT_TERMINAL": "1"}
+"""The environment of a house where all is turned on that is off by itself."""
 APPS = Path(__file__).parent / "data" / "apps"
 _DAY_S = 86_400.0
 _TIDES = "Which days next week have high water before nine? Make a table of it."
@@ -58,6 +60,7 @@ def live_in(house: PaperHouse) -> Lived:
     notice = _notice(house, CRAB, f"crab put “Tide table” into the calendar: every weekday at 09:00 ({ZONE}).")
     _notice(house, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
     approval = _work_under_way(house)
+    house.services.preferences.begin_set_up(by="ada")  # the pages of the first run can be seen too
     return Lived(entry, turn, notice, approval, ben)
 
 

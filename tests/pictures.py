@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from dashboard.app import create_app
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, DESK, PHONE
 from tests.house import PaperHouse, paper_house
-from tests.lived_in import APPS, CRAB, give_thumbnail, live_in
+from tests.lived_in import ALL_ON, APPS, CRAB, give_thumbnail, live_in
 from tests.page_walk import Sight, samples, sights
 from tests.unit.conftest import logged_in
 
@@ -52,7 +52,7 @@ def take(folder: Path, only: str = "") -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as home,
-        paper_house(Path(home)) as house,
+        paper_house(Path(home), environment=ALL_ON) as house,
         sync_playwright() as playwright,
     ):
         lived = live_in(house)

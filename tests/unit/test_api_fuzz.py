@@ -23,7 +23,7 @@ from schemathesis.specs.openapi import checks
 from dashboard.api.openapi import ROUTES
 from dashboard.app import create_app
 from tests.house import paper_house
-from tests.lived_in import live_in
+from tests.lived_in import ALL_ON, live_in
 from tests.page_walk import samples
 
 FEW = 3
@@ -62,7 +62,7 @@ class Driven:
 @pytest.fixture
 def driven(tmp_path: Path) -> Iterator[Driven]:
     """One house for all: nothing that is asked of it may break it."""
-    with paper_house(tmp_path) as house:
+    with paper_house(tmp_path, environment=ALL_ON) as house:
         lived = live_in(house)
         people = house.services.people
         anna = next(user for user in people.every() if user.name == "anna")

@@ -1,0 +1,206 @@
+"""Every page of the dashboard in a house that is full: 1,000,000 rows of the log, 10,000 turns, 50 agents.
+
+``python -m bench.pages`` seeds such a house and prints how long the server takes for each page, without the network;
+``--write`` keeps the table. ``--rows`` makes it smaller.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from flask.testing import FlaskClient
+
+from dashboard.app import create_app
+from orchestrator.store.database import Store
+from tests.house import PaperHouse, paper_house
+from tests.lived_in import ALL_ON, live_in
+from tests.page_walk import Sight, samples, sights
+from tests.unit.conftest import logged_in
+
+ROWS, TURNS, AGENTS, DECIDED = 1_000_000, 10_000, 50, 5_000
+ROUNDS, WARM_UPS = 40, 2
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+BEGIN, END = "<!-- page figures -->", "<!-- end of page figures -->"
+MORE = (
+    Sight("audit: one word of many", "/audit?q=exit"),
+    Sight("audit: two rare words", "/audit?q=reef+4711"),
+    Sight("audit: an agent and a kind", "/audit?agent=agent-7&kind=step.ended"),
+    Sight("audit: far back", "/audit?before=2000"),
+    Sight("chat: another agent", "/agents/agent-7"),
+    Sight("chat: earlier messages", "/agents/crab/turns?before=900"),
+)
+"""What the house is full of, asked for in ways that its pages offer."""
+_DAY_S = 86_400.0
+_KINDS = ("turn.asked", "step.started", "step.ended", "approval.asked", "approval.decided", "turn.ended")
+_WORDS = ("tide", "table", "letter", "chart", "boat", "weather", "berth", "photo", "backup", "invoice")
+
+
+@dataclass(frozen=True)
+class Took:
+    """One page."""
+
+    name: str
+    p50_ms: float
+    p99_ms: float
+    cpu_ms: float
+    """Of one core; what else the machine does meanwhile hardly changes it."""
+    size: int
+
+
+def fill(house: PaperHouse, rows: int = ROWS) -> None:
+    """Years of use, straight into the tables."""
+    names = [f"agent-{n}" for n in range(AGENTS - len(house.services.agents.every()))]
+    for name in names:
+        house.services.agents.create({"name": name, "role": "One of many"})
+    store, agents = house.app._store, ["crab", *names]  # noqa: SLF001 - no way of the house's own fills tables in bulk
+    with store.writing() as db:
+        db.executemany(_INSERT_TURN, _turns(agents))
+        first = int(db.execute("SELECT MAX(id) FROM turns").fetchone()[0]) - TURNS + 1
+        db.executemany(_INSERT_STEP, _steps(first))
+        db.executemany(_INSERT_APPROVAL, _approvals(agents, first))
+        db.execute(_SEEN)
+    _fill_log(store, agents, rows)
+
+
+def _fill_log(store: Store, agents: list[str], rows: int) -> None:
+    """In pieces, as everybody else waits for a transaction."""
+    piece = 50_000
+    for start in range(0, rows, piece):
+        with store.writing() as db:
+            db.executemany(_INSERT_ROW, _log(agents, start, min(start + piece, rows), rows))
+
+
+_INSERT_TURN = (
+    "INSERT INTO turns (agent, user, source, prompt, status, claims, reply, created_at, started_at, ended_at, told_at) "
+    "VALUES (?, 1, 'dashboard', ?, 'done', 1, ?, ?, ?, ?, ?)"
+)
+_INSERT_STEP = (
+    "INSERT INTO steps (turn, n, thought, command, sha256, ruling, reason, status, exit_code, output, started_at, "
+    "ended_at) VALUES (?, ?, 'I look.', ?, ?, 'run', '', 'done', 0, ?, ?, ?)"
+)
+_INSERT_APPROVAL = (
+    "INSERT INTO approvals (id, agent, user, turn, kind, text, sha256, reason, status, asked_at, expires_at, "
+    "decided_at, decided_by) VALUES (?, ?, 1, ?, 'command', ?, ?, 'deletes a folder', ?, ?, ?, ?, 'ada (dashboard)')"
+)
+_SEEN = (
+    "INSERT INTO seen (agent, user, turn, at) SELECT agent, user, MAX(id) - 1, MAX(created_at) FROM turns "
+    "WHERE true GROUP BY agent, user ON CONFLICT DO NOTHING"
+)
+_INSERT_ROW = "INSERT INTO audit (at, kind, agent, user, turn, text, detail) VALUES (?, ?, ?, 1, ?, ?, ?)"
+
+
+def _turns(agents: list[str]) -> Iterator[tuple[object, ...]]:
+    """Half of them are the first agent's."""
+    began = time.time() - 400 * _DAY_S
+    for n in range(TURNS):
+        at = began + n * 399 * _DAY_S / TURNS
+        agent = agents[0] if n % 2 else agents[n // 2 % len(agents)]
+        reply = f"The **{_WORDS[n % 10]}** is done.\n\n- one\n- two\n\n```\n{'tide ' * 20}\n```"
+        yield agent, f"Look after the {_WORDS[n % 10]}, number {n}.", reply, at, at + 1, at + 9, at + 10
+
+
+def _steps(first: int) -> Iterator[tuple[object, ...]]:
+    at = time.time() - 400 * _DAY_S
+    for turn in range(first, first + TURNS):
+        for n in (1, 2):
+            yield turn, n, f"python3 tides.py --number {turn}", "ab" * 32, "line of output\n" * 10, at, at + 1
+
+
+def _approvals(agents: list[str], first: int) -> Iterator[tuple[object, ...]]:
+    for n in range(DECIDED):
+        at = time.time() - (DECIDED - n) * 6000.0
+        status = ("approved", "denied", "expired")[n % 3]
+        turn = first + n * TURNS // DECIDED
+        yield (
+            f"bench{n:06}",
+            agents[n % len(agents)],
+            turn,
+            f"rm -rf build/{n}",
+            "ab" * 32,
+            status,
+            at,
+            at + 60,
+            at + 30,
+        )
+
+
+def _log(agents: list[str], start: int, end: int, total: int) -> Iterator[tuple[object, ...]]:
+    now = time.time()
+    for n in range(start, end):
+        at = now - (total - n) * 30.0
+        text = f"Exit 0: {_WORDS[n % 10]} {_WORDS[n // 10 % 10]} {n}" if n % 997 else f"The reef, row {n}"
+        yield at, _KINDS[n % 6], agents[n % len(agents)], n % TURNS + 1, text, '{"surface": "dashboard", "n": 4711}'
+
+
+def measure(client: FlaskClient, sight: Sight) -> Took:
+    """One page, again and again."""
+    for _ in range(WARM_UPS):
+        client.get(sight.url)
+    times, size = [], 0
+    busy = time.thread_time()
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        answer = client.get(sight.url)
+        size = len(answer.get_data())
+        times.append((time.perf_counter() - began) * 1000)
+    busy = (time.thread_time() - busy) * 1000 / ROUNDS
+    took = Took(sight.name, statistics.median(times), sorted(times)[int(len(times) * 0.99)], busy, size)
+    print(f"{took.name}: {took.p50_ms:.1f} ms", flush=True)
+    return took
+
+
+def table(found: list[Took], rows: int, file: Path) -> str:
+    """As the page has it."""
+    head = ["| page | p50 ms | p99 ms | processor ms | KB |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        f"| {took.name} | {took.p50_ms:.1f} | {took.p99_ms:.1f} | {took.cpu_ms:.1f} | {took.size / 1000:.0f} |"
+        for took in found
+    ]
+    system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
+    machine = f"Machine: {os.cpu_count()} cores, {system}, SQLite {sqlite3.sqlite_version}"
+    load = f"a load of {os.getloadavg()[0]:.1f} while it was measured"
+    held = f"{rows:,} rows of the log, {TURNS:,} turns, {DECIDED:,} decided approvals, {AGENTS} agents"
+    size = f"a database of {file.stat().st_size / 1e6:.0f} MB"
+    return "\n".join([*head, *lines, "", f"{held}; {size}. {machine}, with {load}."])
+
+
+def main() -> None:
+    """Seed, measure, print, and with ``--write`` keep."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--rows", type=int, default=ROWS, help="of the log")
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder,
+        paper_house(Path(folder), environment=ALL_ON) as house,
+    ):
+        lived = live_in(house)
+        began = time.monotonic()
+        fill(house, options.rows)
+        print(f"seeded in {time.monotonic() - began:.0f} s")
+        app = create_app(house.services)
+        reader = logged_in(house, app, house.services.people.operator())
+        every = [one for one in sights(app, reader.client, samples(house, lived)) if one.is_inside]
+        text = table([measure(reader.client, sight) for sight in (*every, *MORE)], options.rows, _database(folder))
+    print(text)
+    if options.write:
+        page = PAGE.read_text(encoding="utf-8")
+        head, tail = page.split(BEGIN)[0], page.split(END)[1]
+        PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
+
+
+def _database(folder: str) -> Path:
+    return max(Path(folder).rglob("*.db"), key=lambda path: path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()
