@@ -29,21 +29,41 @@ from tests.paper_lines import SpokenLine, SpokenLines
 from tests.real_house import eventually
 from tests.unit.conftest import OWN_ORIGIN, Browser, logged_in
 
-KEY = CubicleKey("crab", 1)
+WITH_TERMINALS = {"HERMIT_TERMINAL": "1"}
+CRAB = CubicleKey("crab", 1)
 PATH = "/api/agents/crab/terminals"
 
 
-@pytest.fixture
-def lines() -> SpokenLines:
-    """What shells print and take."""
+@pytest.fixture(scope="module")
+def all_lines() -> SpokenLines:
+    """What shells of the shared house print and take."""
     return SpokenLines()
 
 
-@pytest.fixture
-def house(tmp_path: Path, lines: SpokenLines) -> Iterator[PaperHouse]:
-    """A house with terminals."""
-    with paper_house(tmp_path, environment={"HERMIT_TERMINAL": "1"}, lines=lines) as made:
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, all_lines: SpokenLines) -> Iterator[PaperHouse]:
+    """A house with terminals, for all tests that leave it standing."""
+    with paper_house(
+        tmp_path_factory.mktemp("house"), environment=WITH_TERMINALS, crabs=False, lines=all_lines
+    ) as made:
         yield made
+
+
+@pytest.fixture
+def lines(house: PaperHouse, all_lines: SpokenLines) -> Iterator[SpokenLines]:
+    """The same, of one test alone."""
+    all_lines.lines, all_lines.hung_up, all_lines.is_broken = [], [], False
+    yield all_lines
+    all_lines.is_broken = False
+    for terminal in house.services.terminals._every():
+        house.services.terminals.end(terminal, "The test is over.")
+
+
+@pytest.fixture
+def key(house: PaperHouse, lines: SpokenLines) -> CubicleKey:
+    """A cubicle of an agent that no other test has."""
+    name = f"a{len(house.services.agents.every())}"
+    return CubicleKey(house.services.agents.create({"name": name}).name, 1)
 
 
 @pytest.fixture
@@ -64,15 +84,15 @@ def ada(house: PaperHouse, web: Flask) -> Browser:
     return logged_in(house, web, house.services.people.operator())
 
 
-def opened(house: PaperHouse, *, is_welcome: bool = True, key: CubicleKey = KEY) -> Terminal:
+def opened(house: PaperHouse, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
     """A terminal of somebody."""
     opener = Opener(house.services.people.operator(), "login", lambda: is_welcome)
     return house.services.terminals.open(key, opener, Size(80, 24))
 
 
-def audited(house: PaperHouse, kind: str) -> list[Any]:
+def audited(house: PaperHouse, kind: str, key: CubicleKey | None = None) -> list[Any]:
     """What the audit log says of terminals."""
-    return house.services.audit.search(kind=f"terminal.{kind}")
+    return house.services.audit.search(kind=f"terminal.{kind}", agent=key.agent if key else None)
 
 
 def delete(who: Browser, path: str) -> int:
@@ -131,9 +151,9 @@ def test_a_flood_is_slowed_down_and_a_page_of_text_is_not() -> None:
 # --- what is typed ---------------------------------------------------------------------------------------------
 
 
-def test_what_is_typed_arrives_once_and_in_order(house: PaperHouse, lines: SpokenLines) -> None:
+def test_what_is_typed_arrives_once_and_in_order(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
     """A piece sent twice is typed once, and none is skipped."""
-    terminal = opened(house)
+    terminal = opened(house, key)
     terminal.type(1, "ec")
     terminal.type(1, "ec")
     terminal.type(2, "ho ü\n")
@@ -153,27 +173,29 @@ def test_a_window_has_a_size(columns: int, rows: int) -> None:
         Size(columns, rows)
 
 
-def test_the_shell_knows_its_terminal_and_the_zone(house: PaperHouse, lines: SpokenLines) -> None:
+def test_the_shell_knows_its_terminal_and_the_zone(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
     """The mark is how everything that it starts is found again."""
-    terminal = opened(house)
+    terminal = opened(house, key)
     assert lines.lines[0].environment == {MARK: terminal.id, "TZ": "UTC"}
 
 
 # --- what ends one ---------------------------------------------------------------------------------------------
 
 
-def test_closing_ends_what_runs_inside_and_is_written_down(house: PaperHouse, lines: SpokenLines) -> None:
+def test_closing_ends_what_runs_inside_and_is_written_down(
+    house: PaperHouse, key: CubicleKey, lines: SpokenLines
+) -> None:
     """With who, how long and how much, and nothing of what."""
-    terminal = opened(house)
+    terminal = opened(house, key)
     lines.lines[0].say(b"secret output")
     eventually(lambda: terminal.bytes_out)
     terminal.type(1, "secret input")
     house.services.terminals.end(terminal, "Its page was closed.")
     house.services.terminals.end(terminal, "Its page was closed.")
-    assert lines.hung_up == [(house.services.cubicles.name(KEY), terminal.id)]
+    assert lines.hung_up == [(house.services.cubicles.name(key), terminal.id)]
     assert lines.lines[0].is_closed
-    (begun,), (done,) = audited(house, "opened"), audited(house, "closed")
-    assert begun.text == "ada opened a terminal in crab/1."
+    (begun,), (done,) = audited(house, "opened", key), audited(house, "closed", key)
+    assert begun.text == f"ada opened a terminal in {key}."
     assert (done.detail["bytes_in"], done.detail["bytes_out"]) == (12, 13)
     assert "secret" not in json.dumps([begun.text, done.text, done.detail])
     with pytest.raises(NotFound, match="page was closed"):
@@ -188,21 +210,21 @@ def test_closing_ends_what_runs_inside_and_is_written_down(house: PaperHouse, li
         ("lost", "Its page was closed."),
     ],
 )
-def test_its_time_comes(house: PaperHouse, what: str, why: str) -> None:
+def test_its_time_comes(house: PaperHouse, key: CubicleKey, what: str, why: str) -> None:
     """With the login, after a while without a key, a minute after the page was seen last."""
-    terminal = opened(house, is_welcome=what != "login")
+    terminal = opened(house, key, is_welcome=what != "login")
     if what == "idle":
         terminal._typed_at -= IDLE_S + 1
     if what == "lost":
         terminal._left_at -= LOST_S + 1
     house.services.terminals.look()
-    eventually(lambda: audited(house, "closed"))
+    eventually(lambda: audited(house, "closed", key))
     assert terminal.why == why
 
 
-def test_one_that_is_used_stays(house: PaperHouse) -> None:
+def test_one_that_is_used_stays(house: PaperHouse, key: CubicleKey) -> None:
     """However long it has been there, while somebody looks and types."""
-    terminal = opened(house)
+    terminal = opened(house, key)
     with terminal.looked_at():
         terminal._left_at -= LOST_S + 1
         terminal._typed_at -= IDLE_S - 60
@@ -211,34 +233,36 @@ def test_one_that_is_used_stays(house: PaperHouse) -> None:
 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
-def test_a_shell_that_ends_says_why(house: PaperHouse, lines: SpokenLines, *, is_stopped: bool) -> None:
+def test_a_shell_that_ends_says_why(
+    house: PaperHouse, key: CubicleKey, lines: SpokenLines, *, is_stopped: bool
+) -> None:
     """By itself, or with its cubicle."""
-    terminal = opened(house)
+    terminal = opened(house, key)
     if is_stopped:
-        house.services.cubicles.stop(KEY)
+        house.services.cubicles.stop(key)
     lines.lines[0].say(b"")
-    eventually(lambda: audited(house, "closed"))
+    eventually(lambda: audited(house, "closed", key))
     assert terminal.why == ("The cubicle was stopped." if is_stopped else "The shell has ended.")
     assert len(lines.hung_up) == 1
 
 
 def test_the_house_takes_its_terminals_along(tmp_path: Path, lines: SpokenLines) -> None:
     """When it is stopped, none is open and nothing of them runs."""
-    with paper_house(tmp_path, environment={"HERMIT_TERMINAL": "1"}, lines=lines) as made:
-        made.services.cubicles.start(KEY)
-        terminal = opened(made)
+    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
+        made.services.cubicles.start(CRAB)
+        terminal = opened(made, CRAB)
     assert terminal.why == "HermitShell was stopped."
     assert [number for _, number in lines.hung_up] == [terminal.id]
     with pytest.raises(Unavailable):
-        opened(made)
+        opened(made, CRAB)
 
 
 def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: SpokenLines) -> None:
     """Also when the engine did not answer at first; and where nothing was left, nobody is asked."""
-    with paper_house(tmp_path, environment={"HERMIT_TERMINAL": "1"}, lines=lines) as made:
-        opened(made)
+    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
+        opened(made, CRAB)
         lines.is_broken = True
-        name = made.services.cubicles.name(KEY)
+        name = made.services.cubicles.name(CRAB)
     with paper_house(tmp_path, lines=lines):
         assert lines.hung_up == []
     lines.is_broken = False
@@ -248,28 +272,28 @@ def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: Spok
             assert len(audited(made, "ended")) == 1
 
 
-def test_there_are_a_few_at_once(house: PaperHouse, terminals: Terminals) -> None:
+def test_there_are_a_few_at_once(house: PaperHouse, key: CubicleKey, terminals: Terminals) -> None:
     """One more is refused with a remedy, until another is closed."""
-    found = [opened(house) for _ in range(MOST)]
+    found = [opened(house, key) for _ in range(MOST)]
     with pytest.raises(TooMany, match="Close one"):
-        opened(house)
+        opened(house, key)
     terminals.end(found[0], "Its page was closed.")
-    opened(house)
+    opened(house, key)
 
 
-def test_a_broken_engine_takes_no_place(house: PaperHouse, lines: SpokenLines) -> None:
+def test_a_broken_engine_takes_no_place(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
     """It is said, and there is room for the next."""
     lines.is_broken = True
     for _ in range(MOST + 1):
         with pytest.raises(Unavailable):
-            opened(house)
+            opened(house, key)
     lines.is_broken = False
-    opened(house)
+    opened(house, key)
 
 
-def test_the_watch_rests_when_none_is_open(house: PaperHouse, terminals: Terminals) -> None:
+def test_the_watch_rests_when_none_is_open(house: PaperHouse, key: CubicleKey, terminals: Terminals) -> None:
     """A house without terminals has no thread for them."""
-    terminals.end(opened(house), "Its page was closed.")
+    terminals.end(opened(house, key), "Its page was closed.")
     eventually(lambda: terminals._watch is None)
 
 
@@ -287,15 +311,16 @@ def test_without_the_setting_there_is_nothing(app: Flask, browser: Browser) -> N
     assert "/terminal" not in browser.client.get("/agents/crab").get_data(as_text=True)
 
 
-def test_members_have_none(house: PaperHouse, web: Flask) -> None:
+def test_members_have_none(tmp_path: Path) -> None:
     """Every route says 403, and no page shows the way."""
-    ben = logged_in(house, web, house.services.people.add({"name": "ben"}))
-    for path in ("", "/x/input", "/x/taken", "/x/size"):
-        assert ben.post(f"{PATH}{path}", {}).status_code == 403
-    assert delete(ben, f"{PATH}/x") == 403
-    for path in (f"{PATH}/x/output", "/agents/crab/terminal"):
-        assert ben.client.get(path).status_code == 403
-    assert "/terminal" not in ben.client.get("/agents/crab").get_data(as_text=True)
+    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=SpokenLines()) as made:
+        ben = logged_in(made, create_app(made.services), made.services.people.add({"name": "ben"}))
+        for path in ("", "/x/input", "/x/taken", "/x/size"):
+            assert ben.post(f"{PATH}{path}", {}).status_code == 403
+        assert delete(ben, f"{PATH}/x") == 403
+        for path in (f"{PATH}/x/output", "/agents/crab/terminal"):
+            assert ben.client.get(path).status_code == 403
+        assert "/terminal" not in ben.client.get("/agents/crab").get_data(as_text=True)
 
 
 def test_no_foreign_page_opens_one(ada: Browser, lines: SpokenLines) -> None:
@@ -308,25 +333,29 @@ def test_no_foreign_page_opens_one(ada: Browser, lines: SpokenLines) -> None:
     assert len(lines.lines) == 1
 
 
-def test_a_terminal_belongs_to_the_login_that_opened_it(house: PaperHouse, web: Flask, ada: Browser) -> None:
+def test_a_terminal_belongs_to_the_login_that_opened_it(
+    house: PaperHouse, web: Flask, ada: Browser, lines: SpokenLines
+) -> None:
     """Another login of the same person, and another agent's address, find nothing."""
     number = ada.post(PATH, {"columns": 90, "rows": 20}).get_json()["id"]
     again = logged_in(house, web, house.services.people.operator())
     house.services.agents.create({"name": "other"})
+    assert len(lines.lines) == 1
     assert again.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 404
     assert ada.post(f"/api/agents/other/terminals/{number}/input", {"seq": 1, "text": "x"}).status_code == 404
     assert ada.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 204
 
 
-def test_the_whole_way(house: PaperHouse, ada: Browser, lines: SpokenLines) -> None:
+def test_the_whole_way(house: PaperHouse, key: CubicleKey, ada: Browser, lines: SpokenLines) -> None:
     """Opened, typed into, resized, read, closed; the log-out of its login ends the next."""
-    number = ada.post(PATH, {"columns": 90, "rows": 20}).get_json()["id"]
-    path, line = f"{PATH}/{number}", lines.lines[0]
+    base = f"/api/agents/{key.agent}/terminals"
+    number = ada.post(base, {"columns": 90, "rows": 20}).get_json()["id"]
+    path, line = f"{base}/{number}", lines.lines[0]
     assert ada.post(f"{path}/input", {"seq": 1, "text": "ls\r"}).status_code == 204
     assert ada.post(f"{path}/size", {"columns": 50, "rows": 40}).status_code == 204
     assert (line.typed, line.sizes) == (b"ls\r", [Size(90, 20), Size(50, 40)])
     line.say(b"event: closed\ndata: x\n\n\xff")
-    terminal = next(iter(house.services.terminals._open.values()))
+    terminal = house.services.terminals._open[number]
     eventually(lambda: terminal.bytes_out)
     assert ada.post(f"{path}/taken", {"offset": 0}).status_code == 204
     assert ada.post(f"{path}/taken", {"offset": 99}).status_code == 400
@@ -341,9 +370,9 @@ def test_the_whole_way(house: PaperHouse, ada: Browser, lines: SpokenLines) -> N
     assert delete(ada, path) == 204
     assert next(pieces) == 'event: closed\ndata: {"why": "Its page was closed."}\n\n'
     assert ada.client.get(f"{path}/output").status_code == 404
-    ada.post(PATH, {})
+    ada.post(base, {})
     house.services.people.log_out(ada.session)
-    eventually(lambda: len(audited(house, "closed")) == 2)
+    eventually(lambda: len(audited(house, "closed", key)) == 2)
     assert lines.lines[1].is_closed
 
 
