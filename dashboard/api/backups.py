@@ -67,8 +67,9 @@ def remove(backup: str) -> Any:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    while piece := file.read(_CHUNK):
-        yield piece
+    with file:
+        while piece := file.read(_CHUNK):
+            yield piece
 
 
 def _shown(progress: Progress) -> dict[str, Any]:

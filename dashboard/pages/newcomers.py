@@ -1,6 +1,4 @@
-"""The way to a new agent, for the operator: who it is, its model and budget, how to reach it; and the proof that its
-bot is the operator's.
-"""
+"""The way to a new agent, for the operator: who it is, its model and budget, how to reach it."""
 
 from __future__ import annotations
 
@@ -14,7 +12,6 @@ from dashboard.auth import operator_only
 from dashboard.house import services
 from dashboard.pages.asking import pending
 from dashboard.pages.settings import TOOLSETS
-from dashboard.pages.setup import bot_of
 from dashboard.pages.views import REHEARSAL, agent_views
 from dashboard.roles import ROLES, Role
 
@@ -74,24 +71,6 @@ def wizard() -> str:
         taken=[agent.name for agent in services().agents.every()],
         **_models(models),
     )
-
-
-@pages.get("/agents/<name>/bot")
-@operator_only
-def bot(name: str) -> str:
-    """The agent's bot: a token, and the proof that it is the operator's."""
-    agent = services().agents.get(name)
-    return render_template(
-        "bot.html", agents=agent_views(), waiting=pending(), agent=agent.name, bot=bot_of(agent.name)
-    )
-
-
-@pages.get("/parts/bot/<name>")
-@operator_only
-def bot_part(name: str) -> str:
-    """How the bot is."""
-    agent = services().agents.get(name)
-    return render_template("parts/setup_bot.html", agent=agent.name, bot=bot_of(agent.name))
 
 
 def _models(models: dict[str, Any]) -> dict[str, Any]:

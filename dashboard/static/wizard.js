@@ -90,7 +90,7 @@ async function create(form, backTo) {
   leaving(true);
   try {
     const agent = await call("POST", "/api/agents", body);
-    location.assign(agent.telegram && agent.telegram.state !== "paired" ? `/agents/${agent.name}/bot` : `/agents/${agent.name}`);
+    location.assign(agent.telegram && agent.telegram.state !== "paired" ? `/agents/${agent.name}/settings#telegram` : `/agents/${agent.name}`);
   } catch (error) {
     leaving(false);
     for (const button of buttons) button.disabled = false;

@@ -59,8 +59,6 @@ FOR_OPERATORS = {
     ("GET", "/api/strangers"),
     ("POST", "/api/strangers/<name>/<id:person>"),
     ("GET", "/agents/new"),
-    ("GET", "/agents/<name>/bot"),
-    ("GET", "/parts/bot/<name>"),
     ("GET", "/parts/doctor"),
     ("GET", "/parts/backups"),
     ("GET", "/parts/allowed"),

@@ -24,6 +24,7 @@ from orchestrator.telegram_text import MARK
 from orchestrator.text import one_line
 
 ALLOW, IGNORE, BLOCK, SHUT_OUT = "allow", "ignore", "block", "shut out"
+_STATES = {ALLOW: "allowed", IGNORE: "ignored", BLOCK: "blocked"}
 MOST_ANSWERED = 20
 """Strangers that a bot answers in a day; those after them hear nothing."""
 _DAY_S = 24 * 3600.0
@@ -82,26 +83,22 @@ class Cards:
         """``ALLOW``, ``IGNORE`` or ``BLOCK`` from another surface; the card shows it. The member, where there is one
         now. Raises Forbidden, NotFound, or Conflict when it was decided before."""
         check_operator(user)
-        with self._store.writing() as db:
+        with self._store.reading() as db:
             known = rows.stranger(db, agent, person)
-            if known is None:
-                raise NotFound("Nobody with this Telegram id waits to be let in there.")
-            if known.state != "asked":
-                raise Conflict(f"They were {known.state} already.")
             cards = button_rows.asked(db, f"{agent}:{person}", (ALLOW,))
-            for card in cards:
-                self._buttons.retire(card.ref)
-            member = self._people.of_telegram(person)
-            if kind == ALLOW:
-                member = self._let_in(agent, person, known.name, user)
-                for card in cards:
-                    self._mail.amend(card.ref, self.member_body(member, agent, card.ref, card.person))
-            elif member is not None:
-                raise Conflict("They are a member by now.")
-            else:
-                _, body = self._turned_away(agent, person, known.name, kind, user)
-                for card in cards:
-                    self._mail.amend(card.ref, body)
+        if known is None:
+            raise NotFound("Nobody with this Telegram id waits to be let in there.")
+        if kind != ALLOW and self._people.of_telegram(person) is not None:
+            raise Conflict("They are a member by now.")
+        if not self._decide(agent, person, _STATES[kind], user):
+            raise Conflict("That was decided already.")
+        member = self._let_in(agent, person, known.name) if kind == ALLOW else None
+        for card in cards:
+            self._buttons.retire(card.ref)
+            body = _turned_away(person, known.name, kind)[1]
+            self._mail.amend(
+                card.ref, body if member is None else self.member_body(member, agent, card.ref, card.person)
+            )
         self._reception.tell()
         return member
 
@@ -131,14 +128,14 @@ class Cards:
     def _allow(self, taken: Taken, press: Press, user: User) -> Outcome:
         """They are a member now, under a name that nobody has."""
         agent, person, name = self._stranger_of(taken, user)
-        member = self._let_in(agent, person, name, user)
+        member = self._let_in(agent, person, name)
+        self._decide(agent, person, _STATES[ALLOW], user)
         self._buttons.retire(taken.ref)
         self._reception.tell()
         return Outcome(f"{member.name} is a member now.", self.member_body(member, agent, taken.ref, press.sender.id))
 
-    def _let_in(self, agent: str, person: int, name: str, user: User) -> User:
+    def _let_in(self, agent: str, person: int, name: str) -> User:
         member = self._people.of_telegram(person) or self._new_member(name, person)
-        self._decide(agent, person, "allowed", user)
         with self._store.writing() as db:
             rows.put_chat(db, Chat(agent, person, member.name, "open", self._now()))
         welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help says what there is.")
@@ -159,18 +156,11 @@ class Cards:
         if self._people.of_telegram(person) is not None:
             self._buttons.retire(taken.ref)
             raise Conflict("They are a member by now. /users has a button to shut them out.")
-        said, body = self._turned_away(agent, person, name, taken.kind, user)
+        self._decide(agent, person, _STATES[taken.kind], user)
+        said, body = _turned_away(person, name, taken.kind)
         self._buttons.retire(taken.ref)
         self._reception.tell()
         return Outcome(said, body)
-
-    def _turned_away(self, agent: str, person: int, name: str, kind: str, user: User) -> tuple[str, Body]:
-        is_block = kind == BLOCK
-        self._decide(agent, person, "blocked" if is_block else "ignored", user)
-        what = ("Blocked", "They get no answer any more, and you are not asked again.")
-        if not is_block:
-            what = ("Ignored", "They get no answer. If they write again after a week, you are asked again.")
-        return f"{what[0]}.", Body(note(what[0], (Theirs(name), f", Telegram id {person}."), what[1]))
 
     def _shut_out(self, taken: Taken, _: Press, user: User) -> Outcome:
         """Their Telegram id is nobody's any more. Who they are, and what they made, stays."""
@@ -201,12 +191,15 @@ class Cards:
             raise NotFound(NO_LONGER)
         return agent, person, known.name
 
-    def _decide(self, agent: str, person: int, state: str, user: User) -> None:
+    def _decide(self, agent: str, person: int, state: str, user: User) -> bool:
+        """False when it was decided before."""
         now = self._now()
         with self._store.writing() as db:
-            rows.decide_stranger(db, agent, person, state, now)
+            if not rows.decide_stranger(db, agent, person, state, now):
+                return False
             text = f"Telegram id {person} was {state} by {user.name}."
             _audit(db, f"telegram.{state}", text, now, agent=agent, user=user.id)
+        return True
 
     def _new_member(self, name: str, person: int) -> User:
         for n in range(1, _NAME_TRIES):
@@ -224,6 +217,14 @@ def member_name(sender: Sender) -> str:
     plain = "".join(char for char in sender.name if char == " " or one_line(char) == char)
     name = " ".join(plain.replace(MARK, " ").split())[:_NAME_CHARS].strip()
     return name if name.isprintable() and name else f"guest {sender.id}"
+
+
+def _turned_away(person: int, name: str, kind: str) -> tuple[str, Body]:
+    """What is said over the chat, and by the card."""
+    what = ("Ignored", "They get no answer. If they write again after a week, you are asked again.")
+    if kind == BLOCK:
+        what = ("Blocked", "They get no answer any more, and you are not asked again.")
+    return f"{what[0]}.", Body(note(what[0], (Theirs(name), f", Telegram id {person}."), what[1]))
 
 
 def _username(sender: Sender) -> tuple[Theirs | str, ...]:

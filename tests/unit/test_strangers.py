@@ -1,0 +1,94 @@
+"""Strangers are decided about on any surface: their card on Telegram shows it, and the page of people hears of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.channels.telegram.cards import ALLOW, BLOCK, IGNORE
+from orchestrator.errors import Conflict, Forbidden, NotFound
+from orchestrator.store import telegram_people as rows
+from tests.house import PaperHouse
+from tests.rooms import Rooms
+from tests.telegram_counter import ADA, BOB, EVE, Counter, counter
+from tests.unit.conftest import Api, Browser
+from tests.unit.test_dashboard_audit import page
+from tests.unit.test_telegram_cards import card, member, to
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Counter, Rooms]]:
+    """A counter and its rooms; the operator's chat with the bot is open."""
+    with counter(tmp_path) as made:
+        made[0].opens(ADA)
+        yield made
+
+
+def test_allowed_elsewhere_the_card_is_settled(pair: tuple[Counter, Rooms]) -> None:
+    """They are a member with a welcome; the card offers to take it back, and its old buttons do nothing."""
+    desk, _ = pair
+    desk.stranger(name="Eve")
+    assert [known.name for known in desk.cards.waiting()] == ["Eve"]
+    made = desk.cards.decide("crab", EVE, ALLOW, desk.people.operator())
+    assert made == member(desk)
+    assert desk.labels(card(desk)) == ["Shut out"]
+    assert "Welcome, Eve" in desk.text(to(desk, EVE)[-1])
+    assert desk.cards.waiting() == []
+    with pytest.raises(Conflict):
+        desk.cards.decide("crab", EVE, BLOCK, desk.people.operator())
+
+
+@pytest.mark.parametrize(("kind", "state", "said"), [(IGNORE, "ignored", "Ignored"), (BLOCK, "blocked", "Blocked")])
+def test_turned_away_elsewhere_the_card_says_so(pair: tuple[Counter, Rooms], kind: str, state: str, said: str) -> None:
+    """Nobody is let in, and there is nothing left to press."""
+    desk, _ = pair
+    desk.stranger()
+    assert desk.cards.decide("crab", EVE, kind, desk.people.operator()) is None
+    assert member(desk) is None
+    assert desk.labels(card(desk)) == []
+    assert said in desk.text(card(desk))
+    with desk.store.reading() as db:
+        known = rows.stranger(db, "crab", EVE)
+    assert known is not None
+    assert known.state == state
+
+
+def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[Counter, Rooms]) -> None:
+    """The list is what is not decided, wherever it was."""
+    desk, _ = pair
+    desk.stranger()
+    desk.press(card(desk), "Ignore")
+    assert desk.cards.waiting() == []
+    with pytest.raises(Conflict):
+        desk.cards.decide("crab", EVE, ALLOW, desk.people.operator())
+
+
+def test_only_an_operator_decides_about_whom_is_known(pair: tuple[Counter, Rooms]) -> None:
+    """A member does not, and nobody about somebody who never wrote."""
+    desk, _ = pair
+    desk.stranger()
+    bob = desk.people.of_telegram(BOB)
+    assert bob is not None
+    with pytest.raises(Forbidden):
+        desk.cards.decide("crab", EVE, ALLOW, bob)
+    with pytest.raises(NotFound):
+        desk.cards.decide("crab", EVE + 1, ALLOW, desk.people.operator())
+
+
+def test_the_page_of_people_asks_and_the_api_decides(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """With the name as text and the id; an event tells other pages."""
+    assert "Waiting to be let in" not in page(browser, "/parts/strangers")
+    with paper.app._store.writing() as db:
+        rows.note_stranger(db, "crab", EVE, "<b>Eve</b>", time.time())
+    assert "“<b>Eve</b>” wrote to crab" in page(browser, "/people")
+    assert [known["telegram_id"] for known in operator.get("/strangers")["strangers"]] == [EVE]
+    news = paper.services.broker.subscribe()
+    assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "perhaps"})[0] == 400
+    user = operator.post(f"/strangers/crab/{EVE}", {"decision": "allow"})["user"]
+    assert paper.services.people.get(user).telegram_id == EVE
+    assert "people" in {event.kind for _ in range(20) if (event := news.get(0.05))}
+    assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "block"})[0] == 409
+    assert page(browser, "/parts/strangers") == ""
