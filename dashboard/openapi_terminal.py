@@ -11,8 +11,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "post",
         f"{AGENT}/terminals",
-        "A shell in one's own cubicle (operator). It ends with the login that opened it, a minute after nobody reads its "
-        "output, and after 15 minutes without input",
+        "A shell in one's own cubicle (operator). It ends with the login that opened it, a minute after nobody reads "
+        "its output, and after 15 minutes without input",
         "Terminal",
         "TerminalSize",
         201,
@@ -30,8 +30,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "post",
         f"{_ONE}/input",
-        "What is typed, at most 64 KiB at a time (operator). `seq` counts from 1; a number that was there already changes "
-        "nothing",
+        "What is typed, at most 64 KiB at a time (operator). `seq` counts from 1; a number that was there already "
+        "changes nothing",
         body="TerminalInput",
         status=204,
         fails=(400, 404, 409, 503),

@@ -32,7 +32,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
             "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets telegram_entities "
-            "telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
+            "telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines "
+            "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
@@ -58,7 +59,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         (
-            "bells delivery.out_events disk.reserve engine_docker engine_errands engine_terminals events fetch.body fetch.fetcher "
+            "bells delivery.out_events disk.reserve engine_docker engine_errands engine_terminals "
+            "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
             "store.telegram_bots store.preferences throttle "
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
