@@ -2,7 +2,7 @@
 // data-path; data-ask (a question before a loss) with data-yes; data-news (which news it makes, so that parts are
 // rendered anew); data-go (where to go then). A button says what it sends in data-body, a form by its fields.
 
-import { call, show } from "./api.js";
+import { call, leaving, show } from "./api.js";
 import { ask } from "./forms.js";
 import { hold } from "./press.js";
 
@@ -26,6 +26,7 @@ async function act(source, body) {
   if (done) done.hidden = true;
   rest(source, true);
   const letGo = hold(source);
+  if (source.dataset.go) leaving(true);
   try {
     const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
     if (source.dataset.go) return leave(source.dataset.go);
@@ -36,6 +37,7 @@ async function act(source, body) {
       document.dispatchEvent(new CustomEvent(`news:${kind}`, { detail: answer ?? {} }));
     }
   } catch (error) {
+    leaving(false);
     show(trouble, error);
   } finally {
     letGo();

@@ -5,10 +5,17 @@ export const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
 let isLeaving = false;
 
-// The page is about to go somewhere by itself, or stays after all: until then a lost login changes nothing.
+// The page is about to go somewhere by itself, or stays after all: until then a lost login changes nothing, and what is
+// shown may be gone already.
 export function leaving(is) {
   isLeaving = is;
 }
+
+export function isAboutToLeave() {
+  return isLeaving;
+}
+
+window.addEventListener("pageshow", () => leaving(false)); // the browser may bring a page back as it was left
 
 export async function call(method, path, body) {
   const headers = { Accept: "application/json", "X-CSRF-Token": csrf };

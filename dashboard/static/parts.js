@@ -2,7 +2,7 @@
 // (which news), and with data-every every so many seconds. What a person has opened stays open, and what is marked data-keep is carried over as it is,
 // untouched.
 
-import { part } from "./api.js";
+import { isAboutToLeave, part } from "./api.js";
 import { free } from "./press.js";
 
 const PAUSE_MS = 150;
@@ -39,6 +39,7 @@ export function soon(key, work) {
 }
 
 async function refresh(element) {
+  if (isAboutToLeave()) return;
   const fresh = await part(element.dataset.part);
   await free(element);
   const active = document.activeElement;
