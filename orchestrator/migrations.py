@@ -898,11 +898,8 @@ def m032_preferences_and_sessions(db: Database) -> None:
     _run(
         db,
         """
-        CREATE TABLE preferences (
-            name TEXT PRIMARY KEY,
-            value TEXT NOT NULL,
-            changed_at REAL NOT NULL
-        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE preferences (name TEXT PRIMARY KEY, value TEXT NOT NULL, changed_at REAL NOT NULL)
+            STRICT, WITHOUT ROWID;
         INSERT INTO preferences SELECT 'set_up', 'before', unixepoch()
             WHERE EXISTS (SELECT 1 FROM turns) OR EXISTS (SELECT 1 FROM passwords);
         ALTER TABLE sessions ADD COLUMN seen_at REAL NOT NULL DEFAULT 0;

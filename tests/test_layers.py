@@ -211,7 +211,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.asking pages.cards "
             "pages.approvals "
             "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters pages.glimpse pages.frame pages.home "
-            "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.providers pages.settings pages.setup "
+            "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
             "pages.spending pages.views feed pages.you webhook"
         ),
     ),

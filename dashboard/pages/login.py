@@ -35,7 +35,7 @@ def log_in() -> Any:
         session = services().people.log_in(name[:64], password[:1000], **cookies.whence())
     except BadInput as error:
         return _not_in(error.message)
-    return cookies.remember(redirect(_next(request.form.get("next", "")), 303), session)
+    return _let_in(_next(request.form.get("next", "")), session)
 
 
 @pages.get("/login/<code>")
@@ -57,7 +57,7 @@ def use_link(code: str) -> Any:
     user = house.people.of_session(session)
     if path == "/" and user is not None and user.role is Role.OPERATOR and not house.preferences.is_set_up:
         path = "/setup"
-    return cookies.remember(redirect(path, 303), session)
+    return _let_in(path, session)
 
 
 @pages.post("/logout")
@@ -68,6 +68,13 @@ def log_out() -> Any:
         raise Unauthorized("An API token has no session to end.")
     services().people.log_out(who.session)
     return cookies.forget(redirect("/login", 303))
+
+
+def _let_in(path: str, session: str) -> Any:
+    """A fresh session; one that this browser had until now ends."""
+    if earlier := cookies.session_token():
+        services().people.log_out(earlier)
+    return cookies.remember(redirect(path, 303), session)
 
 
 def _not_in(message: str) -> Any:

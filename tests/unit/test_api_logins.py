@@ -85,6 +85,15 @@ def test_sessions_are_seen_and_ended(paper: PaperHouse, app: Flask, operator: Ap
     assert operator.get("/me/sessions") == {"sessions": []}
 
 
+def test_a_login_ends_what_the_browser_was_before(paper: PaperHouse, browser: Browser) -> None:
+    """A session that somebody may have planted or kept is worth nothing afterwards."""
+    people = paper.services.people
+    link, form = f"/login/{people.make_link(1)}", {"csrf": browser.csrf}
+    assert browser.client.post(link, data=form, headers={"Origin": OWN_ORIGIN}).status_code == 303
+    assert people.of_session(browser.session) is None
+    assert browser.client.get("/api/me").status_code == 200
+
+
 def test_everybody_is_logged_out(paper: PaperHouse, app: Flask, operator: Api, member: Api) -> None:
     """Sessions and links of all people; tokens stay."""
     people = paper.services.people

@@ -278,6 +278,32 @@ def test_every_answer_carries_the_headers(app: Flask, operator: Api, browser: Br
         answer.close()
 
 
+def test_looking_changes_nothing(app: Flask, paper: PaperHouse, browser: Browser) -> None:
+    """No GET route does what would need a token of our page: nothing is written down, said or made by any of them."""
+    before = changed(paper)
+    for _, method, path in routes(app):
+        if method == "GET" and path != "/api/events":
+            browser.client.get(path, headers={"Sec-Fetch-Site": "same-origin"}).close()
+    assert changed(paper) == before
+
+
+def changed(paper: PaperHouse) -> dict[str, list[tuple[object, ...]]]:
+    """What people would notice: the rows of these tables. That a look at the chat wakes its cubicle is meant."""
+    tables = (
+        "audit WHERE kind <> 'cubicle.started'",
+        "users",
+        "passwords",
+        "api_tokens",
+        "login_links",
+        "agents",
+        "turns",
+        "preferences",
+        "facts",
+    )
+    with paper.app._store.reading() as db:
+        return {table: [tuple(row) for row in db.execute(f"SELECT * FROM {table}")] for table in tables}  # noqa: S608
+
+
 def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
     """No source but ourselves, no inline script or style, no frame, no base."""
     policy = dict(part.strip().partition(" ")[::2] for part in headers.CONTENT_SECURITY_POLICY.split(";"))
