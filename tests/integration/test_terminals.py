@@ -115,6 +115,7 @@ def test_a_command_runs_within_the_walls(house: RealHouse, agent: Talker) -> Non
     window.sees("Read-only file system")
     assert (agent.work / "note").read_text(encoding="utf-8") == "gr\u00fc\u00dfe\n"
     assert not (agent.work / ".bash_history").exists()
+    assert not house.engine.is_at_rest(agent.container)  # so that nobody puts it to sleep meanwhile
     window.close()
 
 
