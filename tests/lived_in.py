@@ -13,7 +13,9 @@ from orchestrator.capabilities.table import Caller
 from orchestrator.nouns import ApprovalStatus, CubicleKey, User
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import ledger
+from orchestrator.store import samples as sample_rows
 from orchestrator.store import thumbnails as thumbnail_rows
+from orchestrator.store.samples import Sample
 from tests.house import PaperHouse, Scene
 from tests.paper_browser import png
 from tests.real_house import eventually
@@ -52,6 +54,7 @@ def live_in(house: PaperHouse) -> Lived:
     people.add({"name": "anna", "time_zone": ZONE})
     _agents(house)
     _spending(house)
+    _day_of_work(house)
     _memories(house)
     entry = _calendar(house)
     _files(house)
@@ -74,6 +77,16 @@ def give_thumbnail(house: PaperHouse, key: CubicleKey, app: str, content: bytes)
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------
+
+
+def _day_of_work(house: PaperHouse) -> None:
+    """What crab's cubicle used, minute by minute, with a night's sleep."""
+    now = int(time.time())
+    with house.app._store.writing() as db:
+        for minute in (n for n in range(24 * 60) if not 500 <= n < 900):
+            busy = 70 if minute % 180 < 12 else 0
+            used = (4 + minute % 7 + busy, (90 + minute % 50 + 4 * busy) * 1024**2, 3, (300 + minute // 6) * 1024**2)
+            sample_rows.add(db, CRAB, Sample(now - 60 * (24 * 60 - minute), *used))
 
 
 def _agents(house: PaperHouse) -> None:

@@ -21,6 +21,7 @@ NO_PAGES = ("/api/", "/static/", "/parts/")
 MORE: tuple[tuple[str, dict[str, str], str], ...] = (
     ("/agents/crab", {"app": "calculator"}, "chat-beside-an-app"),
     ("/agents/crab/files/out", {}, "agent-files-folder"),
+    ("/agents/crab/cubicle", {"hours": "24"}, "agent-cubicle-day"),
     ("/calendar", {"view": "week"}, "calendar-week"),
     ("/calendar", {"view": "list"}, "calendar-list"),
     ("/audit", {"q": "tides"}, "audit-search"),
