@@ -76,6 +76,8 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
         question = house.services.questions.every(status="pending")[0].id
         others: dict[str, str | int] = {
             "asset": "none",
+            "backup": "none.tar",
+            "person": 1001,
             "host": "ex.org",
             "session": "none",
             "memory": 1,

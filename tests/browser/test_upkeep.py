@@ -1,0 +1,64 @@
+"""Questions decided anywhere, the doctor, backups and strangers, in a real browser on a phone and on a desk."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from orchestrator.examine.finding import fail, ok
+from orchestrator.store import telegram_people as people_rows
+from tests.browser.conftest import Visit
+from tests.browser.test_dashboard import fits
+from tests.browser.test_house_pages import go
+from tests.unit.test_dashboard_approvals import HIDDEN, asked
+
+pytestmark = pytest.mark.browser
+
+
+def test_what_is_decided_elsewhere_is_settled_here(visit: Visit) -> None:
+    """The card goes and is found among what was decided, whole, without loading the page; filters keep it apart."""
+    house = visit.house
+    question = asked(house, HIDDEN)
+    page = go(visit, "Approvals")
+    card = page.locator("#main [data-approval]")
+    expect(card).to_contain_text("wants to run this command")
+    assert fits(page)
+    operator = house.services.people.operator()
+    house.services.approvals.decide(question, approve=False, by=operator, surface="telegram")
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(card).to_have_count(0)
+    row = page.locator(".record")
+    row.locator("summary").click()
+    expect(row.get_by_text("ada, on Telegram")).to_be_visible()
+    expect(row.locator("mark")).to_have_text("\\u202e")
+    assert fits(page)
+    page.get_by_label("How it ended").select_option("Approved")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("Nothing fits.")).to_be_visible()
+
+
+def test_the_house_is_looked_after(visit: Visit) -> None:
+    """The doctor finds something; a backup is made and deleted; somebody is let in."""
+    house = visit.house
+    house.services.checkups._examine = lambda: [ok("engine", "It answers."), fail("model", "No key.", "Give one.")]
+    page = go(visit, "Settings")
+    page.get_by_role("button", name="Examine everything").click()
+    expect(page.get_by_text("1 thing to mend.")).to_be_visible()
+    page.get_by_role("button", name="Back up now").click()
+    expect(page.get_by_text("was written and read back whole")).to_be_visible()
+    listed = page.locator("#backups .facts-list li")
+    expect(listed).to_have_count(1)
+    assert fits(page)
+    listed.get_by_role("button").click()
+    page.locator("dialog.ask").get_by_role("button", name="Delete").click()
+    expect(listed).to_have_count(0)
+    with house.app._store.writing() as db:
+        people_rows.note_stranger(db, "crab", 6666, "Eve", time.time())
+    page.goto(f"{house.url}/people")
+    expect(page.get_by_text("wrote to crab")).to_be_visible()
+    assert fits(page)
+    page.get_by_role("button", name="Allow").click()
+    expect(page.get_by_text("wrote to crab")).to_have_count(0)
+    expect(page.locator(".person")).to_have_count(2)
