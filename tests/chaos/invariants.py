@@ -169,6 +169,21 @@ def every_letter_is_one_message(seen: Evidence) -> Iterator[str]:
                     yield f"{agent}, {person}: nobody posted message {message['message_id']}: {text[:80]!r}"
 
 
+def chats_are_tidy(seen: Evidence) -> Iterator[str]:
+    """What a turn showed of its progress is gone, and no question that is decided can still be answered."""
+    passing = {
+        (row["agent"], row["message"]) for row in seen.rows["telegram_outbox"] if row["ref"].startswith("status:")
+    }
+    for (agent, person), messages in seen.rooms.items():
+        for message in messages:
+            text = str(message.get("text", ""))
+            if (agent, message["message_id"]) in passing:
+                yield f"{agent}, {person}: a status message is left: {text[:80]!r}"
+            rows = message.get("reply_markup", {}).get("inline_keyboard", [])
+            if "Approve" in [button["text"] for row in rows for button in row]:
+                yield f"{agent}, {person}: a question still has its buttons: {text[:80]!r}"
+
+
 def every_update_is_handled(seen: Evidence) -> Iterator[str]:
     """Nothing that came in was left lying."""
     for row in seen.rows["telegram_inbox"]:
@@ -323,6 +338,7 @@ INVARIANTS: dict[str, Invariant] = {
         facts_are_noted_once,
         every_answer_is_in_its_chat_once,
         every_letter_is_one_message,
+        chats_are_tidy,
         every_update_is_handled,
         every_file_is_delivered_once,
         a_done_file_is_there,

@@ -32,6 +32,7 @@ CASES = {
     LAST: Case("case-last0", TALK, "crab", "ada", "api"),
 }
 DENIED = replace(CASES[DANGEROUS], decision="deny")
+BUTTONS = {"inline_keyboard": [[{"text": "Approve"}, {"text": "Deny"}]]}
 REFUSED = Case("case-refused", TALK, "crab", "ada", "telegram")
 
 
@@ -151,6 +152,8 @@ COUNTEREXAMPLES: list[tuple[str, str, Change]] = [
     ("every_letter_is_one_message", "a message too few", lambda seen: seen.rooms["crab", "ada"].pop(0)),
     ("every_letter_is_one_message", "given up", _row("telegram_outbox", state="failed", why="too long")),
     ("every_letter_is_one_message", "two letters, one message", _twice("telegram_outbox", ref="another")),
+    ("chats_are_tidy", "a status message", _row("telegram_outbox", ref="status:2")),
+    ("chats_are_tidy", "buttons", lambda seen: seen.rooms["crab", "ada"][0].update(reply_markup=BUTTONS)),
     ("every_update_is_handled", "left lying", _row("telegram_inbox", handled_at=None)),
     ("every_file_is_delivered_once", "never", _less("deliveries")),
     ("every_file_is_delivered_once", "twice", _twice("deliveries")),
