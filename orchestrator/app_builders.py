@@ -69,9 +69,9 @@ class Parts:
     upstreams: Mapping[str, Upstream]
     default_provider: str
     """Both as the settings say; the operator adds to them in the dashboard."""
-    build_provider: Build = build_own
-    """How a provider is made of a key that was given there."""
     backoff_s: float = 0.5
+    build_provider: Build = build_own
+    """How a provider is made of a key that was given in the dashboard."""
     internet: Internet = field(default_factory=Internet)
     """What approved downloads come through."""
     blot: Callable[[str], None] = lambda _: None

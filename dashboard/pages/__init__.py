@@ -29,6 +29,26 @@ from dashboard.pages import (
     you,
 )
 
-_OF_AGENTS = (chat.pages, apps.pages, files.pages, calendar.pages, memory.pages, log.pages, cubicle.pages, settings.pages, bot.pages)
-_OF_THE_HOUSE = (newcomers.pages, upkeep.pages, audit.pages, install.pages, people.pages, planner.pages, spending.pages, providers.pages, setup.pages)
+_OF_AGENTS = (
+    chat.pages,
+    apps.pages,
+    files.pages,
+    calendar.pages,
+    memory.pages,
+    log.pages,
+    cubicle.pages,
+    settings.pages,
+    bot.pages,
+)
+_OF_THE_HOUSE = (
+    newcomers.pages,
+    upkeep.pages,
+    audit.pages,
+    install.pages,
+    people.pages,
+    planner.pages,
+    spending.pages,
+    providers.pages,
+    setup.pages,
+)
 BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)

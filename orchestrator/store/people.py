@@ -110,7 +110,14 @@ def password(db: sqlite3.Connection, user: int) -> str | None:
 
 
 def add_session(
-    db: sqlite3.Connection, sha256: str, user: int, now: float, expires_at: float, *, browser: str, address: str
+    db: sqlite3.Connection,
+    sha256: str,
+    user: int,
+    now: float,
+    expires_at: float,
+    *,
+    browser: str = "",
+    address: str = "",
 ) -> None:
     """Store a session by the hash of its token; expired ones are swept on the way."""
     db.execute("DELETE FROM sessions WHERE expires_at < ?", (now,))
