@@ -20,7 +20,8 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from dashboard.app import create_app
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, DESK, PHONE
 from tests.house import PaperHouse, paper_house
-from tests.lived_in import ALL_ON, APPS, CRAB, give_thumbnail, live_in
+from tests.lived_in import ALL_ON, APPS, give_thumbnail, live_in
+from tests.lived_in_waiting import CRAB
 from tests.page_walk import Sight, samples, sights
 from tests.unit.conftest import logged_in
 
