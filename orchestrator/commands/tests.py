@@ -25,7 +25,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     test = commands.add_parser(
         "test",
         help="set up for the tests, then run them; arguments go to pytest",
-        usage="hermit test [PYTEST ARGS]\n       hermit test --soak TIME [--seed N] [--out FOLDER] [--restart-engine COMMAND]",
+        usage="hermit test [PYTEST ARGS | --soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND]]",
     )
     _add_soak(test)
     test.set_defaults(run=run)
@@ -35,9 +35,7 @@ def _add_soak(parser: argparse.ArgumentParser) -> None:
     soak = parser.add_argument_group("storms of faults instead of the tests")
     soak.add_argument("--soak", metavar="TIME", default="", help="break things for so long, such as 90s, 30m or 2h")
     soak.add_argument("--seed", type=int, help="the first run's seed; each run takes the next")
-    soak.add_argument(
-        "--out", metavar="FOLDER", default="", help="where the summary and the logs of runs that failed go"
-    )
+    soak.add_argument("--out", metavar="DIR", default="", help="where the summary and the logs of runs that failed go")
     soak.add_argument(
         "--restart-engine",
         metavar="COMMAND",

@@ -7,6 +7,7 @@ import argparse
 import json
 import platform
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -73,6 +74,7 @@ def main(arguments: list[str]) -> int:
     folder = Path(options.out or tempfile.mkdtemp(prefix="hermit-soak-"))
     folder.mkdir(parents=True, exist_ok=True)
     seed = random.SystemRandom().randrange(1, 1_000_000) if options.seed is None else options.seed
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that nothing of a run is left then either
     tally, end = Tally(), time.monotonic() + options.seconds
     try:
         while time.monotonic() < end:
