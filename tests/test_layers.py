@@ -38,7 +38,6 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
     ("how a part is", "examine examine.finding"),
-    ("how a part is", "examine examine.finding"),
     ("what is remembered", "recall recall.block recall.ranking recall.words"),
     (
         "when things come due",
@@ -77,7 +76,6 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "host.test_tools"
         ),
     ),
-    ("the doctor's round", "checkups"),
     ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),

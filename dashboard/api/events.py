@@ -22,7 +22,6 @@ from orchestrator.people import People
 api = Blueprint("events", __name__)
 
 _FOR_OPERATORS = ("people", "doctor", "backup")
-_FOR_OPERATORS = ("people", "doctor", "backup")
 HEARTBEAT_S = 15.0
 """How often a silent stream says that it lives, and how soon an ended login ends it."""
 
@@ -66,8 +65,6 @@ def _still(is_welcome: Callable[[], bool]) -> bool:
 
 def _concerns(event: Event, who: Asker) -> bool:
     """An operator hears of everybody's turns, but what is being written and printed is for its own person alone."""
-    if event.kind in _FOR_OPERATORS:
-        return who.is_operator
     if event.kind in _FOR_OPERATORS:
         return who.is_operator
     if event.kind in LIVE:
