@@ -145,9 +145,9 @@ class Breaker:
         try:
             with self._filler.open("ab") as file:
                 if size > 0:
-                    os.posix_fallocate(file.fileno(), self._filler.stat().st_size, size)
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
                 while leave_bytes == 0:
-                    os.posix_fallocate(file.fileno(), self._filler.stat().st_size, facts.f_frsize)
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, facts.f_frsize)
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise

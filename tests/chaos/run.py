@@ -95,10 +95,12 @@ class Storm:
         self._pool = ThreadPoolExecutor(12, "chaos")
         self._deciding: Future[None] | None = None
         self._futures: list[Future[None]] = []
+        self._begun: dict[Deed, threading.Event] = {}
 
     def blow(self, plan: Plan) -> None:
         """Returns when everything was done and whatever was begun has ended."""
         self._began = time.monotonic()
+        self._begun.update((deed, threading.Event()) for deed in plan.deeds)
         todo: list[tuple[float, Callable[[], None]]] = [(deed.at_s, self._doing(deed)) for deed in plan.deeds]
         todo += [(deed.at_s + deed.for_s, self._ending(deed)) for deed in plan.deeds if deed.kind == "fault"]
         todo.sort(key=lambda one: one[0])
@@ -122,7 +124,10 @@ class Storm:
                 self._note(deed, "")
                 self._people.do(deed)
                 return
-            happened = self._breaker.begin(deed)
+            try:
+                happened = self._breaker.begin(deed)
+            finally:
+                self._begun[deed].set()
             self._note(deed, "" if happened else " (there was nothing to break)")
             if happened:
                 self._record.note(lambda: self._record.faults.update([deed.what]))
@@ -131,6 +136,7 @@ class Storm:
 
     def _ending(self, deed: Deed) -> Callable[[], None]:
         def end() -> None:
+            self._begun[deed].wait(HEAL_S)  # on a busy machine to break something may take longer than it is broken
             self._breaker.end(deed)
             if deed.what in _DOWN:
                 with contextlib.suppress(AssertionError):  # it can't start while the engine is gone; healing starts it
