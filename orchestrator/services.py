@@ -31,9 +31,9 @@ from orchestrator.preferences import Preferences
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.questions import Questions
+from orchestrator.samples import Samples
 from orchestrator.seen import Seen
 from orchestrator.store.telegram_people import Known
-from orchestrator.samples import Samples
 from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.thumbnails import Thumbnails
 from orchestrator.turns import Turns
