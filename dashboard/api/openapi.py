@@ -19,8 +19,8 @@ from dashboard import (
     openapi_packages,
     openapi_providers,
     openapi_questions,
-    openapi_upkeep,
     openapi_terminal,
+    openapi_upkeep,
 )
 from dashboard.auth import public
 from dashboard.house import services
