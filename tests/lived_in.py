@@ -186,11 +186,19 @@ def _files(house: PaperHouse) -> None:
 
 
 def _log() -> str:
+    """As a crab writes it."""
     now = datetime.now(UTC)
-    commands = ("ls -la", "python3 tides.py --week", "grep -c high tides.csv", "cat winter.md", "du -sh build")
+    records = (
+        ("thought", "I look up the tides first."),
+        ("command", "python3 tides.py --week"),
+        ("output", "7 days, 14 tides"),
+        ("exit", "0"),
+        ("reply", "Three days have high water before nine."),
+    )
     return "".join(
-        f"{now - timedelta(minutes=3 * (40 - n)):%Y-%m-%dT%H:%M:%SZ} $ {commands[n % 5]}\nexit {int(n % 13 == 12)}\n"
+        f"{now - timedelta(minutes=3 * (40 - n)):%Y-%m-%dT%H:%M:%S}.120Z 4.{n % 5 + 1} {kind} {text}\n"
         for n in range(40)
+        for kind, text in (records[n % 5],)
     )
 
 
