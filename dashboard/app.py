@@ -11,6 +11,7 @@ from dashboard import auth, faults, headers, hosts, house, transfers
 from dashboard.api import BLUEPRINTS as API
 from dashboard.api import terminal as terminal_api
 from dashboard.feed import feed
+from dashboard.metrics import metrics
 from dashboard.pages import BLUEPRINTS as PAGES
 from dashboard.pages import filters
 from dashboard.pages import terminal as terminal_page
@@ -46,7 +47,7 @@ def create_app(services: Services) -> Flask:
     app.after_request(headers.add)
     faults.register(app)
     filters.register(app)
-    for blueprint in (*API, *PAGES, feed, webhook):
+    for blueprint in (*API, *PAGES, feed, metrics, webhook):
         app.register_blueprint(blueprint)
     if services.settings.terminal:  # else there is nothing there that could be let in by accident
         app.register_blueprint(terminal_api.api)

@@ -69,7 +69,7 @@ def register(app: Flask) -> None:
 
 def wants_json() -> bool:
     """The asker is a program."""
-    if request.path == "/api" or request.path.startswith("/api/"):
+    if request.path in ("/api", "/metrics") or request.path.startswith("/api/"):
         return True
     return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json"
 

@@ -13,6 +13,7 @@ from orchestrator.app_builders import (
     build_bots,
     build_cubicles,
     build_disk,
+    build_metrics,
     build_outgoing,
     build_previews,
     build_providers,
@@ -107,6 +108,7 @@ class App:
         self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
         self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
         self._samples = Samples(self._store, self._cubicles, self._disk_bytes)
+        self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
         self._leaving = self._made_leaving(agents, people)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = build_watch(
@@ -163,6 +165,7 @@ class App:
             providers=self._providers,
             trials=Trials(self._providers, self._proxy, ground.agents),
             preferences=self._preferences,
+            metrics=self._metrics,
         )
 
     def _behind_the_door(self, ground: Ground) -> House:
@@ -284,6 +287,7 @@ class App:
 
     def _heard(self, key: CubicleKey) -> None:
         self._watch.heard(key)  # made after the doors that need it
+        self._metrics.door_request(key.agent)
 
     def _check_start(self, key: CubicleKey) -> None:
         self._disk.check_start(key)  # made after the cubicles that need it

@@ -32,6 +32,7 @@ from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.memories.embedder import Embedder
+from orchestrator.metrics import Gauges, Metrics
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.packages.errand import Errands, NoErrands
@@ -42,6 +43,7 @@ from orchestrator.previews.changes import AppChanges
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.row_worker import RowWorker
+from orchestrator.samples import Samples
 from orchestrator.store.database import Store
 from orchestrator.summaries import Summaries
 from orchestrator.terminals.lines import Lines
@@ -269,6 +271,19 @@ def build_bots(ground: Ground) -> Bots:
         blot=ground.parts.blot,
         trusted_operator=settings.telegram_operator_id,
     )
+
+
+def build_metrics(ground: Ground, cubicles: Cubicles, disk: Disk, samples: Samples) -> Metrics:
+    """The house in numbers."""
+
+    def disk_bytes(key: CubicleKey) -> int | None:
+        gauge = disk.known(key)
+        return None if gauge is None else gauge.use.bytes
+
+    gauges = Gauges(
+        running=lambda: samples.running, streams=ground.broker.clients, disk_bytes=disk_bytes, cubicles=cubicles.known
+    )
+    return Metrics(ground.store, ground.home.path, ground.home.database, gauges)
 
 
 def build_install(home: Home, settings: Settings) -> Install:

@@ -31,7 +31,9 @@ class _Place:
 class Subscription:
     """One watcher's queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_of_all: bool = False) -> None:
+        self.is_of_all = is_of_all
+        """It was made for all news."""
         self._kinds: frozenset[str] | None = None
         self._queue: queue.Queue[Event | _Place | None] = queue.Queue(_BACKLOG)
         self._places: dict[tuple[str, Any], _Place] = {}
@@ -143,7 +145,7 @@ class Broker:
 
     def subscribe(self, *kinds: str) -> Subscription:
         """Begin to listen, to news of these kinds or of all. Whoever subscribes must unsubscribe."""
-        subscription = Subscription()
+        subscription = Subscription(is_of_all=not kinds)
         subscription.narrow(kinds or None)
         with self._lock:
             self._subscribers.add(subscription)
@@ -153,3 +155,8 @@ class Broker:
         """Stop listening; again is fine."""
         with self._lock:
             self._subscribers.discard(subscription)
+
+    def clients(self) -> int:
+        """How many subscribed to all news: whoever looks on from outside."""
+        with self._lock:
+            return sum(subscriber.is_of_all for subscriber in self._subscribers)

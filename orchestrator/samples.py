@@ -41,6 +41,8 @@ class Samples:
         self._cubicles = cubicles
         self._disk_bytes = disk_bytes
         self._now = now
+        self.running: int | None = None
+        """How many cubicles ran at the last look; None where nobody could look."""
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="samples", daemon=True)
 
@@ -61,7 +63,9 @@ class Samples:
 
     def look(self) -> None:
         """Look at all that run now, and forget what is older than a day."""
-        taken = [(key, sample) for key in sorted(self._cubicles.running(), key=str) if (sample := self._sample(key))]
+        running = sorted(self._cubicles.running(), key=str)
+        self.running = len(running)
+        taken = [(key, sample) for key in running if (sample := self._sample(key))]
         if not taken:
             return
         with self._store.writing() as db:
@@ -80,6 +84,7 @@ class Samples:
             try:
                 self.look()
             except OrchestratorError as error:
+                self.running = None
                 logger.info("what the cubicles use can't be looked at: %s", error.message)
             except Exception:  # the top of a thread: the next look may do better
                 logger.exception("a look at what the cubicles use broke")

@@ -23,6 +23,7 @@ from orchestrator.events import Broker
 from orchestrator.llm.providers import Providers
 from orchestrator.llm.trials import Trials
 from orchestrator.memories.memory import Memories
+from orchestrator.metrics import Metrics
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.packages.installations import Packages
@@ -110,3 +111,4 @@ class Services:
     providers: Providers
     trials: Trials
     preferences: Preferences
+    metrics: Metrics

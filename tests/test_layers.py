@@ -65,7 +65,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
-            "store.motions store.packages store.samples store.thumbnails store.upgrading "
+            "store.motions store.packages store.samples store.tallies store.thumbnails store.upgrading "
             "store.approval_history store.summaries "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
@@ -119,6 +119,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),
     ("judging and watching", "delivery.sending delivery.tray_watch disk.metering hibernation leaving samples steps watch"),
+    ("the house in numbers", "metrics"),
     (
         "apps in a browser",
         (
@@ -210,7 +211,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.approvals "
             "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
-            "pages.spending pages.views feed pages.you webhook"
+            "pages.spending pages.views feed metrics pages.you webhook"
         ),
     ),
     ("the application", "app"),

@@ -26,6 +26,7 @@ PUBLIC = {
 }
 FOR_OPERATORS = {
     ("GET", "/api/status"),
+    ("GET", "/metrics"),
     ("GET", "/api/users"),
     ("POST", "/api/users"),
     ("PATCH", "/api/users/<id:user>"),
@@ -122,7 +123,7 @@ def test_nothing_but_the_public_routes_answers_a_stranger(app: Flask) -> None:
         if rule.rule in PUBLIC:
             continue
         answer = client.open(path, method=method, headers={"Origin": OWN_ORIGIN})
-        if path.startswith("/api/"):
+        if path.startswith("/api/") or path == "/metrics":
             assert answer.status_code == 401, (method, path)
             assert answer.headers["WWW-Authenticate"].startswith("Bearer")
         else:

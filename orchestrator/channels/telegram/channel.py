@@ -203,6 +203,7 @@ class TelegramChannel:
                 inbox=self.office.inbox,
                 on_kept=self.office.hearing.hear,
                 hook=hook,
+                count=self._services.metrics.telegram_call,
             )
         except BadInput as error:
             logger.warning("the bot of %s can't run: %s", state.agent, error.message)

@@ -63,12 +63,14 @@ class Inbox:
         people: Callable[[int], User | None],
         groups_enabled: Callable[[str, int], bool],
         now: Callable[[], float] = time.time,
+        count: Callable[[int], None] = lambda _updates: None,
     ) -> None:
         """``people`` knows who is allowed, by numeric Telegram id; ``groups_enabled`` which groups an agent hears."""
         self._store = store
         self._people = people
         self._groups_enabled = groups_enabled
         self._now = now
+        self._count = count
 
     def keep(self, agent: str, me: Itself, updates: Sequence[object]) -> Kept:
         """Of a batch what counts is on disk when this returns, and so is where to go on; again changes nothing.
@@ -88,6 +90,7 @@ class Inbox:
                 rows.set_next_update(db, agent, me.bot, numbers[-1] + 1)
             next_update = numbers[-1] + 1 if numbers else rows.next_update(db, agent, me.bot)
             chats = tuple(chat for chat in {chat_of(item): None for item in found} if rows.is_waiting(db, agent, chat))
+        self._count(len(numbers))
         return Kept(next_update, chats)
 
     def next_update(self, agent: str, bot: int) -> int:

@@ -70,8 +70,16 @@ class Line:
     """One bot's calls. Each raises a :class:`LineError`: :class:`Unreachable`, :class:`Flood` and :class:`Revoked`
     anywhere, the others where they can happen."""
 
-    def __init__(self, token: str, *, api_url: str, patience: Patience | None = None) -> None:
-        """Raises BadInput when the token can't be one; nothing is sent yet."""
+    def __init__(
+        self,
+        token: str,
+        *,
+        api_url: str,
+        patience: Patience | None = None,
+        count: Callable[[str], None] = lambda _outcome: None,
+    ) -> None:
+        """``count`` hears of each call how it ended. Raises BadInput when the token can't be one; nothing is sent
+        yet."""
         if not _TOKEN_SHAPE.fullmatch(token):
             raise BadInput("This is no bot token. It looks like 1234567890:AAF… and comes from @BotFather.")
         patience = patience or Patience()
@@ -91,6 +99,7 @@ class Line:
         self._silent_until = 0.0
         self._first_after_silence = asyncio.Lock()
         self._is_doubtful = False
+        self._count = count
         self.answers = 0
         self._answer = asyncio.Event()
         self._at_chat: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)  # one message at a time in a chat
@@ -304,8 +313,10 @@ class Line:
         except TelegramError as error:
             told = error.error if isinstance(error, Told) else Unreachable(type(error).__name__, may_have_arrived=True)
             self._note(is_there=not isinstance(told, Unreachable))
+            self._count(type(told).__name__.lower())
             raise told from None
         self._note(is_there=True)
+        self._count("ok")
         return result
 
     def _note(self, *, is_there: bool) -> None:

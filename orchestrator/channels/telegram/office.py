@@ -44,7 +44,8 @@ class Office:
         """``folder`` is private: what the house writes for its letters lies in it until they are sent."""
         self._services, self._store = services, store
         self.mail = mail = Mail(store)
-        self.inbox = Inbox(store, people=services.people.of_telegram, groups_enabled=self._is_enabled)
+        count = services.metrics.telegram_updates
+        self.inbox = Inbox(store, people=services.people.of_telegram, groups_enabled=self._is_enabled, count=count)
         self.carrier = TelegramCarrier(store=store, mail=mail, people=services.people, deliveries=services.deliveries)
         buttons, papers = Buttons(store), Papers(store, folder / "papers")
         self.asking = self._made_asking(buttons, papers)

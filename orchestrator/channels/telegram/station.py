@@ -49,11 +49,12 @@ class Station:
         inbox: Inbox,
         on_kept: Callable[[str, Sequence[int]], None],
         hook: Hook | None = None,
+        count: Callable[[str], None] = lambda _outcome: None,
     ) -> None:
         """Raises BadInput when the token can't be one; nothing is sent yet."""
         self.agent = state.agent
         self.token = token
-        self.line = Line(token, api_url=api_url)
+        self.line = Line(token, api_url=api_url, count=count)
         self._bots = bots
         self._poller = Poller(state.agent, self.line, inbox, on_kept=on_kept, reports=self)
         self._hook = hook

@@ -1,0 +1,19 @@
+"""Where Prometheus reads the house's numbers, with the API token of an operator."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from dashboard.auth import operator_only
+from dashboard.house import services
+
+metrics = Blueprint("metrics", __name__)
+
+_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@metrics.get("/metrics")
+@operator_only
+def read() -> Response:
+    """All numbers, in Prometheus's text format."""
+    return Response(services().metrics.text(), content_type=_TYPE)
