@@ -31,7 +31,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
             "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
             "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
-            "llm.requests strict_json version previews previews.origins previews.policy previews.tickets telegram_entities "
+            "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
+            "telegram_entities "
             "telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
@@ -67,7 +68,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.tallies store.thumbnails store.upgrading "
             "store.approval_history store.summaries "
-            "store.people store.questions store.seen store.telegram_answers store.telegram_buttons store.telegram_carried "
+            "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
+            "store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
@@ -85,7 +87,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "hands",
         (
-            "delivery.trays agent_log agents archives audit budget doors drafting locks notices outputs people preferences "
+            "delivery.trays agent_log agents archives audit budget doors drafting locks notices outputs people "
+            "preferences "
             "prices publishing seen"
         ),
     ),
@@ -97,7 +100,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
             "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
-            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.outlook agenda.runs agenda.saying agenda.shapes "
+            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.outlook agenda.runs agenda.saying "
+            "agenda.shapes "
             "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
         ),
     ),
@@ -118,7 +122,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("asking a model for the house", "llm.trials summaries"),
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),
-    ("judging and watching", "delivery.sending delivery.tray_watch disk.metering hibernation leaving samples steps watch"),
+    (
+        "judging and watching",
+        "delivery.sending delivery.tray_watch disk.metering hibernation leaving samples steps watch",
+    ),
     ("the house in numbers", "metrics"),
     (
         "apps in a browser",
@@ -209,7 +216,8 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api.prices api.providers api.questions api.settings api.telegram api.tokens api.users pages pages.apps "
             "pages.asking pages.cards "
             "pages.approvals "
-            "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters pages.glimpse pages.frame pages.home "
+            "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters "
+            "pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
             "pages.spending pages.views feed metrics pages.you webhook"
         ),
