@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from orchestrator.channels.telegram.letters import Attached, Body, Button, Letter
 from orchestrator.channels.telegram.packing import packed, unpacked
+from orchestrator.errors import Unavailable
 from orchestrator.store import telegram_mail as rows
 from orchestrator.store.audit import search
 from orchestrator.store.database import Store
@@ -560,6 +562,37 @@ def test_a_death_while_sending_doubles_and_loses_nothing(
     assert shown == ["before", "The text", "b"]
     message = next(one for one in api.messages(42) if one["message_id"] == number)
     assert "The text" in (message.get("text"), message.get("caption"))
+
+
+class Fills(Store):
+    """A database whose disk takes nothing for some writings, as soon as something is so."""
+
+    left = 3
+    is_full: Callable[[], bool] = staticmethod(lambda: False)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Raises Unavailable while it is full."""
+        if self.left and self.is_full():
+            self.left -= 1
+            raise Unavailable("The database cannot be written (database or disk is full). Is the disk full?")
+        with super().writing() as db:
+            yield db
+
+
+def test_an_arrival_that_can_not_be_written_down_comes_once(api: BotApi, tmp_path: Path, bot: str, ada: Person) -> None:
+    """The disk fills up between the call and its answer: that it arrived is known, and written as soon as can be."""
+    store_with(tmp_path, "crab").close()
+    store = Fills(tmp_path / "hermit.db")
+    with Office(api, store, crab=bot) as office:
+        office.post("a")
+        store.is_full = lambda: "a" in api.said(42)  # from now on
+        office.wait_for("a")
+        office.post("b")
+        office.wait_for("b")
+    store.close()
+    assert store.left == 0
+    assert api.said(42) == ["a", "b"]
 
 
 def test_a_letter_with_a_keyboard_rather_comes_twice(api: BotApi, office: Office) -> None:

@@ -29,6 +29,7 @@ from orchestrator.channels.telegram.line import (
     Unreachable,
 )
 from orchestrator.channels.telegram.packing import packed, unpacked
+from orchestrator.errors import Unavailable
 from orchestrator.store import audit
 from orchestrator.store import telegram_mail as rows
 from orchestrator.store.database import Store
@@ -81,6 +82,8 @@ class Round:
         self._chat = chat
         self._failures = 0
         self._dead: Line | None = None
+        self._arrived: tuple[int, int, int] | None = None
+        """A letter that has arrived, with its first and last message, until that is written down."""
 
     def __str__(self) -> str:
         return f"{self._agent}'s chat {self._chat}"
@@ -128,6 +131,9 @@ class Round:
             await self._close(_NO_CHAT)
         except (LineError, OSError) as error:
             await self._refused(letter, error)
+        except Unavailable as error:  # the disk takes nothing just now
+            logger.warning("letter %s to %s waits: %s", letter.ref, self, error.message)
+            await self._pause(line)
         except Exception:  # a mistake of ours or of the library's: the letters behind this one must not wait for ever
             logger.exception("letter %s to %s", letter.ref, self)
             if letter.tries >= _MOST_STRANGE_TRIES or letter.state == "sent":
@@ -138,6 +144,9 @@ class Round:
 
     async def _send(self, line: Line, letter: Posted) -> None:
         body = unpacked(letter.body)
+        if self._arrived is not None and self._arrived[0] == letter.id:
+            await self._sent(letter, *self._arrived[1:])
+            return
         if letter.state == "sending":
             number = await self._find(line, letter, body)
             if number is not None:
@@ -168,7 +177,9 @@ class Round:
                 rows.sent(db, letter, number, last, self._now())
             self._means.told(letter.ref, None)
 
+        self._arrived = (letter.id, number, last)
         await self._write(write)
+        self._arrived = None
 
     async def _change(self, line: Line, letter: Posted) -> None:
         """The message says what its amendment says; one that is gone needs none."""
