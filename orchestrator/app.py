@@ -52,6 +52,7 @@ from orchestrator.people import People
 from orchestrator.ports import listen
 from orchestrator.preferences import Preferences
 from orchestrator.prices import Prices
+from orchestrator.retention import Retention
 from orchestrator.samples import Samples
 from orchestrator.seen import Seen
 from orchestrator.services import Health, Services
@@ -121,6 +122,7 @@ class App:
         self._thumbnails, self._picturing = build_thumbnails(ground, self._previews, turns)
         self._terminals = build_terminals(ground, self._cubicles)
         self.services = self._made_services(ground)
+        self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 
     def _made_services(self, ground: Ground) -> Services:
@@ -234,6 +236,7 @@ class App:
         self._hibernation.start()
         self._disk.start()
         self._samples.start()
+        self._retention.start()
         self._capabilities.start()
         self._previews.start()
         self._picturing.start()
@@ -252,6 +255,7 @@ class App:
         self._picturing.close()
         self._previews.close()
         self._capabilities.close()
+        self._retention.close()
         self._samples.close()
         self._disk.close()
         self._out_watch.close()

@@ -48,6 +48,10 @@ SETTINGS = {
     "HERMIT_PIP_INDEX_URL": "where packages of Python come from (default: pip's own index)",
     "HERMIT_NPM_REGISTRY": "where packages of Node come from (default: npm's own registry)",
     "HERMIT_SLEEP_MINUTES": "idle minutes after which an agent's container stops until its next message (60; 0: never)",
+    "HERMIT_KEEP_CONVERSATIONS_DAYS": "days after which messages and answers are deleted (default 0: never)",
+    "HERMIT_KEEP_DETAILS_DAYS": "the same for outputs of commands, notices, questions, old approvals (365; 0: never)",
+    "HERMIT_KEEP_AUDIT_DAYS": "the same for the audit log (default 0: never)",
+    "HERMIT_KEEP_BACKUPS_DAYS": "the same for backups in HERMIT_HOME/backups, but for the newest (default 0: never)",
     "HERMIT_APP_PICTURES": "0 takes no pictures of web apps, and so never fetches the browser that takes them",
     "HERMIT_FETCH_HTTP": "1 lets approved downloads come by plain http too, which anybody on the way can change",
     "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
@@ -56,6 +60,16 @@ SETTINGS = {
 PROVIDER_KEYS = tuple(name for name in SETTINGS if name.endswith("_API_KEY") and not name.startswith("HERMIT_"))
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """For how many days what is kept; 0 for ever."""
+
+    conversations_days: int
+    details_days: int
+    audit_days: int
+    backups_days: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +97,7 @@ class Settings:
     """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
     sleep_after_s: float
     """How long a cubicle is idle before it is stopped; 0 for never."""
+    keep: Keep
     app_pictures: bool
     """Pictures of web apps are taken."""
     fetch_http: bool
@@ -164,7 +179,8 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
         telegram_webhook_url=_webhook(values),
-        sleep_after_s=60.0 * _minutes(values, "HERMIT_SLEEP_MINUTES", 60),
+        sleep_after_s=60.0 * _whole(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
+        keep=_keep(values),
         app_pictures=_switch(values, "HERMIT_APP_PICTURES", default="1"),
         fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
         terminal=_switch(values, "HERMIT_TERMINAL"),
@@ -205,10 +221,17 @@ def _port(values: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-def _minutes(values: Mapping[str, str], name: str, default: int) -> int:
+def _keep(values: Mapping[str, str]) -> Keep:
+    def days(what: str, default: int = 0) -> int:
+        return _whole(values, f"HERMIT_KEEP_{what}_DAYS", default, "days")
+
+    return Keep(days("CONVERSATIONS"), days("DETAILS", 365), days("AUDIT"), days("BACKUPS"))
+
+
+def _whole(values: Mapping[str, str], name: str, default: int, what: str) -> int:
     text = values.get(name, "").strip() or str(default)
     if not text.isdecimal() or len(text) > 6:
-        raise ConfigError(f"{name} is {text[:40]!r}; it must be a whole number of minutes, or 0.")
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be a whole number of {what}, or 0.")
     return int(text)
 
 

@@ -988,6 +988,29 @@ def m036_summaries(db: Database) -> None:
     )
 
 
+@migrations()
+def m037_retention(db: Database) -> None:
+    """Up to where old rows were let go. Rows of the audit log can be deleted up to its mark alone, which nothing but
+    the operator's setting moves, and their words leave the index with them."""
+    _run(
+        db,
+        """
+        CREATE TABLE retention (
+            what TEXT PRIMARY KEY,
+            upto INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        DROP TRIGGER audit_kept;
+        CREATE TRIGGER audit_kept BEFORE DELETE ON audit
+            WHEN old.id > COALESCE((SELECT upto FROM retention WHERE what = 'audit'), 0) BEGIN
+            SELECT RAISE (ABORT, 'audit rows are never deleted');
+        END;
+        CREATE TRIGGER audit_let_go AFTER DELETE ON audit BEGIN
+            INSERT INTO audit_fts (audit_fts, rowid, text, detail) VALUES ('delete', old.id, old.text, old.detail);
+        END;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

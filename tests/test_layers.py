@@ -66,7 +66,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
-            "store.motions store.packages store.samples store.tallies store.thumbnails store.upgrading "
+            "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.approval_history store.summaries "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
             "store.telegram_carried "
@@ -124,7 +124,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("videos", "motion.motions"),
     (
         "judging and watching",
-        "delivery.sending delivery.tray_watch disk.metering hibernation leaving samples steps watch",
+        "delivery.sending delivery.tray_watch disk.metering hibernation leaving retention samples steps watch",
     ),
     ("the house in numbers", "metrics"),
     (

@@ -147,6 +147,18 @@ class Backups:
             raise Unavailable(f"{name} can't be deleted ({error.strerror}).") from error
         self._tell()
 
+    def expire(self, before: float) -> int:
+        """Backups made before then go, but for the newest; returns how many. Raises Unavailable."""
+        old = [kept.name for kept in self.every()[1:] if kept.made_at < before]
+        try:
+            for name in old:
+                (self._home.backups / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise Unavailable(f"Old backups can't be deleted ({error.strerror}).") from error
+        if old:
+            self._tell()
+        return len(old)
+
     def close(self) -> None:
         """A backup under way is given up."""
         self._closing.set()

@@ -1,0 +1,113 @@
+"""How long the house keeps what it knows. A thread looks a few times a day and lets go of what is older than the
+settings say, in pieces of a few milliseconds with pauses between them, so that no turn waits for it.
+
+Conversations and the audit log are kept for ever unless somebody said otherwise. Workspaces are never touched.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+from orchestrator.config import Keep
+from orchestrator.errors import OrchestratorError
+from orchestrator.store import audit
+from orchestrator.store import retention as rows
+from orchestrator.store.database import Store
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 200
+"""Rows in one piece of work; the slowest kind, rows of the audit log with their words, takes some 10 ms for these."""
+_FIRST_S = 300.0
+_PERIOD_S = 6 * 3600.0
+_PAUSE_S = 0.1
+_DAY_S = 24 * 3600.0
+
+Piece = Callable[[sqlite3.Connection, float, int], int]
+
+
+class Retention:
+    """Lets go, in a thread of its own."""
+
+    def __init__(
+        self,
+        store: Store,
+        keep: Keep,
+        *,
+        expire_backups: Callable[[float], int],
+        now: Callable[[], float] = time.time,
+        pause_s: float = _PAUSE_S,
+    ) -> None:
+        """``expire_backups`` deletes the backups that were made before a time, and says how many."""
+        self._store, self._keep, self._now, self._pause_s = store, keep, now, pause_s
+        self._expire_backups = expire_backups
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="retention", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first look is some minutes after the start, when everything else has settled."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End after the current piece."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    def look(self) -> dict[str, int]:
+        """Let go of all that is old enough; how much of what that was, which the audit log gets as one line."""
+        gone = {name: self._let_go(piece, days) for name, piece, days in self._pieces() if days}
+        if self._keep.backups_days:
+            gone["backups"] = self._expire_backups(self._before(self._keep.backups_days))
+        gone = {name: count for name, count in gone.items() if count}
+        if gone:
+            text = "What was older than it is kept is gone: " + ", ".join(
+                f"{count} {name}" for name, count in gone.items()
+            )
+            with self._store.writing() as db:
+                audit.add(db, "retention", f"{text}.", now=self._now(), detail=gone)
+        return gone
+
+    def _pieces(self) -> tuple[tuple[str, Piece, int], ...]:
+        """What goes, and after how many days; 0 for never. What belongs to a conversation goes with it."""
+        keep = self._keep
+        details = min((days for days in (keep.details_days, keep.conversations_days) if days), default=0)
+        return (
+            ("conversations' turns", rows.conversations, keep.conversations_days),
+            ("turns' outputs", rows.outputs, details),
+            ("notices", rows.notices, details),
+            ("questions", rows.questions, details),
+            ("downloads asked for", rows.assets, details),
+            ("approvals", rows.approvals, details),
+            ("Telegram letters", rows.letters, details),
+            ("audit rows", rows.audit, keep.audit_days),
+        )
+
+    def _let_go(self, piece: Piece, days: int) -> int:
+        count, before = 0, self._before(days)
+        while not self._ending.is_set():
+            with self._store.writing() as db:
+                gone = piece(db, before, AT_ONCE)
+            if not gone:
+                break
+            count += gone
+            self._ending.wait(self._pause_s)
+        return count
+
+    def _before(self, days: int) -> float:
+        return self._now() - days * _DAY_S
+
+    def _loop(self) -> None:
+        wait_s = _FIRST_S
+        while not self._ending.wait(wait_s):
+            wait_s = _PERIOD_S
+            try:
+                self.look()
+            except OrchestratorError as error:
+                logger.warning("what is old could not be let go: %s", error.message)
+            except Exception:  # the top of a thread: the next look may do better
+                logger.exception("letting go of what is old broke")
