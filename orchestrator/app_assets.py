@@ -8,8 +8,9 @@ from orchestrator.app_builders import Ground
 from orchestrator.approvals import Approvals
 from orchestrator.assets.assets import Assets
 from orchestrator.assets.downloads import Downloads
-from orchestrator.assets.endings import Endings, Finish
+from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
+from orchestrator.capabilities.table import Finish
 from orchestrator.fetch.urls import UrlRules
 from orchestrator.notices import Notices
 

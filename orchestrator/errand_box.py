@@ -10,10 +10,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from orchestrator.errors import OrchestratorError
 from orchestrator.packages.errand import Errand
 
 _OUR_UID: Final = 19_999
 """No cubicle has this one, nor anything else that the house starts."""
+
+
+class Failed(OrchestratorError):
+    """The errand came to nothing; the message is for the agent and its person, and says why."""
+
+    code = "failed"
+
+
+class NotWanted(OrchestratorError):
+    """It was broken off because the house is stopping; it is sent again at the next start."""
+
+    code = "stopping"
 
 
 def packed(folder: Path, name: str, image: str, files: Mapping[str, bytes], *, time_s: float, max_bytes: int) -> Errand:

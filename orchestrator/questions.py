@@ -10,10 +10,10 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.events import Broker
 from orchestrator.nouns import Event, Role, User
@@ -37,12 +37,6 @@ COST = 20
 
 _UNKNOWN = "There is no question with this id. './hermit questions' shows what is waiting."
 _WHY = {EXPIRED: "nobody answered in time", CANCELLED: "the turn ended"}
-
-
-class Finish(Protocol):
-    """Ends the calls that wait for a reference (`Calls.finish`)."""
-
-    def __call__(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None: ...
 
 
 class Questions:

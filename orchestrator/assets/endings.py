@@ -9,9 +9,9 @@ import sqlite3
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
 
 from orchestrator.assets import words
+from orchestrator.capabilities.table import Finish
 from orchestrator.events import Broker
 from orchestrator.notices import Notices
 from orchestrator.nouns import Event
@@ -22,12 +22,6 @@ from orchestrator.store import turns as turn_rows
 from orchestrator.store.assets import Asset, AssetStatus
 
 Then = tuple[Callable[[], None], ...]
-
-
-class Finish(Protocol):
-    """Ends the calls that wait for a reference (`Calls.finish`)."""
-
-    def __call__(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None: ...
 
 
 def reference(asset: str) -> str:

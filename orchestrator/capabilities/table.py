@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.nouns import CubicleKey
 from orchestrator.panel.actions import Action
+
+
+class Finish(Protocol):
+    """Ends the calls that wait for a reference (``Calls.finish``)."""
+
+    def __call__(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None: ...
 
 
 class Policy(StrEnum):

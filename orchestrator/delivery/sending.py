@@ -16,9 +16,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.delivery import words
 from orchestrator.delivery.taking import Taking
 from orchestrator.errors import BadInput, Changing, OrchestratorError, UnsafePath
@@ -35,12 +34,6 @@ COST = 10
 _COPIED_AT_ONCE = 2
 _PATIENCE_S, _PAUSE_S = 30.0, 0.5
 """How long a file that is still being written is waited for, and how often it is looked at."""
-
-
-class Finish(Protocol):
-    """Ends the calls that wait for a reference (`Calls.finish`)."""
-
-    def __call__(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

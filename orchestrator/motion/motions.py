@@ -9,15 +9,16 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from orchestrator import errand_box
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.disk import rules
+from orchestrator.errand_box import Failed, NotWanted
 from orchestrator.errors import OrchestratorError, Stopped, TooMany
 from orchestrator.motion import sentences
-from orchestrator.motion.studio import Failed, Made, NotWanted, Studio
+from orchestrator.motion.studio import Made, Studio
 from orchestrator.motion.wishes import ending_of, read_wish
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn
@@ -38,12 +39,6 @@ MOST_TRIES = 3
 _DAY_S = 86_400.0
 _KEPT_S = 7 * _DAY_S
 Then = tuple[Callable[[], None], ...]
-
-
-class Finish(Protocol):
-    """Ends the calls that wait for a reference (`Calls.finish`)."""
-
-    def __call__(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None: ...
 
 
 class Motions:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import errand_box
-from orchestrator.errors import BadInput, OrchestratorError, Unavailable
+from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.errors import BadInput, Unavailable
 from orchestrator.file_contents import content_of
 from orchestrator.motion import sentences
 from orchestrator.packages.errand import Errands
@@ -26,18 +27,6 @@ PROGRAM = Path(__file__).resolve().parents[2] / "cubicle" / "clawmotion"
 _REPORT_BYTES = 20_000
 _HEAD_BYTES = 64
 _START_S, _A_SECOND_S = 60.0, 5.0
-
-
-class Failed(OrchestratorError):
-    """There will be no video; the message is for the agent and its person, and says why."""
-
-    code = "failed"
-
-
-class NotWanted(OrchestratorError):
-    """It was broken off because the house is stopping; it is made again at the next start."""
-
-    code = "stopping"
 
 
 @dataclass(frozen=True, slots=True)

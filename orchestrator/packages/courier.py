@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import errand_box
-from orchestrator.errors import BadInput, OrchestratorError, TooLarge, Unavailable
+from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.errors import BadInput, TooLarge, Unavailable
 from orchestrator.packages.errand import Errand, Errands
 from orchestrator.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
 from orchestrator.packages.outside import Outside
@@ -27,18 +28,6 @@ RESOLVE_S, FETCH_S = 180, 900
 REPORT_BYTES = 2_000_000
 _SPARE_S = 15.0
 _CHUNK = 1 << 20
-
-
-class Failed(OrchestratorError):
-    """The errand came to nothing; the message is for the agent and its person, and says why."""
-
-    code = "failed"
-
-
-class NotWanted(OrchestratorError):
-    """The errand was broken off because the house is stopping; it is sent again at the next start."""
-
-    code = "stopping"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,18 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.disk import rules
+from orchestrator.errand_box import Failed, NotWanted
 from orchestrator.errors import NotFound, OrchestratorError, TooMany
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Turn
 from orchestrator.packages import sentences
-from orchestrator.packages.courier import Courier, Failed, NotWanted
+from orchestrator.packages.courier import Courier
 from orchestrator.packages.lists import Package, as_detail, as_question, kept, read_list, total_of
 from orchestrator.packages.shelf import INSIDE, Shelf
 from orchestrator.packages.wishes import read_wishes
@@ -48,12 +49,6 @@ _ENDED = {
     ApprovalStatus.CANCELLED: (rows.CANCELLED, sentences.CANCELLED),
 }
 Then = tuple[Callable[[], None], ...]
-
-
-class Finish(Protocol):
-    """Ends the calls that wait for a reference (`Calls.finish`)."""
-
-    def __call__(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None: ...
 
 
 class Packages:

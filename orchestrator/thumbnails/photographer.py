@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator import errand_box
-from orchestrator.errors import NotFound, OrchestratorError, Unavailable
+from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.errors import NotFound, Unavailable
 from orchestrator.packages.errand import Errands
 from orchestrator.previews.apps import App
 from orchestrator.thumbnails import parcel
@@ -20,18 +21,6 @@ SHOT = "shot.png"
 _TIME_S = 60.0
 _SIZES = frozenset({(parcel.WIDTH, parcel.HEIGHT), (parcel.WIDTH // 2, parcel.HEIGHT // 2)})
 """Half the size is for what would be too many bytes else."""
-
-
-class Failed(OrchestratorError):
-    """There will be no picture of the app as it is."""
-
-    code = "failed"
-
-
-class NotWanted(OrchestratorError):
-    """It was broken off because the house is stopping; it is taken at the next start."""
-
-    code = "stopping"
 
 
 class Photographer:

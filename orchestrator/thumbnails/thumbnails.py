@@ -13,6 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
 
+from orchestrator.errand_box import Failed, NotWanted
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event
@@ -21,7 +22,7 @@ from orchestrator.store import thumbnails as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
 from orchestrator.store.thumbnails import Thumbnail
-from orchestrator.thumbnails.photographer import Failed, NotWanted, Photographer
+from orchestrator.thumbnails.photographer import Photographer
 
 logger = logging.getLogger(__name__)
 
