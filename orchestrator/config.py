@@ -48,6 +48,7 @@ SETTINGS = {
     "HERMIT_PIP_INDEX_URL": "where packages of Python come from (default: pip's own index)",
     "HERMIT_NPM_REGISTRY": "where packages of Node come from (default: npm's own registry)",
     "HERMIT_SLEEP_MINUTES": "idle minutes after which an agent's container stops until its next message (60; 0: never)",
+    "HERMIT_LOG_FORMAT": "json writes the orchestrator's log as JSON lines (default: text)",
     "HERMIT_KEEP_CONVERSATIONS_DAYS": "days after which messages and answers are deleted (default 0: never)",
     "HERMIT_KEEP_DETAILS_DAYS": "the same for outputs of commands, notices, questions, old approvals (365; 0: never)",
     "HERMIT_KEEP_AUDIT_DAYS": "the same for the audit log (default 0: never)",
@@ -97,6 +98,8 @@ class Settings:
     """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
     sleep_after_s: float
     """How long a cubicle is idle before it is stopped; 0 for never."""
+    log_format: str
+    """``text`` or ``json``."""
     keep: Keep
     app_pictures: bool
     """Pictures of web apps are taken."""
@@ -180,6 +183,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
         telegram_webhook_url=_webhook(values),
         sleep_after_s=60.0 * _whole(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
+        log_format=_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),
         keep=_keep(values),
         app_pictures=_switch(values, "HERMIT_APP_PICTURES", default="1"),
         fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
@@ -226,6 +230,14 @@ def _keep(values: Mapping[str, str]) -> Keep:
         return _whole(values, f"HERMIT_KEEP_{what}_DAYS", default, "days")
 
     return Keep(days("CONVERSATIONS"), days("DETAILS", 365), days("AUDIT"), days("BACKUPS"))
+
+
+def _choice(values: Mapping[str, str], name: str, *words: str) -> str:
+    """One of the words; the first when nothing is said."""
+    text = values.get(name, "").strip().lower() or words[0]
+    if text not in words:
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be {' or '.join(words)}.")
+    return text
 
 
 def _whole(values: Mapping[str, str], name: str, default: int, what: str) -> int:

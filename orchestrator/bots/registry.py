@@ -216,6 +216,7 @@ class Bots(Handshakes):
         """The log shows neither the token nor its secret half, which is all of it that is left of an escaped URL."""
         self._blot(token)
         self._blot(token.partition(":")[2])
+        self._blot(_secret_of(token))
 
     def _note_of(self, agent: str, change: Callable[[BotState], BotState]) -> None:
         with self._store.writing() as db:

@@ -65,7 +65,9 @@ def serve(context: Context) -> int:
     home = context.home
     claim = Claim(home)
     secrets = context.settings.secrets
-    blots = logs.to_file(home.log, secrets.every() | {home.command_token})
+    blots = logs.to_file(
+        home.log, secrets.every() | {home.command_token}, as_json=context.settings.log_format == "json"
+    )
     # Threads here work for a millisecond between waits: one that wakes should not wait five for the one that runs.
     sys.setswitchinterval(0.001)
     ending = threading.Event()

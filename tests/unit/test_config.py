@@ -63,6 +63,8 @@ WRONG = {
     "an endless Telegram id": ("HERMIT_TELEGRAM_OPERATOR_ID=" + "9" * 5_000, "HERMIT_TELEGRAM_OPERATOR_ID"),
     "a webhook without https": ("HERMIT_TELEGRAM_WEBHOOK_URL=http://crab.example", "https addresses alone"),
     "a control character": ("HERMIT_ADMIN_USER=a\x1bb", "HERMIT_ADMIN_USER"),
+    "a format of the log that is none": ("HERMIT_LOG_FORMAT=xml", "HERMIT_LOG_FORMAT"),
+    "days in words": ("HERMIT_KEEP_AUDIT_DAYS=ever", "HERMIT_KEEP_AUDIT_DAYS"),
     "minutes in words": ("HERMIT_SLEEP_MINUTES=soon", "HERMIT_SLEEP_MINUTES"),
     "a switch half way": ("HERMIT_FETCH_HTTP=perhaps", "HERMIT_FETCH_HTTP"),
 }
