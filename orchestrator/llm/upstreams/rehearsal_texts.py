@@ -24,7 +24,7 @@ MENU = """You can type:
 - `long`: a long answer
 - `slow`: a slow answer, good for trying the stop button
 
-For a real model, set a key such as `OPENROUTER_API_KEY` or `ANTHROPIC_API_KEY` and start again."""
+For a real model, give a provider's key in the dashboard's Settings."""
 
 REMINDER = "This is the reminder that you asked for:"
 """How a calendar entry of the rehearsal speaks to it when it is due."""
