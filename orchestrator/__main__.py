@@ -19,7 +19,7 @@ COMMANDS = {
     "up": "up down serve",
     "look": "status logs token login-link",
     "doctor": "doctor",
-    "backup": "backup restore",
+    "backup": "backup restore recover",
     "chat": "chat",
     "files": "files",
     "agent": "agent",

@@ -342,7 +342,7 @@ class App:
             self.services.people.operator()
         except (NotFound, Unavailable) as error:
             return error.message
-        return "ok"
+        return self._store.trouble or "ok"
 
     def _doors_health(self) -> str:
         return "ok" if self._server.is_accepting else "The doors no longer answer: restart with './hermit up'."

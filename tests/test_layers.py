@@ -59,7 +59,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         (
-            "bells delivery.out_events disk.reserve engine_docker engine_errands engine_terminals "
+            "bells delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
             "store.telegram_bots store.preferences throttle "
@@ -67,6 +67,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
+            "store.damage store.salvage "
             "store.approval_history store.summaries "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
             "store.telegram_carried "
@@ -108,8 +109,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "everything in one file, and back",
         (
-            "backup backup.gathering backup.keeping backup.layout backup.making backup.reading backup.restoring "
-            "backup.tape backup.unpacking backup.writing"
+            "backup backup.gathering backup.keeping backup.layout backup.making backup.reading backup.rescue "
+            "backup.restoring backup.tape backup.unpacking backup.writing"
         ),
     ),
     (

@@ -1,26 +1,28 @@
-"""``backup`` and ``restore``: everything of an install in one file, and back. They work on the files of HERMIT_HOME,
-with the house running or not; a restore wants it stopped."""
+"""``backup`` and ``restore``: everything of an install in one file, and back. ``recover``: a database again where the
+one that was there is damaged. They work on the files of HERMIT_HOME; only a backup is made while the house runs."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 import docker
 
-from orchestrator.backup import making, restoring, writing
+from orchestrator.backup import making, rescue, restoring, writing
 from orchestrator.backup.writing import Written
 from orchestrator.commands.context import Context
 from orchestrator.errors import BadInput, NotFound, Unavailable
 from orchestrator.host.engine_setup import find_engine
 from orchestrator.host.machine import LocalMachine
 from orchestrator.host.progress import Progress, Task
+from orchestrator.store.salvage import Salvaged
 from orchestrator.text import terminal_safe
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the two commands."""
+    """Add the three commands."""
     saving = commands.add_parser("backup", help="everything in HERMIT_HOME in one file; works while it runs")
     saving.add_argument("file", metavar="FILE", help="NAME.tar, or NAME.tar.gz to compress it; - is standard output")
     saving.add_argument("--force", action="store_true", help="replace a file that is there")
@@ -29,6 +31,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     restoring_.add_argument("file", metavar="FILE", type=Path, help="what ./hermit backup made")
     restoring_.add_argument("--force", action="store_true", help="take the place of one that is there; it is kept")
     restoring_.set_defaults(run=run_restore)
+    recovering = commands.add_parser("recover", help="save what can be read of a damaged database; it is kept as it is")
+    recovering.add_argument(
+        "copy", metavar="COPY", type=Path, nargs="?", help="a copy of it, to go back to that instead"
+    )
+    recovering.set_defaults(run=run_recover)
 
 
 def run_backup(context: Context, options: argparse.Namespace) -> int:
@@ -65,6 +72,29 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
         print(f"What was there before is in {restored.before}. Delete it when you no longer need it.")
     print("'./hermit up' starts it. The install that was backed up must not run at the same time.")
     return 0
+
+
+def run_recover(context: Context, options: argparse.Namespace) -> int:
+    """Put a database in the place of one that is damaged."""
+    found = rescue.recover(context.settings.home, options.copy, now=time.time())
+    if found.salvaged is not None:
+        for line in _losses(found.salvaged):
+            print(line)
+    else:
+        print(f"{options.copy} is the database now. What came after it is not there.")
+    if found.kept is not None:
+        print(f"The damaged one is in {found.kept}. Delete that when you no longer need it.")
+    print("Agents' files were not touched. './hermit up' starts it.")
+    return 0
+
+
+def _losses(salvaged: Salvaged) -> list[str]:
+    lines = [f"The database is recovered: {salvaged.rows:,} rows."]
+    if not salvaged.lost:
+        return [*lines, "Nothing was lost, as far as can be seen."]
+    for table, count in sorted(salvaged.lost.items()):
+        lines.append(f"Lost of {table}: {'nobody knows how many' if count is None else f'at most {count:,}'} rows.")
+    return [*lines, "A backup from before may be the better choice: './hermit restore FILE --force'."]
 
 
 def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:

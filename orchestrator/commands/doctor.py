@@ -12,9 +12,11 @@ from typing import Any
 import docker
 import requests
 
+from orchestrator.backup import rescue
 from orchestrator.channels.telegram.checkup import check_up
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.providers import embedder, with_own
+from orchestrator.descriptors import used_of
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.errors import OrchestratorError
 from orchestrator.examine import surroundings
@@ -31,7 +33,7 @@ from orchestrator.host.engine_setup import find_engine, usable
 from orchestrator.store.telegram_bots import Token, stored
 from orchestrator.text import terminal_safe
 
-HERMITSHELL = "hermitshell"
+HERMITSHELL, DATABASE = "hermitshell", "database"
 _AGAIN = "Mend that, then run './hermit doctor' again."
 
 
@@ -55,6 +57,7 @@ def examine(context: Context) -> list[Finding]:
     found = surroundings.examine_permissions(context.settings.home)
     if any(finding.state is State.FAIL for finding in found):
         return found
+    found += _tried(DATABASE, lambda: _database(context))
     client: docker.DockerClient | None = None
     try:
         client = usable(find_engine(context.machine), context.machine)
@@ -76,6 +79,8 @@ def examine(context: Context) -> list[Finding]:
     )
     found.append(surroundings.examine_crashes(context.machine))
     found.append(surroundings.examine_watches(context.machine))
+    pid = running_pid(context.settings.home)
+    found.append(surroundings.examine_descriptors(None if pid is None else used_of(pid)))
     return found + _itself(context)
 
 
@@ -124,6 +129,16 @@ def _telegram(context: Context) -> list[Finding]:
     )
     known = operator or settings.telegram_operator_id
     return examine_telegram(bots, known, expected, lambda token: check_up(token, settings.telegram_api_url))
+
+
+def _database(context: Context) -> list[Finding]:
+    home = context.settings.home
+    found = rescue.trouble(home)
+    if found is not None:
+        is_running = found.is_damaged and running_pid(home) is not None
+        stop = "Stop it first: './hermit down'. " if is_running else ""
+        return [fail(DATABASE, found.text, stop + found.mend)]
+    return [ok(DATABASE, "It is whole." if rescue.database(home).exists() else "There is none yet.")]
 
 
 def _places(context: Context, info: dict[str, Any]) -> dict[str, Path]:

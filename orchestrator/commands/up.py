@@ -12,9 +12,10 @@ import time
 
 import docker
 
-from orchestrator import logs
+from orchestrator import descriptors, logs
 from orchestrator.app import App
 from orchestrator.app_builders import Parts
+from orchestrator.backup import rescue
 from orchestrator.commands import doctor, telegram
 from orchestrator.commands.context import Context
 from orchestrator.commands.providers import embedder, maker, providers
@@ -68,6 +69,8 @@ def serve(context: Context) -> int:
     blots = logs.to_file(
         home.log, secrets.every() | {home.command_token}, as_json=context.settings.log_format == "json"
     )
+    rescue.check(home.path, now=time.time())
+    descriptors.raise_limit()
     # Threads here work for a millisecond between waits: one that wakes should not wait five for the one that runs.
     sys.setswitchinterval(0.001)
     ending = threading.Event()

@@ -1,5 +1,5 @@
-"""Examines what lies around the orchestrator: who may read its home, disk, clock, crash helper, ports. Reads and tries,
-changes nothing."""
+"""Examines what lies around the orchestrator: who may read its home, disk, clock, crash helper, open files, ports.
+Reads and tries, changes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from orchestrator.host.machine import Machine
 from orchestrator.ports import who_listens
 
 PERMISSIONS, DISK, CLOCK, CRASHES, PORTS = "permissions", "disk", "clock", "crashes", "ports"
-WATCHES = "watches"
+WATCHES, DESCRIPTORS = "watches", "open files"
+FEW_DESCRIPTORS, NEARLY_ALL = 4096, 0.8
 LITTLE_BYTES, LITTLE_RESERVES = 5 * 10**9, 5
 """So much is little, or on a small disk so many times what is kept in reserve."""
 CLOCKS_DIFFER_S = 10.0
@@ -93,6 +94,20 @@ def examine_watches(machine: Machine) -> Finding:
             "sysctl -w fs.inotify.max_user_instances=128 fs.inotify.max_user_watches=65536",
         )
     return ok(WATCHES, text)
+
+
+def examine_descriptors(used_of_limit: tuple[int, int] | None) -> Finding:
+    """How many files and connections the running house has open, of how many; None where nobody knows."""
+    if used_of_limit is None:
+        return ok(DESCRIPTORS, "Not looked at: HermitShell is not running here.")
+    used, limit = used_of_limit
+    text = f"{used:,} of {limit:,} files and connections are open."
+    mend = "Allow more ('ulimit -Hn 65536', or LimitNOFILE=65536 for systemd), and start HermitShell again."
+    if used > NEARLY_ALL * limit:
+        return fail(DESCRIPTORS, f"{text} Soon nobody can connect any more.", mend)
+    if limit < FEW_DESCRIPTORS:
+        return warn(DESCRIPTORS, f"{text} That is little: each agent at work takes up to 20.", mend)
+    return ok(DESCRIPTORS, text)
 
 
 def examine_ports(ports: Mapping[str, int]) -> list[Finding]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +19,15 @@ from orchestrator.errors import Unavailable
 from orchestrator.migrations import migrations
 from orchestrator.store import upgrading
 
+PATIENCE_S = 10.0
+"""So long whoever writes or reads waits for another program, the line of our own writers included."""
+_SHORT_WAIT_S = 0.5
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=NORMAL",
     "PRAGMA foreign_keys=ON",
-    "PRAGMA busy_timeout=10000",
     "PRAGMA temp_store=MEMORY",
     # `tidy` moves the log into the file meanwhile; this is the bound for when nobody calls it.
     "PRAGMA wal_autocheckpoint=20000",
@@ -32,15 +37,18 @@ _PRAGMAS = (
 class Store:
     """One SQLite database. All methods may be called from any thread."""
 
-    def __init__(self, path: Path, *, keep_in: Path | None = None) -> None:
+    def __init__(self, path: Path, *, keep_in: Path | None = None, patience_s: float = PATIENCE_S) -> None:
         """Open ``path``, made with mode 0600 if missing, and bring it to the current shape; before that a copy of it
         goes to ``keep_in`` (else beside it).
 
         Raises Unavailable when the file cannot be opened, is no database, or can't be brought to that shape.
         """
         self._path = path
+        self._busy_ms = int(patience_s * 1000)
         self._readers: list[sqlite3.Connection] = []
         self._is_closed = False
+        self.trouble = ""
+        """Why nothing is written any more, as a sentence; empty while all is well. It stays until the next start."""
         self._pool_lock = threading.Lock()  # protects _readers and _is_closed
         self._write_lock = threading.RLock()  # protects _writer and its transaction
         try:
@@ -66,7 +74,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if not _is_of_the_disk(error):
                 raise
-            raise Unavailable(f"The database cannot be read ({error}). Look after its disk.") from error
+            raise self._unavailable(error, "read") from error
         finally:
             self._give_back(connection)
 
@@ -74,29 +82,65 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The one writing connection inside a transaction: committed at the end, rolled back on any exception.
 
-        Raises Unavailable when the disk is full or broken; nothing has changed then.
+        Raises Unavailable when the disk is full or broken, or somebody else keeps the database locked; nothing has
+        changed then.
         """
+        came = time.monotonic()
         with self._write_lock:
             self._raise_if_closed()
             if self._writer.in_transaction:
                 yield self._writer  # already inside writing(): the outer one commits
                 return
+            self._raise_if_in_trouble()
             try:
-                self._writer.execute("BEGIN IMMEDIATE")
+                self._begin(time.monotonic() - came)
                 yield self._writer
                 self._writer.execute("COMMIT")
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.DatabaseError) and _is_of_the_disk(error):
-                    raise Unavailable(f"The database cannot be written ({error}). Is the disk full?") from error
+                    raise self._unavailable(error, "written") from error
                 raise
+
+    def _begin(self, waited_s: float) -> None:
+        """Whoever has waited for other writers of ours waits for other programs only for what is left: however many
+        stand in line while one of those has the database, each gets an answer in time."""
+        if waited_s < _SHORT_WAIT_S:
+            self._writer.execute("BEGIN IMMEDIATE")
+            return
+        self._writer.execute(f"PRAGMA busy_timeout={max(0, self._busy_ms - int(waited_s * 1000))}")
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout={self._busy_ms}")
+
+    def _unavailable(self, error: sqlite3.DatabaseError, what: str) -> Unavailable:
+        """The sentence for it. Of a damaged file nothing is written any more: that would damage more of it."""
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code in _DAMAGED:
+            self.trouble = (
+                f"The database is damaged ({error}), so nothing is written to it any more. Stop HermitShell with "
+                "'./hermit down'; './hermit doctor' then says how to go on."
+            )
+            return Unavailable(self.trouble)
+        mend = "Look after its disk."
+        if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            mend = "Another program has had it for long: close that, or try again in a minute."
+        elif code & 0xFF == sqlite3.SQLITE_FULL:
+            mend = "The disk is full: free some space."
+        return Unavailable(f"The database cannot be {what} ({error}). {mend}")
+
+    def _raise_if_in_trouble(self) -> None:
+        if self.trouble:
+            raise Unavailable(self.trouble)
 
     def tidy(self) -> None:
         """Move what the write-ahead log holds into the file, as far as no reader is in the way; waits for the disk.
 
         Called regularly from a thread that may wait, so that no writer ever has to.
         """
+        self._raise_if_in_trouble()
         with self.reading() as db:
             db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
@@ -117,7 +161,7 @@ class Store:
         try:
             return self._connect(query_only=True)
         except sqlite3.DatabaseError as error:
-            raise Unavailable(f"The database cannot be opened ({error}). Look after its disk.") from error
+            raise self._unavailable(error, "opened") from error
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._pool_lock:
@@ -134,6 +178,7 @@ class Store:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, cached_statements=256)
         connection.row_factory = sqlite3.Row
         try:
+            connection.execute(f"PRAGMA busy_timeout={self._busy_ms}")
             for pragma in (*_PRAGMAS, "PRAGMA query_only=ON") if query_only else _PRAGMAS:
                 connection.execute(pragma)
         except sqlite3.DatabaseError:
