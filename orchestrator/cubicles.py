@@ -100,11 +100,13 @@ class Cubicles:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
         with self._changing(key):
             self._check_wanted(key)
+            before = self._engine.poll(self.name(key))
+            if before is not None:
+                self._suspect(key)  # no turn is handed to a crab before the engine has vouched for its walls
             doubt = self._doubts.get(key)
             spec = self._spec(key)
             self._check_start(key)
             self._doors.open(key, uid=spec.uid, gid=spec.gid)
-            before = self._engine.poll(spec.name)
             container = self._engine.start(spec)
             with self._table_lock:
                 if self._doubts.get(key) is doubt:  # a change in the meantime is a doubt of its own

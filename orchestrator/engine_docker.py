@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import docker
 import requests
 from docker.types import LogConfig, Mount, Ulimit
 
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Exit, Usage
 
 logger = logging.getLogger(__name__)
@@ -43,9 +43,13 @@ _RECIPE = 2
 class DockerEngine:
     """Starts, watches and ends the cubicles of one install."""
 
-    def __init__(self, client: docker.DockerClient, install: str) -> None:
+    def __init__(
+        self, client: docker.DockerClient, install: str, *, look: Callable[[CubicleSpec], None] = lambda _: None
+    ) -> None:
+        """``look`` is asked about each cubicle that was just started, and raises what speaks against leaving it so."""
         self._api = client.api
         self._install = install
+        self._look = look
         self._seccomp = json.dumps(json.loads(SECCOMP_FILE.read_text(encoding="utf-8")))
         self._starting: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # one start a name at a time
         self._samples: dict[str, tuple[int, float]] = {}
@@ -160,9 +164,13 @@ class DockerEngine:
                 host_config=host,
             )
             self._api.start(spec.name)
+            self._look(spec)
         except docker.errors.APIError as error:
             self._remove(spec.name)
             raise _start_failed(error, spec) from error
+        except OrchestratorError:
+            self._remove(spec.name)
+            raise
         there = self._find(spec.name)
         if there is None:
             raise Unavailable(f"The container of {spec.key} vanished while it was started. Send the message again.")

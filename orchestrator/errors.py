@@ -83,6 +83,12 @@ class Unavailable(OrchestratorError):
     code = "unavailable"
 
 
+class WallMissing(Unavailable):
+    """A cubicle could do what none may; it was taken away again. Trying again would end the same way."""
+
+    code = "wall_missing"
+
+
 class UnsafePath(OrchestratorError):
     """A path inside a workspace is a link, a device or otherwise not what it must be."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from orchestrator.cubicles import Cubicles
-from orchestrator.errors import NotFound, OrchestratorError, Unavailable
+from orchestrator.errors import NotFound, OrchestratorError, Unavailable, WallMissing
 from orchestrator.nouns import CubicleKey
 
 logger = logging.getLogger(__name__)
@@ -80,6 +80,8 @@ class Waker:
     def _rouse(self, key: CubicleKey) -> None:
         try:
             self._cubicles.start(key)
+            if self._on_ready is not None:
+                self._on_ready(key)
         except OrchestratorError as error:
             logger.info("cubicle %s was not started ahead of a message: %s", key, error.message)
         except Exception:  # the top of a thread: the message itself will tell what is wrong
@@ -93,6 +95,8 @@ class Waker:
         while True:
             try:
                 self._cubicles.ensure(key)
+            except WallMissing:
+                raise
             except Unavailable:
                 if time.monotonic() > deadline or self._closing.wait(_AGAIN_AFTER_S):
                     raise

@@ -28,6 +28,7 @@ from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
 from orchestrator.engine_terminals import DockerTerminals
+from orchestrator.examine.walls import FirstLook
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
@@ -350,7 +351,7 @@ def real_house(
     with ScriptedUpstream() as model:
         settings = load({**_settings(home, free_port(), model), **(environment or {})}, home)
         place = prepare(settings.home)
-        engine = DockerEngine(engine_client or client, place.install)
+        engine = DockerEngine(engine_client or client, place.install, look=FirstLook(engine_client or client))
         errands = DockerErrands(engine_client or client, place.install, str(home))
         upstreams = build_upstreams(
             keys={},

@@ -23,6 +23,7 @@ from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
 from orchestrator.engine_terminals import DockerTerminals
 from orchestrator.errors import OrchestratorError, Unavailable
+from orchestrator.examine.walls import FirstLook
 from orchestrator.home import Claim, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
 from orchestrator.host.image import Target, ensure_image
@@ -118,7 +119,7 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
         return ensure_image(client, wanted, machine=machine, progress=progress, root=context.root)
 
     return Parts(
-        engine=DockerEngine(client, context.home.install),
+        engine=DockerEngine(client, context.home.install, look=FirstLook(client)),
         image_tag=image_tag,
         upstreams=upstreams,
         default_provider=default_provider,

@@ -1,9 +1,12 @@
-"""Examines the air gap for real: starts a throw-away cubicle as every cubicle is started, probes its walls from inside,
-and removes it, whatever happens."""
+"""Examines the air gap for real. The doctor starts a throw-away cubicle as every cubicle is started, probes its walls
+from inside, and removes it, whatever happens; ``FirstLook`` probes the first cubicle of each image on each engine
+likewise, before it gets any work."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 import secrets
 import tempfile
@@ -14,10 +17,12 @@ from typing import Any
 import docker
 import requests
 
-from orchestrator.errors import Unavailable
-from orchestrator.examine.finding import Finding, fail, ok
+from orchestrator.errors import Unavailable, WallMissing
+from orchestrator.examine.finding import Finding, State, fail, ok
 from orchestrator.home import Home
 from orchestrator.nouns import CubicleKey, CubicleSpec, Engine, Limits, Mounts
+
+logger = logging.getLogger(__name__)
 
 PART = "air gap"
 PROBE = Path(__file__).with_name("inside.py")
@@ -26,6 +31,7 @@ _NAME = "doctor_"
 """No agent can have this name, as of its underscore."""
 _UID = 20_999
 _FOLDERS = ("work", "inbox", "out", "www", "data", "run")
+_SHARES_THE_KERNEL = ("", "runc", "crun", "io.containerd.runc.v2")
 _MEND = "Do not use it like this: update the engine and its runtime, then run './hermit doctor' again."
 
 
@@ -41,6 +47,46 @@ def examine_walls(
         finally:
             engine.remove(spec.name)
     return judge_walls(seen)
+
+
+class FirstLook:
+    """Looks once from inside at what an engine makes of an image; to be asked about each cubicle that was started."""
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+        self._seen: set[str] = set()
+
+    def __call__(self, spec: CubicleSpec) -> None:
+        """Raises WallMissing when the cubicle, which runs, lacks a wall; Unavailable when that can't be told."""
+        kind = self._kind(spec)
+        if kind in self._seen:
+            return
+        seen = _probe(self._client, spec.name, "closed")
+        missing = lacks(seen, runtime=spec.runtime or self._ask(self._client.info).get("DefaultRuntime", ""))
+        if missing:
+            logger.error("%s is taken away again: %s", spec.name, " ".join(missing))
+            raise WallMissing(f"{missing[0]} It was stopped, and no agent works like this. {_MEND}")
+        self._seen.add(kind)
+
+    def _kind(self, spec: CubicleSpec) -> str:
+        """Engine, kernel, runtimes and image, by their versions: what changes any of them is looked at anew."""
+        facts = json.dumps([self._ask(self._client.version), spec.image, spec.runtime], sort_keys=True, default=str)
+        return hashlib.sha256(facts.encode()).hexdigest()
+
+    @staticmethod
+    def _ask(question: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return question()
+        except (docker.errors.DockerException, requests.RequestException) as error:
+            raise Unavailable("The Docker engine does not answer. './hermit doctor' shows what is wrong.") from error
+
+
+def lacks(seen: Mapping[str, Any], *, runtime: str) -> list[str]:
+    """The walls that a cubicle lacks, each in a sentence. What a runtime with a kernel of its own, such as gVisor's,
+    makes of system calls is that kernel's affair."""
+    checks = [check for check in _CHECKS if check is not _filter or runtime in _SHARES_THE_KERNEL]
+    found = [check({**seen, "keeps": []}) for check in checks]
+    return [finding.text for finding in found if finding.state is State.FAIL]
 
 
 def judge_walls(seen: Mapping[str, Any]) -> list[Finding]:
@@ -73,9 +119,10 @@ def throw_away(folder: Path, home: Home, *, image: str, runtime: str) -> Cubicle
     )
 
 
-def _probe(client: docker.DockerClient, name: str) -> dict[str, Any]:
+def _probe(client: docker.DockerClient, name: str, *how: str) -> dict[str, Any]:
     """What the probe inside printed; its time is limited inside, where killing ends it."""
-    command = ["/usr/bin/timeout", "-k", "1", str(PROBE_S), "/usr/bin/python3", "-I", "-c", PROBE.read_text("utf-8")]
+    program = ["/usr/bin/python3", "-I", "-c", PROBE.read_text("utf-8"), *how]
+    command = ["/usr/bin/timeout", "-k", "1", str(PROBE_S), *program]
     try:
         made = client.api.exec_create(name, command, environment={"HOME": "/nonexistent"})
         output = client.api.exec_start(made["Id"])
@@ -120,6 +167,8 @@ def _filter(seen: Mapping[str, Any]) -> Finding:
         return fail(PART, "A cubicle's system calls are not filtered.", "Use a kernel and an engine with seccomp.")
     if seen["families"]:
         return fail(PART, f"The system-call filter lets {', '.join(seen['families'])} sockets through.", _MEND)
+    if seen["calls"]:
+        return fail(PART, f"The system-call filter lets {', '.join(seen['calls'])} through.", _MEND)
     return ok(PART, "Its system calls are filtered; sockets beyond the plain kinds are refused (AF_ALG too).")
 
 
@@ -138,4 +187,26 @@ def _sockets(seen: Mapping[str, Any]) -> Finding:
     return ok(PART, "No engine's socket is in its sight.")
 
 
-_CHECKS: tuple[Callable[[Mapping[str, Any]], Finding], ...] = (_network, _powers, _filter, _files, _sockets)
+def _kernel(seen: Mapping[str, Any]) -> Finding:
+    if seen["knobs"]:
+        return fail(PART, f"A cubicle can change the kernel's settings: {', '.join(seen['knobs'])}.", _MEND)
+    if seen["bared"]:
+        return fail(PART, f"A cubicle can read what an engine hides: {', '.join(seen['bared'])}.", _MEND)
+    return ok(PART, "It can change no setting of the kernel, and read nothing that an engine hides.")
+
+
+def _company(seen: Mapping[str, Any]) -> Finding:
+    if seen["strangers"]:
+        return fail(PART, f"A cubicle sees {seen['strangers']:,} processes that are not its own.", _MEND)
+    return ok(PART, "It sees no process but its own.")
+
+
+_CHECKS: tuple[Callable[[Mapping[str, Any]], Finding], ...] = (
+    _network,
+    _powers,
+    _filter,
+    _files,
+    _sockets,
+    _kernel,
+    _company,
+)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cubicles import Cubicles, Install
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errors import NotFound, Unavailable, WallMissing
 from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.store import leaving
 from orchestrator.wake import Waker
@@ -211,6 +211,16 @@ def test_an_engine_that_does_not_answer_is_said(house: Rooms) -> None:
 # --- waking ----------------------------------------------------------------------------------------------------
 
 
+def test_no_turn_is_handed_out_before_the_engine_is_content(house: Rooms) -> None:
+    """A crab that asks while its walls are still looked at is told nothing; afterwards it is."""
+    engine = FakeEngine()
+    block = Block(house, engine)
+    seen: list[bool] = []
+    engine.on_start = lambda key: seen.append(block.cubicles.is_fresh(key))
+    block.cubicles.ensure(KEY)
+    assert (seen, block.cubicles.is_fresh(KEY)) == ([False], True)
+
+
 class Ward:
     """A waker and what it reported."""
 
@@ -236,6 +246,22 @@ def test_waking_returns_at_once_and_starts_once(house: Rooms) -> None:
     ward.waker.close()
     assert len(engine.specs) == 1
     assert ward.failures == []
+
+
+def test_a_missing_wall_is_told_at_once(house: Rooms) -> None:
+    """It is not tried again, as that would end the same way."""
+    engine = FakeEngine()
+
+    def refuse(_: CubicleKey) -> None:
+        raise WallMissing("A cubicle has a network (eth0).")
+
+    engine.on_start = refuse
+    ward = Ward(Block(house, engine))
+    ward.waker.wake(KEY)
+    assert ward.reported.wait(5)
+    ward.waker.close()
+    assert ward.failures == [(KEY, "A cubicle has a network (eth0).")]
+    assert len(engine.specs) == 1
 
 
 def test_an_engine_that_restarts_is_waited_for(house: Rooms) -> None:

@@ -24,7 +24,7 @@ from orchestrator.examine.surroundings import (
     examine_watches,
     newest,
 )
-from orchestrator.examine.walls import judge_walls
+from orchestrator.examine.walls import judge_walls, lacks
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
@@ -35,7 +35,8 @@ GOOD_INFO = {"SecurityOptions": ["name=seccomp,profile=default"]}
 NOON = 1_800_000_000.0
 WHOLE_WALLS: dict[str, Any] = {
     "interfaces": ["lo"], "reaches_out": False, "capabilities": [], "no_new_privs": True, "seccomp": True,
-    "families": [], "uid": 20_999, "writes": [], "keeps": [], "sockets": [],
+    "families": [], "calls": [], "uid": 20_999, "writes": [], "keeps": [], "sockets": [], "knobs": [], "bared": [],
+    "strangers": 0,
 }  # fmt: skip
 
 
@@ -98,6 +99,10 @@ def test_whole_walls() -> None:
         ({"no_new_privs": False}, "gain"),
         ({"seccomp": False}, "not filtered"),
         ({"families": ["AF_VSOCK"]}, "AF_VSOCK"),
+        ({"calls": ["io_uring_setup"]}, "io_uring_setup"),
+        ({"knobs": ["/proc/sysrq-trigger"]}, "/proc/sysrq-trigger"),
+        ({"bared": ["/proc/keys"]}, "/proc/keys"),
+        ({"strangers": 120}, "120 processes"),
         ({"writes": ["/run/hermit"]}, "/run/hermit"),
         ({"keeps": ["/app/workspace/work"]}, "/app/workspace/work"),
         ({"sockets": ["/run/docker.sock"]}, "/run/docker.sock"),
@@ -111,12 +116,29 @@ def test_each_hole_is_one_failure(seen: dict[str, Any], named: str) -> None:
     assert only.mend
 
 
+@pytest.mark.parametrize(
+    ("seen", "runtime", "lacking"),
+    [
+        ({}, "", 0),
+        ({"keeps": ["/app/workspace/work"]}, "", 0),
+        ({"seccomp": False}, "", 1),
+        ({"seccomp": False}, "runc", 1),
+        ({"seccomp": False, "calls": ["ptrace"]}, "runsc", 0),
+        ({"reaches_out": True, "uid": 0, "seccomp": False}, "runsc", 2),
+    ],
+)
+def test_what_keeps_a_cubicle_from_work(seen: dict[str, Any], runtime: str, lacking: int) -> None:
+    """A wall does, a folder that it can't write does not; a runtime with its own kernel needs no filter of ours."""
+    assert len(lacks({**WHOLE_WALLS, **seen}, runtime=runtime)) == lacking
+
+
 def test_the_probe_can_tell(tmp_path: Path) -> None:
     """What is possible it finds possible, so that its no means something."""
     assert inside.can_open(socket.AF_UNIX)
     assert not inside.can_open(99)
     assert inside.can_write(str(tmp_path))
     assert not inside.can_write(str(tmp_path / "nowhere"))
+    assert list(tmp_path.iterdir()) == []
     assert inside.status()["NoNewPrivs"] in ("0", "1")
 
 

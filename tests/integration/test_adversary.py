@@ -1,0 +1,294 @@
+"""A hostile program in a real cubicle: what it can learn of its neighbours and of the host, what it can do to the door
+and to the logs, and what becomes of a cubicle that lacks a wall."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from orchestrator.agents import TOOLSETS
+from orchestrator.engine_docker import DockerEngine
+from orchestrator.errors import WallMissing
+from orchestrator.examine.walls import FirstLook, lacks
+from orchestrator.nouns import CubicleKey, CubicleSpec, Limits, Mounts
+from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, run_inside
+from tests.scripted_upstream import answers
+
+pytestmark = pytest.mark.docker
+
+HERE = Path(__file__).parent
+NEIGHBOUR = (HERE / "inside_neighbour.py").read_text(encoding="utf-8")
+SIEGE = (HERE / "inside_siege.py").read_text(encoding="utf-8")
+PROBE = (HERE.parents[1] / "orchestrator" / "examine" / "inside.py").read_text(encoding="utf-8")
+PYTHON = ("/usr/bin/python3", "-I", "-c")
+OWN_NAMESPACES = ("net", "ipc", "mnt", "pid", "uts")
+
+
+@pytest.fixture(scope="module")
+def pair(house: RealHouse) -> tuple[Talker, Talker]:
+    """Two agents whose containers run."""
+    pair = house.agent(), house.agent()
+    for agent in pair:
+        agent.wake()
+    return pair
+
+
+# --- neighbours and the host -----------------------------------------------------------------------------------
+
+
+def test_neighbours_share_nothing(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+    """What one leaves in sockets, memory, queues, processes, names and locks it finds again itself, and no other."""
+    house.client.containers.get(pair[0].container).exec_run([*PYTHON, NEIGHBOUR, "leave"], detach=True)
+    made = json.loads(eventually(lambda: run_inside(house.client, pair[0], "cat", "/tmp/left").out))
+    own, other = (json.loads(house.inside(agent, *PYTHON, NEIGHBOUR, "look")) for agent in pair)
+    assert "message queue of POSIX" not in made["done"]
+    assert "host name" not in made["done"]
+    assert set(made["done"]) - {"lock on the image"} <= set(own["done"])
+    assert len(own["done"]) >= 8
+    assert other["done"] == []
+    host = {path.name: str(path.readlink()) for path in Path("/proc/self/ns").iterdir()}
+    for name in OWN_NAMESPACES:
+        assert len({made["namespaces"][name], other["namespaces"][name], host[name]}) == 3, name
+
+
+def test_no_address_of_the_host_answers(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+    """Not the dashboard, not the engine's bridge, not the cloud's metadata; no name is known; nothing is broadcast."""
+    port = int(house.api.url.rpartition(":")[2])
+    targets = [(address, port) for address in (*_addresses_of_this_machine(), "127.0.0.1", "::1")]
+    targets += [
+        ("172.17.0.1", 2375),
+        ("169.254.169.254", 80),
+        ("100.100.100.200", 80),
+        ("fe80::1", 80),
+        ("::ffff:1.1.1.1", 53),
+    ]
+    program = (
+        "import json, socket, sys\nreached = []\n"
+        "def attempt(what, deed):\n"
+        "    try: deed()\n"
+        "    except OSError: return\n"
+        "    reached.append(what)\n"
+        "for host, port in json.loads(sys.argv[1]):\n"
+        "    attempt(host, lambda: socket.create_connection((host, port), 2))\n"
+        "    family = socket.AF_INET6 if ':' in host else socket.AF_INET\n"
+        "    if not host.startswith(('127.', '::1')):\n"
+        "        attempt('udp ' + host, lambda: socket.socket(family, socket.SOCK_DGRAM).sendto(b'x', (host, port)))\n"
+        "for host in ('255.255.255.255', '224.0.0.251'):\n"
+        "    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "    made.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)\n"
+        "    attempt(host, lambda: made.sendto(b'x', (host, 5353)))\n"
+        "for name in ('example.com', 'host.docker.internal', 'gateway.docker.internal', 'metadata.google.internal'):\n"
+        "    attempt(name, lambda: socket.getaddrinfo(name, 80))\n"
+        "print(json.dumps(reached))\n"
+    )
+    assert json.loads(house.inside(pair[0], *PYTHON, program, json.dumps(targets))) == []
+
+
+def _addresses_of_this_machine() -> list[str]:
+    """Where it would be reached from outside; a datagram socket is told without sending anything."""
+    found = ["172.17.0.1"]
+    for family, somewhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((somewhere, 9))
+            found.append(str(probe.getsockname()[0]))
+    return found
+
+
+def test_the_probe_of_the_doctor_finds_every_wall(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+    """Of a cubicle as agents have it; and it leaves no file behind."""
+    seen = json.loads(house.inside(pair[0], *PYTHON, PROBE, "closed"))
+    assert lacks(seen, runtime="") == []
+    assert not list(pair[0].work.glob(".probe*"))
+
+
+def test_a_command_inherits_nothing(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+    """No descriptor but its own three, no secret in what it can read of any process or of the mount table, and a crash
+    leaves no picture of its memory."""
+    commands = (
+        "python3 -c 'import os; print(sorted(int(f) for f in os.listdir(\"/proc/self/fd\"))[:-1])'",
+        "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/self/mountinfo | tr '\\0' '\\n'; env",
+        "mkdir crash; cd crash; (ulimit -c unlimited; kill -SEGV $BASHPID); ulimit -c 0; ls -A . /tmp | grep -c core",
+    )
+    steps = pair[0].ask(house.plays.commands(*commands))["steps"]
+    assert steps[0]["output"].strip() == "[0, 1, 2]"
+    for secret in ("sk-test", "test-token", "API_KEY", "hs_"):
+        assert secret not in steps[1]["output"]
+    assert steps[2]["output"].strip().splitlines()[-1] == "0", steps[2]
+
+
+# --- the door --------------------------------------------------------------------------------------------------
+
+
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_siege_of_the_door(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+    """A thousand silent or dripping connections, half requests and ones that are far too large: each doubtful one is
+    refused, the house holds few descriptors for it, another cubicle is served, and so is this one afterwards."""
+    bad, good = pair
+    before = _descriptors()
+    with ThreadPoolExecutor(1) as pool:
+        besieging = pool.submit(run_inside, house.client, bad, *PYTHON, SIEGE, "3")
+        for _ in range(3):
+            asked = time.monotonic()
+            turn = good.ask(house.plays.commands("echo calm"))
+            assert turn["steps"][0]["output"] == "calm\n"
+            assert time.monotonic() - asked < 10
+            assert _descriptors() < before + 100
+        ended = besieging.result()
+    assert ended.code == 0, ended
+    seen = json.loads(ended.out)
+    assert {
+        name: said for name, said in seen["answers"].items() if said[:1] not in ("4", "5") and said != "hung up"
+    } == {}
+    assert sum(seen["met"].values()) == 1_000
+    assert bad.ask(house.plays.commands("echo open again"))["steps"][0]["output"] == "open again\n"
+
+
+# --- a wall that is missing ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(client: docker.DockerClient, image: str) -> Iterator[str]:
+    """A container of the cubicle's image without any of its walls, as an engine that ignores them would make it."""
+    made: Any = client.containers.run(
+        image, ["60"], entrypoint="/bin/sleep", detach=True, security_opt=["seccomp=unconfined"], user="0", init=True,
+        labels={"hermitshell.test": "bare"},
+    )  # fmt: skip
+    yield made.name
+    made.remove(force=True)
+
+
+def _spec(name: str, image: str, folder: Path) -> CubicleSpec:
+    return CubicleSpec(
+        name=name, install="none", home=str(folder), key=CubicleKey("bare", 1), image=image, uid=0, gid=0,
+        mounts=Mounts(*[folder] * 6),
+        limits=Limits(cpus=1, memory_mb=128, pids=64, disk_mb=16),
+    )  # fmt: skip
+
+
+def test_a_cubicle_without_walls_is_found_out(
+    client: docker.DockerClient, image: str, bare: str, tmp_path: Path
+) -> None:
+    """By the first look at it; what was found is not taken for well the second time."""
+    look = FirstLook(client)
+    for _ in range(2):
+        with pytest.raises(WallMissing) as missing:
+            look(_spec(bare, image, tmp_path))
+        assert "network" in missing.value.message
+
+
+def test_no_turn_is_served_where_a_wall_is_missing(house: RealHouse, client: docker.DockerClient) -> None:
+    """The message fails at once with the reason, and the container is gone; with the wall it is served."""
+    looked: list[str] = []
+
+    def refuse(spec: CubicleSpec) -> None:
+        looked.append(spec.name)
+        raise WallMissing("A cubicle has a network (eth0).")
+
+    agent = house.agent()
+    whole = house.app._cubicles._engine
+    house.app._cubicles._engine = DockerEngine(client, house.install, look=refuse)
+    try:
+        turn = agent.ask(house.plays.commands("echo never"))
+    finally:
+        house.app._cubicles._engine = whole
+    assert (turn["status"], turn["steps"]) == ("failed", [])
+    assert "eth0" in turn["error"]
+    assert looked == [agent.container]
+    assert house.engine.poll(agent.container) is not None
+    assert agent.ask(house.plays.commands("echo served"))["status"] == "done"
+
+
+def test_it_is_looked_at_once(house: RealHouse, client: docker.DockerClient) -> None:
+    """For each image on each engine: the second cubicle of a kind costs one question to the engine."""
+    asked: list[str] = []
+
+    class Counting(FirstLook):
+        def __call__(self, spec: CubicleSpec) -> None:
+            before = len(self._seen)
+            super().__call__(spec)
+            asked.append("looked" if len(self._seen) > before else "known")
+
+    whole = house.app._cubicles._engine
+    house.app._cubicles._engine = DockerEngine(client, house.install, look=Counting(client))
+    try:
+        for agent in (house.agent(), house.agent()):
+            agent.wake()
+    finally:
+        house.app._cubicles._engine = whole
+    assert asked == ["looked", "known"]
+
+
+# --- what is written about it ----------------------------------------------------------------------------------
+
+HOSTILE = (
+    "\x1b[2J\x1b]0;owned\x07\x1b]52;c;ZXZpbA==\x07\x9b31m\rX\u202e\n2026-01-01 00:00:00,000 INFO orchestrator: forged"
+)
+RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PUSH = """
+import http.client, json, socket, sys
+class Line(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect("/run/hermit/door.sock")
+evil = json.loads(sys.argv[1])
+done = []
+fields = {"text": "remember " + "".join(c for c in evil if c == "\\n" or c.isprintable())}
+for path, body in (
+    ("status", {"state": evil}), ("approvals", {"id": evil, "reason": evil}), ("llm", {"model": evil}),
+    ("calls", {"call": evil, "name": evil, "fields": {evil: evil}}),
+    ("calls", {"call": "one", "name": "MEMORY_ADD", "fields": fields}), (evil.encode().hex(), {}),
+    ("turns/1/steps", {"kind": evil}), ("turns/1/finish", {"error": evil, "message": evil}),
+):
+    line = Line("door")
+    line.request("POST", "/api/internal/" + path, json.dumps(body), {"Content-Type": "application/json"})
+    answer = line.getresponse()
+    done.append((answer.status, answer.read(300).decode()))
+    line.close()
+print(json.dumps(done))
+"""
+
+
+def test_nothing_hostile_reaches_a_terminal_or_a_log_raw(process: ProcessHouse) -> None:
+    """Escapes, carriage returns and forged lines in everything that an agent can say: the orchestrator's log has them
+    within its own lines, the command shows them written out, and in the audit log they are no rows of their own."""
+    agent = process.agent(toolsets=list(TOOLSETS))
+    play = process.plays.add(
+        answers(HOSTILE, terminal=f"printf '%s\\n' '{HOSTILE}' | tee -a .hermit.log; exit 3"), answers(HOSTILE)
+    )
+    turn = agent.ask(play)
+    pushed = run_inside(process.client, agent, *PYTHON, PUSH, json.dumps(HOSTILE))
+    assert pushed.code == 0, pushed
+    assert {status for status, _ in json.loads(pushed.out)} >= {200, 400, 404}, pushed
+    agent.change(approval="all")
+    waiting = agent.send(process.plays.commands(f"echo '{HOSTILE}'"))
+    asked = agent.question(waiting)
+    for command in (["logs", agent.name], ["approvals"], ["status"], ["agent", "list"], ["agent", "show", agent.name]):
+        shown = process.command(*command)
+        assert RAW.findall(shown.stdout + shown.stderr) == [], command
+    assert "forged" in process.command("logs", agent.name).stdout
+    assert "\\x1b" in process.command("approvals").stdout
+    assert turn["steps"]
+    agent.decide(asked["id"], "deny")
+    for log in (process.home / "logs").glob("*.log*"):
+        text = log.read_text(encoding="utf-8", errors="strict")
+        assert RAW.findall(text) == [], log
+        assert not [line for line in text.splitlines() if line.startswith("2026-01-01 00:00:00,000")], log
+    listed = agent.api.call("GET", "/audit", params={"format": "jsonl"}).text.splitlines()
+    rows = [json.loads(line) for line in listed]
+    assert len(rows) > 5
+    assert {row["id"] for row in rows} == set(range(1, len(rows) + 1))
+    assert not [row for row in rows if row["text"].startswith("2026-01-01")]
