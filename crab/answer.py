@@ -88,7 +88,8 @@ def split_thought(text: str) -> tuple[str, str]:
     for name in ("</think>", "</thinking>"):
         # Some models' templates open the block in the prompt, so that only its end is here.
         end = text.find(name)
-        if end >= 0 and not text.lstrip().startswith(("<think", "{", "`")) and "<think" not in text[:end]:
+        is_open = end >= 0 and not text.lstrip().startswith(("<think", "{", "`")) and "<think" not in text[:end]
+        if is_open and not _is_said(text, end):
             thoughts.append(text[:end])
             at = end + len(name)
             break
@@ -100,6 +101,12 @@ def split_thought(text: str) -> tuple[str, str]:
         at = len(text) if end < 0 else end + len(closing)
     rest.append(text[at:])
     return "\n".join(thoughts).strip(), "".join(rest)
+
+
+def _is_said(text: str, at: int) -> bool:
+    """This place is within an answer's object: what stands there is part of what it says."""
+    reader = first_object(text)
+    return reader is not None and not reader.error and reader.start < at < reader.at
 
 
 def _take_object(answer: Answer, reader: ObjectReader) -> None:

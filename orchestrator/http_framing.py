@@ -22,6 +22,7 @@ HAND_OVER = "hermit.hand_over"
 sent, and owns it from then on. HTTP is over on it."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_REQUEST_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~\x80-\xff]+ HTTP/[0-9]\.[0-9]\r\n")
 _PIECE = 1 << 18
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
@@ -43,7 +44,7 @@ class Gateway(wsgi.Gateway_10):
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body: bytes = self.req.rfile.read(length) if length else b""
         if len(body) < length:
-            raise OSError("the client went away within its request")
+            raise ConnectionResetError(errno.ECONNRESET, "the client went away within its request")
         return body
 
 
@@ -80,12 +81,15 @@ class Request(HTTPRequest):
         self._is_waited_for = headers.pop(b"Expect", b"").lower() == b"100-continue"
 
     def read_request_line(self) -> Any:
-        """A target that is no URL at all is a bad request, not a broken server."""
+        """A line with blanks where none belong, or a target that is no URL at all, is a bad request."""
+        rfile, self.rfile = self.rfile, _StrictLine(self.rfile)
         try:
             return super().read_request_line()  # type: ignore[no-untyped-call]  # cheroot: half typed
         except ValueError:
-            self.simple_response("400 Bad Request", "Malformed Request-URI")
+            self.simple_response("400 Bad Request", "Malformed Request-Line")
             return False
+        finally:
+            self.rfile = rfile
 
     def read_request_headers(self) -> bool:
         """A body over the cap is refused unread; what may come is told so, an upload when it is first read from."""
@@ -119,6 +123,21 @@ class Request(HTTPRequest):
         super().simple_response(status, msg)
 
 
+class _StrictLine:
+    """Reads request lines for cheroot, which would strip whatever Python takes for a blank from their ends and leave
+    tabs out of the target."""
+
+    def __init__(self, rfile: Any) -> None:
+        self._rfile = rfile
+
+    def readline(self) -> bytes:
+        """The next line. Raises ValueError for one that two parsers might read differently."""
+        line: bytes = self._rfile.readline()
+        if line.endswith(b"\r\n") and line != b"\r\n" and not _REQUEST_LINE.fullmatch(line):
+            raise ValueError("A request line is METHOD TARGET HTTP/1.1, with one space between them.")
+        return line
+
+
 def _read_headers(rfile: Any, headers: dict[bytes, bytes]) -> None:
     """Reads headers and refuses what two parsers might read differently. Raises ValueError with the reason."""
     while (line := rfile.readline()) != b"\r\n":
@@ -128,6 +147,10 @@ def _read_headers(rfile: Any, headers: dict[bytes, bytes]) -> None:
         if not colon or not _TOKEN.fullmatch(name):
             raise ValueError("A header line is NAME: VALUE; folded lines are not accepted.")
         name = name.title()
+        if b"_" in name:  # WSGI tells it from the same name with a hyphen no more
+            if name.replace(b"_", b"-") in _SINGLE:
+                raise ValueError(f"{name.decode()} is no header; it is written with a hyphen.")
+            continue
         if name in headers and name in _SINGLE:
             raise ValueError(f"{name.decode()} was sent twice.")
         value = value.strip(b" \t")

@@ -27,8 +27,8 @@ _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--fuzz``: how much ``test_api_fuzz`` tries."""
-    parser.addoption("--fuzz", type=int, default=0, help="cases of each kind for every operation of the API")
+    """``--cases``: how much ``test_api_fuzz`` tries."""
+    parser.addoption("--cases", type=int, default=0, help="cases of each kind for every operation of the API")
 
 
 class NetworkGuard:

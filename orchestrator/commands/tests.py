@@ -1,5 +1,5 @@
-"""``test``: everything that the tests need, then the whole suite on the real engine; or, with ``--soak``, storms of
-faults for as long as one likes."""
+"""``test``: everything that the tests need, then the whole suite on the real engine; or, for as long as one likes,
+storms of faults with ``--soak``, or with ``--fuzz`` all that a machine can think of for readers of strangers' words."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ from orchestrator.host.test_tools import ensure_test_tools
 _SHARED = "docker or model or thirdparty"
 """Marks of the tests that share one engine or one model; all others run side by side."""
 
+_HANGS_S = 300
+"""A property that takes so much longer than all were given hangs: where, is told, and the run ends."""
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     test = commands.add_parser(
         "test",
         help="set up for the tests, then run them; arguments go to pytest",
-        usage="hermit test [PYTEST ARGS | --soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND]]",
+        usage="hermit test [PYTEST ARGS | --soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND] | --fuzz TIME]",
     )
     _add_soak(test)
+    _add_fuzz(test)
     test.set_defaults(run=run)
 
 
@@ -44,10 +48,17 @@ def _add_soak(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_fuzz(parser: argparse.ArgumentParser) -> None:
+    fuzz = parser.add_argument_group("property tests alone, with other examples each time")
+    fuzz.add_argument("--fuzz", metavar="TIME", default="", help="try for so long in all, such as 90s, 30m or 2h")
+
+
 def run(context: Context, options: argparse.Namespace) -> int:
     """The exit code of pytest; of its first round that failed, where there are two."""
     if any(argument.partition("=")[0] == "--soak" for argument in options.rest):
         return _soak(context, options.rest)
+    if any(argument.partition("=")[0] == "--fuzz" for argument in options.rest):
+        return _fuzz(context, options.rest)
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     for target in ("base", "studio"):
@@ -63,11 +74,11 @@ def run(context: Context, options: argparse.Namespace) -> int:
     return next((code for code in codes if code), 0)
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, option: str = "--soak") -> float:
     """``90s``, ``30m`` or ``2h`` in seconds; a number alone is minutes. Raises BadInput."""
     found = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)([smh]?)", text.strip())
     if found is None or float(found[1]) <= 0:
-        raise BadInput(f"--soak {text[:40]}: say how long, such as 90s, 30m or 2h.")
+        raise BadInput(f"{option} {text[:40]}: say how long, such as 90s, 30m or 2h.")
     return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2] or "m"]
 
 
@@ -86,6 +97,30 @@ def _soak(context: Context, given: list[str]) -> int:
     return subprocess.run(
         [sys.executable, "-P", "-m", "tests.chaos.soak", *wanted],
         env={**environment, "PYTHONPATH": str(context.root)},
+        cwd=context.root,
+        check=False,
+    ).returncode
+
+
+def _fuzz(context: Context, given: list[str]) -> int:
+    """The exit code of pytest; no engine is needed."""
+    parser = argparse.ArgumentParser(prog="hermit test")
+    _add_fuzz(parser)
+    options, chosen = parser.parse_known_args(given)
+    for_s = seconds(options.fuzz, "--fuzz")
+    wanted = ["-p", "tests.fuzzing", "--fuzz-for", str(for_s), "-n", str(os.cpu_count() or 1)]
+    wanted += [
+        "-o",
+        f"faulthandler_timeout={int(for_s) + _HANGS_S}",
+        "-o",
+        "faulthandler_exit_on_timeout=true",
+        "--show-capture=no",
+    ]
+    places = [] if any(not argument.startswith("-") for argument in chosen) else ["tests/fuzz", "tests/unit"]
+    environment = {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", *wanted, *chosen, *places],
+        env={**environment, "HYPOTHESIS_PROFILE": "long"},
         cwd=context.root,
         check=False,
     ).returncode

@@ -78,6 +78,7 @@ _SWITCHED = frozenset(
 )
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared, not bound
 _ROOTED = re.compile(rb"""(\s(?:src|href|action|poster|data-src|srcset)\s*=\s*["'])/(?!/)""", re.IGNORECASE)
+_MISREAD = re.compile(r"[\\\x00-\x1f\x7f]")  # a browser takes the one for a slash, and leaves some of the others out
 _COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 
 MOST_JARS, MOST_COOKIES, MOST_COOKIE_CHARS = 1_000, 50, 4_096
@@ -131,6 +132,8 @@ def switched(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
 def relocated(place: str, *, base: str) -> str | None:
     """Where a redirect leads, seen from the browser; None for one that leads elsewhere."""
     prefix = urlsplit(base).path
+    if _MISREAD.search(place):
+        return None
     try:
         parts = urlsplit(place)
         host = parts.hostname

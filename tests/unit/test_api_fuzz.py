@@ -1,7 +1,7 @@
 """The API against its own description, by machine (schemathesis): every operation gets what the description allows and
 what it does not, from the operator and from a member, and each answer must be one that is described.
 
-``--fuzz N`` tries more: N cases of each kind for every operation and person, other ones each time.
+``--cases N`` tries more: N cases of each kind for every operation and person, other ones each time.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
 @pytest.fixture
 def cases(request: pytest.FixtureRequest) -> int:
     """How many of each kind."""
-    return int(request.config.getoption("--fuzz") or FEW)
+    return int(request.config.getoption("--cases") or FEW)
 
 
 @pytest.mark.parametrize("who", ["ada", "ben"])

@@ -260,3 +260,11 @@ def test_split_action_undoes_join(fields: list[str]) -> None:
 def test_answer_is_light() -> None:
     """An answer has no dictionary of its own."""
     assert not hasattr(Answer("", ""), "__dict__")
+
+
+def test_the_end_of_thinking_may_be_spoken_of() -> None:
+    """Within an answer's object it ends nothing, also behind a word of introduction; before one it does."""
+    answer = read_answer('Sure: {"message": "m", "terminal": "grep \'</think>\' x"} done')
+    assert (answer.terminal, answer.message, answer.thought) == ("grep '</think>' x", "m", "")
+    answer = read_answer('I could say {"message": "a"}.</think>{"message": "b"}')
+    assert (answer.message, answer.thought) == ("b", 'I could say {"message": "a"}.')

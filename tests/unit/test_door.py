@@ -3,117 +3,32 @@ asks for something else."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import socket
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import table_of
-from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
 from orchestrator.errors import Unavailable
-from orchestrator.http_server import HttpServer
-from orchestrator.live.harbour import Harbour
-from orchestrator.llm.proxy import Proxy
-from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, TurnStatus
-from orchestrator.pricing import load_prices
-from orchestrator.summaries import Summaries
-from tests.fakes import FakeUpstream
-from tests.rooms import KEY, OTHER, Rooms, rooms
+from tests.door_street import OverSocket, Street, street_of
+from tests.rooms import KEY, OTHER, rooms
 
 HUGE = 2**70
-
-
-class _OverSocket(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("door", timeout=10)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(10)
-        self.sock.connect(str(self._path))
-
-
-@dataclass
-class Street:
-    """Rooms with doors, and a model behind them."""
-
-    rooms: Rooms
-    doors: Doors
-    server: HttpServer
-    model: FakeUpstream
-    heard: list[CubicleKey]
-    disk_notes: dict[CubicleKey, str]
-
-    def call(self, method: str, path: str, body: Any = None, *, key: CubicleKey = KEY) -> tuple[int, Any]:
-        """A request of the cubicle ``key``; a body that is no bytes goes as JSON."""
-        client = _OverSocket(self.rooms.home / "run" / key.agent / str(key.user) / "door.sock")
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        try:
-            client.request(method, f"/api/internal/{path}", data, {"Content-Type": "application/json"})
-            response = client.getresponse()
-            text = response.read()
-            return response.status, json.loads(text) if text else None
-        finally:
-            client.close()
-
-    def post(self, path: str, body: Any = None, *, key: CubicleKey = KEY) -> tuple[int, Any]:
-        """A POST."""
-        return self.call("POST", path, body, key=key)
-
-    def code(self, answer: tuple[int, Any]) -> str:
-        """An error's code."""
-        return str(answer[1]["error"]["code"])
 
 
 @pytest.fixture
 def street(tmp_path: Path) -> Iterator[Street]:
     """Two cubicles of one agent, each with its door."""
-    with rooms(tmp_path / "home") as made:
-        model = FakeUpstream()
-        proxy = Proxy(
-            agents=made.agents,
-            budget=made.budget,
-            broker=made.broker,
-            upstreams={"fake": model},
-            default_provider=lambda: "fake",
-            prices=load_prices,
-            backoff_s=0.001,
-        )
-        heard: list[CubicleKey] = []
-        disk_notes: dict[CubicleKey, str] = {}
-        house = House(
-            made.turns,
-            made.steps,
-            proxy,
-            made.agents,
-            made.people,
-            harbour=Harbour(),
-            calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
-            told=Summaries(made.store, proxy, Notices(made.store, made.broker)).told,
-            notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
-            memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
-            heard=heard.append,
-        )
-        server = HttpServer()
-        doors = Doors(server, made.workspaces, door_app(house))
-        for key in (KEY, OTHER):
-            doors.open(key, uid=os.geteuid(), gid=os.getegid())
-        yield Street(made, doors, server, model, heard, disk_notes)
-        server.close()
-        server.await_quiet()
+    with street_of(tmp_path / "home") as made:
+        yield made
 
 
 # --- the ordinary way ------------------------------------------------------------------------------------------
@@ -439,7 +354,7 @@ def test_hundreds_of_idle_crabs_keep_nobody_waiting(street: Street) -> None:
     crabs = []
     for key in keys:
         street.doors.open(key, uid=os.geteuid(), gid=os.getegid())
-        crab = _OverSocket(street.rooms.home / "run" / key.agent / str(key.user) / "door.sock")
+        crab = OverSocket(street.rooms.home / "run" / key.agent / str(key.user) / "door.sock")
         crab.request("GET", "/api/internal/turns/next?boot=b&wait=30")
         crabs.append(crab)
     deadline = time.monotonic() + 20

@@ -172,6 +172,10 @@ DOUBTFUL = {
     "an underscored length": _post(b"abcd" + SMUGGLED, "Content-Length: 1_0"),
     "an endless length": _post(b"abcd" + SMUGGLED, "Content-Length: " + "9" * 13),
     "an empty length": _post(b"abcd" + SMUGGLED, "Content-Length:"),
+    "an underscore": _post(b"abcd" + SMUGGLED, "Content-Length: 40", "Content_Length: 4"),
+    "an underscore alone": _post(b"abcd" + SMUGGLED, "Content_Length: 4"),
+    "chunks with an underscore": _post(b"0\r\n\r\n" + SMUGGLED, "Transfer_Encoding: chunked"),
+    "two hosts with an underscore": _get("/", "HOST_: x", "Content_Type: x") + SMUGGLED,
     "a folded header": _get("/", "X-A: 1", " folded: 2") + SMUGGLED,
     "a blank before the colon": _post(b"abcd" + SMUGGLED, "Content-Length : 4"),
     "no colon": _get("/", "Nothing") + SMUGGLED,
@@ -190,6 +194,10 @@ DOUBTFUL = {
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SMUGGLED,
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n" + SMUGGLED,
     "no version": b"GET /\r\n\r\n" + SMUGGLED,
+    "a carriage return before it": b"\rGET / HTTP/1.1\r\nHost: door\r\n\r\n" + SMUGGLED,
+    "a blank behind it": b"GET / HTTP/1.1 \r\nHost: door\r\n\r\n" + SMUGGLED,
+    "a tab in the target": b"GET /a\tb HTTP/1.1\r\nHost: door\r\n\r\n" + SMUGGLED,
+    "an odd version": b"GET / HTTP/+1.1\r\nHost: door\r\n\r\n" + SMUGGLED,
     "a small method": b"get / HTTP/1.1\r\nHost: door\r\n\r\n" + SMUGGLED,
     "a huge header": _get("/", "X-A: " + "x" * 40_000) + SMUGGLED,
     "many headers": _get("/", *(f"X-{n}: y" for n in range(5_000))) + SMUGGLED,
@@ -212,6 +220,12 @@ def test_doubtful_requests_are_refused_and_end_their_connection(doors: Doors, re
     assert b"smuggled" not in got
     assert got.count(b"HTTP/1.1 ") <= 1
     assert _status(doors.say("a", _get())) == 200
+
+
+def test_a_header_with_an_underscore_is_not_told(doors: Doors) -> None:
+    """It could pass for the one with a hyphen, which a proxy in front of us may have set or taken out."""
+    answer = doors.say("a", _get("/", "X-Forwarded-Proto: https", "X_Forwarded_Proto: http", "X_CSRF_Token: y"))
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["names"] == ["HTTP_HOST", "HTTP_X_FORWARDED_PROTO"]
 
 
 # --- slow clients and floods -----------------------------------------------------------------------------------
@@ -373,3 +387,12 @@ def test_nothing_is_left_after_close(tmp_path: Path) -> None:
     doors.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("http")]
     assert set(os.listdir("/proc/self/fd")) - before == set()  # noqa: PTH208 - as above
+
+
+def test_a_client_that_breaks_off_is_no_news(doors: Doors, caplog: pytest.LogCaptureFixture) -> None:
+    """Half a body gets no answer, and nothing in the log that somebody could fill."""
+    client = doors.connect("a")
+    client.sendall(_post(b"abc", "Content-Length: 10"))
+    client.shutdown(socket.SHUT_WR)
+    assert _answer(client) == b""
+    assert not [record for record in caplog.records if record.levelname != "DEBUG"]

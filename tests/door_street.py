@@ -1,0 +1,115 @@
+"""A street of doors for tests: two cubicles of one agent, each with its own socket, the house's rules behind them and a
+model that says what a test wants."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.table import table_of
+from orchestrator.door import House, door_app
+from orchestrator.doors import Doors
+from orchestrator.http_server import HttpServer
+from orchestrator.live.harbour import Harbour
+from orchestrator.llm.proxy import Proxy
+from orchestrator.notices import Notices
+from orchestrator.nouns import CubicleKey
+from orchestrator.pricing import load_prices
+from orchestrator.summaries import Summaries
+from tests.fakes import FakeUpstream
+from tests.rooms import KEY, OTHER, Rooms, rooms
+
+
+class OverSocket(http.client.HTTPConnection):
+    """HTTP over the unix socket at a path."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("door", timeout=10)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(10)
+        self.sock.connect(str(self._path))
+
+
+@dataclass
+class Street:
+    """Rooms with doors, and a model behind them."""
+
+    rooms: Rooms
+    doors: Doors
+    server: HttpServer
+    model: FakeUpstream
+    heard: list[CubicleKey]
+    disk_notes: dict[CubicleKey, str]
+
+    def door(self, key: CubicleKey) -> Path:
+        """Its socket."""
+        return self.rooms.home / "run" / key.agent / str(key.user) / "door.sock"
+
+    def call(self, method: str, path: str, body: Any = None, *, key: CubicleKey = KEY) -> tuple[int, Any]:
+        """A request of the cubicle ``key``; a body that is no bytes goes as JSON."""
+        client = OverSocket(self.door(key))
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        try:
+            client.request(method, f"/api/internal/{path}", data, {"Content-Type": "application/json"})
+            response = client.getresponse()
+            text = response.read()
+            return response.status, json.loads(text) if text else None
+        finally:
+            client.close()
+
+    def post(self, path: str, body: Any = None, *, key: CubicleKey = KEY) -> tuple[int, Any]:
+        """A POST."""
+        return self.call("POST", path, body, key=key)
+
+    def code(self, answer: tuple[int, Any]) -> str:
+        """An error's code."""
+        return str(answer[1]["error"]["code"])
+
+
+@contextmanager
+def street_of(home: Path) -> Iterator[Street]:
+    """The street, over a home."""
+    with rooms(home) as made:
+        model = FakeUpstream()
+        proxy = Proxy(
+            agents=made.agents,
+            budget=made.budget,
+            broker=made.broker,
+            upstreams={"fake": model},
+            default_provider=lambda: "fake",
+            prices=load_prices,
+            backoff_s=0.001,
+        )
+        heard: list[CubicleKey] = []
+        disk_notes: dict[CubicleKey, str] = {}
+        house = House(
+            made.turns,
+            made.steps,
+            proxy,
+            made.agents,
+            made.people,
+            harbour=Harbour(),
+            calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
+            told=Summaries(made.store, proxy, Notices(made.store, made.broker)).told,
+            notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
+            memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
+            heard=heard.append,
+        )
+        server = HttpServer()
+        doors = Doors(server, made.workspaces, door_app(house))
+        for key in (KEY, OTHER):
+            doors.open(key, uid=os.geteuid(), gid=os.getegid())
+        yield Street(made, doors, server, model, heard, disk_notes)
+        server.close()
+        server.await_quiet()

@@ -1,0 +1,121 @@
+"""Time: whatever is repeated however often, no reader of strangers' texts takes more than a moment for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crab.answer import read_answer, split_action
+from dashboard.hosts import name_of
+from dashboard.markdown import render as as_html
+from dashboard.origin import is_own
+from orchestrator.delivery.file_kinds import judge as judge_file
+from orchestrator.drafts import Draft
+from orchestrator.errors import OrchestratorError
+from orchestrator.fetch.urls import parse
+from orchestrator.file_names import archived_name, parts_of, safe_name
+from orchestrator.llm.upstreams.sse import events
+from orchestrator.nouns import ApprovalPolicy
+from orchestrator.panel.reading import read_action
+from orchestrator.policy.judge import judge
+from orchestrator.policy.languages import read_code
+from orchestrator.previews.live_headers import relocated, with_prefix
+from orchestrator.previews.origins import is_own_host
+from orchestrator.previews.shim import with_shim
+from orchestrator.previews.static_files import parts_below
+from orchestrator.previews.tickets import Tickets
+from orchestrator.recall.words import match_of
+from orchestrator.schedule.repeats import read_repeat
+from orchestrator.shell.syntax import read
+from orchestrator.strict_json import read_object
+from orchestrator.telegram_text import as_file, header, messages, quote, render, split
+from orchestrator.text import chat_safe, one_line, terminal_safe, visible
+from tests.fuzzing import bounded
+
+LONG = 24_000
+"""Characters; the judge of commands takes 100,000, but of what is no here-document only 8,000."""
+MOST_S = 3.0
+"""Of the processor, for each; ordinary text takes milliseconds. What takes the square of its length is over it."""
+_BASE = "http://127.0.0.1:3001/a/ticket/"
+
+
+def _drafted(text: str) -> None:
+    draft = Draft()
+    for at in range(0, len(text), 50):
+        draft.add(text[at : at + 50])
+        assert len(draft.text) <= len(text)
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
+    {
+        "answer": read_answer,
+        "draft": _drafted,
+        "action": split_action,
+        "panel": read_action,
+        "judge": lambda text: judge(text, ApprovalPolicy.DANGEROUS),
+        "judge of code": lambda text: judge(f"python3 -c '{text}'", ApprovalPolicy.DANGEROUS),
+        "shell": lambda text: read(text.encode("utf-8", "replace").decode()),
+        "judge of scripts": lambda text: judge(
+            f"perl -e '{text}'; node -e '{text}'; awk '{text}'", ApprovalPolicy.DANGEROUS
+        ),
+        "python": lambda text: list(read_code("python", text)),
+        "javascript": lambda text: list(read_code("javascript", text)),
+        "perl": lambda text: list(read_code("perl", text)),
+        "ruby": lambda text: list(read_code("ruby", text)),
+        "awk": lambda text: list(read_code("awk", text)),
+        "sql": lambda text: list(read_code("sql", text)),
+        "json": lambda text: read_object(_raw(text)),
+        "html": as_html,
+        "telegram": lambda text: [header("crab", piece) for piece in split(render(text))],
+        "telegram messages": lambda text: (messages("crab", render(text)), as_file(render(text))),
+        "quote": quote,
+        "visible": visible,
+        "one line": one_line,
+        "terminal": terminal_safe,
+        "chat": chat_safe,
+        "name": safe_name,
+        "archived name": lambda text: archived_name(_raw(text)),
+        "path": lambda text: parts_of(_raw(text)),
+        "repeat": read_repeat,
+        "url": parse,
+        "host": name_of,
+        "preview host": lambda text: is_own_host(text, allowed=frozenset({"localhost"}), configured=""),
+        "origin": lambda text: is_own(text, "localhost:3000", https=False),
+        "redirect": lambda text: relocated(text, base=_BASE),
+        "page": lambda text: with_shim(with_prefix(_raw(text), _BASE), _BASE),
+        "app path": lambda text: parts_below(_raw(text)),
+        "ticket": lambda text: Tickets("key").read(text, now=0.0),
+        "search": match_of,
+        "events": lambda text: list(events([_raw(text)])),
+        "file": lambda text: judge_file(_raw(text)[:255], _raw(text), len(text)),
+    }
+)
+_WRITTEN = (
+    "{ } [ ] ( ) < > \" ' ` \\ / | & ; : , . = - + * # ~ ! ? @ $ % ^ _ a b 0 1 \n \t \r é 中 😀 \u0301 \u202e \ufeff "
+    '\ud800 \\" \\u " :  \' ``` ~~~ ** __ ~~ ![ ]( [^ <a <!-- --> &amp; &# http:// // /* */ -- || && << <<E '
+    '\nE\n $( ${ $(( <think> </think> ACTION: COMMAND: \nCOMMAND: {" ":" "terminal": |-| |a|b|\n > - 1. 2#3 FREQ= '
+    "BYDAY= MO, data: data:\n event: @ :// %41 %00 %2e .. ../ <script <head <base src=\" href='/ \0 eval bash -c ' x= "
+    "if then case in"
+)
+_BITS = st.sampled_from([" ", *filter(None, _WRITTEN.split(" "))])
+_UNITS = st.one_of(_BITS, st.lists(_BITS, min_size=1, max_size=4).map("".join), st.text(min_size=1, max_size=4))
+
+
+@bounded(120)
+@given(st.sampled_from(sorted(READERS)), _UNITS, _UNITS | st.just(""), _UNITS | st.just(""))
+def test_no_repetition_slows_a_reader(name: str, unit: str, before: str, after: str) -> None:
+    """A short piece repeated up to tens of thousands of characters is read, or refused in words, within seconds."""
+    text = before + unit * (LONG // len(unit)) + after
+    started = time.thread_time()
+    with suppress(OrchestratorError):
+        READERS[name](text)
+    assert time.thread_time() - started < MOST_S, name
