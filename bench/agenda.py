@@ -98,8 +98,14 @@ def _fill(store: Store, first: float, spread_s: float, repeat: str) -> None:
             "approval_timeout_s, step_limit, command_timeout_s, daily_budget_micro, limits, toolsets, created_at) "
             "VALUES ('crab', '', '', '', '', '', 'base', 'off', 60, 10, 60, 0, '{}', '[]', 0)"
         )
-        for number in range(COUNT):
-            due = first + int(number * spread_s / COUNT)
+    fill(store, first, spread_s, repeat, count=COUNT)
+
+
+def fill(store: Store, first: float, spread_s: float, repeat: str, *, count: int) -> None:
+    """So many entries of the first agent, evenly within ``spread_s`` seconds."""
+    with store.writing() as db:
+        for number in range(count):
+            due = round(first) + int(number * spread_s / count)
             entry = Entry(
                 id=0,
                 cubicle=CubicleKey("crab", 1),
@@ -116,7 +122,7 @@ def _fill(store: Store, first: float, spread_s: float, repeat: str) -> None:
                 turn=None,
                 created_at=0.0,
                 changed_at=0.0,
-                settled_at=first - 60.0,
+                settled_at=round(first) - 60.0,
                 next_at=float(due),
                 failures=0,
             )

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ import requests
 
 LAUNCH = ("-m", "orchestrator")
 ROOT = Path(__file__).resolve().parents[1]
+GENEROUS = {"daily_budget_usd": 100_000, "daily_budget_tokens": 10**11, "step_limit": 400, "approval": "off"}
+"""Nothing that is measured is stopped halfway."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class House:
             raise RuntimeError(f"the turn {ended['status']}: {ended['error']}")
         return str(ended["reply"])
 
+    def new_agent(self, name: str) -> None:
+        """One whose turns cost what they like."""
+        self.call("POST", "/agents", name=name)
+        self.call("PATCH", f"/agents/{name}", **GENEROUS)
+
     def container(self, agent: str = "crab") -> Any:
         """The agent's container."""
         filters: dict[str, str | list[str] | bool] = {
@@ -57,19 +64,19 @@ class House:
 @contextmanager
 def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
     """Start everything, with more settings where given; stop and remove everything."""
-    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, _model_server() as model_url:
+    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, program("model_server.py") as model_url:
         home, token = Path(folder) / "home", secrets.token_urlsafe(24)
-        port = _free_port()
+        port = free_port()
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("HERMIT_", "TELEGRAM_"))},
             "HERMIT_HOME": str(home),
             "HERMIT_ROOT": str(ROOT),
             "HERMIT_PORT": str(port),
-            "HERMIT_PREVIEW_PORT": str(_free_port()),
+            "HERMIT_PREVIEW_PORT": str(free_port()),
             "HERMIT_API_TOKEN": token,
             "HERMIT_LLM_BASE_URL": model_url,
             "HERMIT_LLM_MODEL": "scripted-large",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{_without_numpy(Path(folder))}:{ROOT}",
             **(settings or {}),
         }
         command = [sys.executable, *LAUNCH]
@@ -79,7 +86,7 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
         house = House(f"http://127.0.0.1:{port}", home, model_url, process.pid, session, docker.from_env())
         try:
             _await_health(house, process)
-            house.call("PATCH", "/agents/crab", daily_budget_usd=100000, step_limit=400)
+            house.call("PATCH", "/agents/crab", **GENEROUS)
             yield house
         finally:
             subprocess.run([*command, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -88,10 +95,25 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
             session.close()
 
 
+def _without_numpy(folder: Path) -> Path:
+    """A folder that hides numpy from the orchestrator: the tests' environment has it, an install has it only with the
+    optional embedding model, and what finds it (sqlite-utils does) loads 25 MB."""
+    place = folder / "hidden"
+    place.mkdir()
+    (place / "numpy.py").write_text("raise ImportError('not in this install')\n", encoding="utf-8")
+    return place
+
+
+def fast_upstream() -> AbstractContextManager[str]:
+    """The base URL of a provider that costs next to nothing."""
+    return program("fast_upstream.py")
+
+
 @contextmanager
-def _model_server() -> Iterator[str]:
+def program(name: str) -> Iterator[str]:
+    """A server of this folder as a process of its own: its URL."""
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("model_server.py"))],
+        [sys.executable, str(Path(__file__).with_name(name))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -120,7 +142,8 @@ def _await_health(house: House, process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError("the orchestrator does not get healthy")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

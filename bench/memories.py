@@ -122,8 +122,8 @@ def among_the_first_three(file: str, embedder: Embedder | None) -> tuple[int, in
     return sum(found), len(found)
 
 
-def times_among_many(size: int | None, count: int = 200) -> list[float]:
-    """Milliseconds of a search among 100,000 facts of one cubicle, with vectors of this size or by words alone."""
+def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) -> list[float]:
+    """Milliseconds of a search among so many facts of one cubicle, with vectors of this size or by words alone."""
     dice = random.Random(7)  # noqa: S311 - no secret, the same heap each time
     syllables = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
     vocabulary = ["".join(dice.choices(syllables, k=dice.randint(2, 5))) for _ in range(20_000)]
@@ -135,7 +135,7 @@ def times_among_many(size: int | None, count: int = 200) -> list[float]:
     embedder = None if size is None else RandomEmbedder(size)
     with memory(None) as made:
         with made.store.writing() as db:
-            for n in range(MANY):
+            for n in range(many):
                 fact = rows.add(db, KEY, f"{text(10)} {n}", by="ada", turn=None, now=float(n))
                 if size is not None and embedder is not None:
                     vector = memoryview(dice.randbytes(size)).cast("b")

@@ -63,15 +63,15 @@ def fill(house: PaperHouse, rows: int = ROWS) -> None:
         house.services.agents.create({"name": name, "role": "One of many"})
     store, agents = house.app._store, ["crab", *names]  # noqa: SLF001 - no way of the house's own fills tables in bulk
     with store.writing() as db:
-        db.executemany(_INSERT_TURN, _turns(agents))
+        db.executemany(INSERT_TURN, _turns(agents))
         first = int(db.execute("SELECT MAX(id) FROM turns").fetchone()[0]) - TURNS + 1
         db.executemany(_INSERT_STEP, _steps(first))
         db.executemany(_INSERT_APPROVAL, _approvals(agents, first))
         db.execute(_SEEN)
-    _fill_log(store, agents, rows)
+    fill_log(store, agents, rows)
 
 
-def _fill_log(store: Store, agents: list[str], rows: int) -> None:
+def fill_log(store: Store, agents: list[str], rows: int) -> None:
     """In pieces, as everybody else waits for a transaction."""
     piece = 50_000
     for start in range(0, rows, piece):
@@ -79,7 +79,7 @@ def _fill_log(store: Store, agents: list[str], rows: int) -> None:
             db.executemany(_INSERT_ROW, _log(agents, start, min(start + piece, rows), rows))
 
 
-_INSERT_TURN = (
+INSERT_TURN = (
     "INSERT INTO turns (agent, user, source, prompt, status, claims, reply, created_at, started_at, ended_at, told_at) "
     "VALUES (?, 1, 'dashboard', ?, 'done', 1, ?, ?, ?, ?, ?)"
 )

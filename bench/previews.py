@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import re
 import shutil
 import socket
@@ -24,8 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from bench.figures import machine
 from bench.house import House, running_house
-from bench.run import machine
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 BEGIN, END = "<!-- app figures -->", "<!-- end of app figures -->"
@@ -266,7 +265,7 @@ def main() -> None:
         text += "| files, a second | ours | nginx | nginx is |\n|---|---:|---:|---:|\n" + "\n".join(served)
     else:
         text += "Files were not measured: nginx and wrk could not be installed."
-    text += f"\n\nMachine: {machine()}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}, "
+    text += f"\n\nMachine: {machine()}, {time.strftime('%Y-%m-%d')}, "
     text += f"with a load of {os.getloadavg()[0]:.1f} while it was measured."
     print(text)
     if options.write:

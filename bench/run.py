@@ -1,51 +1,27 @@
-"""Measures what HermitShell adds, in one run, against floors measured beside it: ``python -m bench.run [--write]``.
+"""The core: a turn, a command step, a model call, a file, a start, each with the floors of the same run.
 
-``--write`` replaces the table in docs/performance.md. All times are milliseconds at p50 (p99).
+Rounds are taken in turns, so that what else the machine does meets all of them alike.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import statistics
-import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
-from bench import inside, outbox, phone
+from bench import inside, outbox, phone, processes, proxying
+from bench.figures import Found, Row, table
 from bench.house import House, running_house
+from crab.prompt import TOOLSETS, build_system_prompt
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
-BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    what: str
-    ms: list[float]
-    floor: str = ""
-    goal: str = ""
-
-    @property
-    def p50(self) -> float:
-        """The median."""
-        return statistics.median(self.ms)
-
-    @property
-    def p99(self) -> float:
-        """The 99th percentile, or the maximum of few."""
-        return sorted(self.ms)[min(len(self.ms) - 1, int(len(self.ms) * 0.99))]
+Times = dict[str, list[float]]
+_CHARS_PER_TOKEN = 3.3
+"""Of the prompt, by a small tokenizer; large models need fewer (``tests/unit/test_crab_prompt.py``)."""
 
 
 def timed(count: int, work: Callable[[], object]) -> list[float]:
-    """Milliseconds of each of ``count`` calls, after three that don't count."""
-    for _ in range(3):
-        work()
+    """Milliseconds of each of ``count`` calls, after one that doesn't count."""
+    work()
     times = []
     for _ in range(count):
         began = time.monotonic_ns()
@@ -54,153 +30,130 @@ def timed(count: int, work: Callable[[], object]) -> list[float]:
     return times
 
 
-def turns(house: House, count: int) -> list[Row]:
-    """A plain turn: what is left of it without the model's own time."""
-    for _ in range(5):
-        house.say("steps=0")
-    to_model, from_model, both = [], [], []
+def turns(house: House, count: int, times: Times) -> None:
+    """A plain turn: what is left of it without the model's own time; and what it takes of the processor."""
+    crab = crab_pid(house)
+    house.say("steps=0")
+    spent = 0.0
     for _ in range(count):
+        busy = processes.cpu_s(house.pid) + processes.cpu_s(crab)
         began = time.monotonic_ns()
         reached, answered = map(int, house.say("steps=0").split())
         ended = time.monotonic_ns()
-        to_model.append((reached - began) / 1e6)
-        from_model.append((ended - answered) / 1e6)
-        both.append(to_model[-1] + from_model[-1])
+        spent += processes.cpu_s(house.pid) + processes.cpu_s(crab) - busy
+        times["in"].append((reached - began) / 1e6)
+        times["out"].append((ended - answered) / 1e6)
+        times["turn"].append(times["in"][-1] + times["out"][-1])
         house.call("DELETE", "/agents/crab/history")
-    return [
-        Row("message in → model's first byte", to_model),
-        Row("model's last byte → reply out", from_model),
-        Row("plain turn, both together", both, "socket", "≤ 6"),
-    ]
+    times["cpu"].append(spent / count * 1000)
 
 
-def steps(house: House, count: int, per_turn: int = 20) -> Row:
+def crab_pid(house: House, agent: str = "crab") -> int:
+    """The agent's loop, as the host numbers it."""
+    top = house.container(agent).top()
+    pids = [int(row[top["Titles"].index("PID")]) for row in top["Processes"]]
+    return next(pid for pid in pids if processes.parent(pid) in pids)
+
+
+def steps(house: House, count: int, times: Times, per_turn: int = 20) -> None:
     """A command step with its model call: the longer turn less the plain one, by step."""
-    times = []
     for _ in range(count):
         spans = []
         for wanted in (0, per_turn):
             reached, answered = map(int, house.say(f"steps={wanted}").split())
             spans.append((answered - reached) / 1e6)
             house.call("DELETE", "/agents/crab/history")
-        times.append((spans[1] - spans[0]) / per_turn)
-    return Row("command step, its model call included", times, "bash", "≤ 4")
+        times["step"].append((spans[1] - spans[0]) / per_turn)
 
 
-def cold_start(house: House, count: int) -> Row:
-    """From the message to the first reply where the cubicle has to be made."""
-    times = []
+def starts(house: House, count: int, times: Times) -> None:
+    """From the message to the first reply where the cubicle has to be made, and where it has been stopped."""
     for number in range(count):
-        house.call("POST", "/agents", name=f"new-{number}")
+        name = f"new-{len(times['new'])}-{number}"
+        house.new_agent(name)
         began = time.monotonic_ns()
-        house.say("steps=0", agent=f"new-{number}")
-        times.append((time.monotonic_ns() - began) / 1e6)
-        house.call("DELETE", f"/agents/new-{number}")
-    return Row("first reply through a new cubicle", times, "run", "≤ 1500")
+        house.say("steps=0", agent=name)
+        times["new"].append((time.monotonic_ns() - began) / 1e6)
+        house.call("POST", f"/agents/{name}/cubicle/stop")
+        began = time.monotonic_ns()
+        house.say("steps=0", agent=name)
+        times["wake"].append((time.monotonic_ns() - began) / 1e6)
+        house.call("DELETE", f"/agents/{name}")
 
 
-def proxy(house: House, count: int) -> list[Row]:
-    """A model call from inside, through door and proxy, and the same straight to the model server."""
-    body = {"messages": [{"role": "user", "content": "steps=0"}]}
-    connection = inside.Direct(house.model_url)
-    direct = timed(count, lambda: connection.call(body))
-    connection.close()
-    through = inside.measure(house.container(), "door_calls", count)
-    added = [t - statistics.median(direct) for t in through]
-    return [
-        Row("model call straight to the model server", direct),
-        Row("model call through door and proxy", through),
-        Row("… what door and proxy add", added, "socket", "≤ 1.5"),
-    ]
-
-
-def floors(house: House, count: int) -> dict[str, Row]:
+def floors(house: House, count: int, times: Times) -> None:
     """What cannot be had for less."""
     container = house.container()
-    image = container.image.id
     api = house.engine.api
 
     def exec_true() -> None:
         api.exec_start(api.exec_create(container.id, ["true"])["Id"])
 
     def run_true() -> None:
-        house.engine.containers.run(image, ["true"], network_mode="none", remove=True)
+        house.engine.containers.run(container.image.id, ["true"], network_mode="none", remove=True)
 
+    times["socket"] += inside.socket_round_trips(count)
+    times["bash"] += inside.measure(container, "bash_true", count)
+    times["exec"] += timed(max(3, count // 10), exec_true)
+    times["run"] += timed(2, run_true)
+
+
+def files(house: House, count: int, times: Times) -> None:
+    """From a close in the cubicle until the host's handler knows of it, by three ways of listening."""
+    out = house.home / "workspaces" / "crab" / "1" / "out"
+    for name, found in outbox.noticed(house.container(), out, count).items():
+        times[name] += found
+
+
+def measure(*, is_quick: bool) -> Found:
+    """The table."""
+    rounds, count = (2, 60) if is_quick else (5, 250)
+    times: Times = defaultdict(list)
+    with running_house() as house:
+        house.say("steps=0")
+        for _ in range(rounds):
+            floors(house, count // rounds, times)
+            turns(house, count // rounds, times)
+            steps(house, 2 if is_quick else 4, times)
+            files(house, count // rounds, times)
+            times["crab"] += inside.measure(house.container(), "crab_start", 6)
+            starts(house, 2, times)
+        resident = float(inside.ask(house.container(), "memory"))
+    rows, floor = proxying.measure(count=count, rounds=rounds, seconds=1.0 if is_quick else 2.0)
+    first, uploads = phone.measure(4 if is_quick else 12)
+    return Found(table([*_rows(times), *rows, *_others(first, uploads, resident)], {**_floors(times), **floor}))
+
+
+def _floors(times: Times) -> dict[str, Row]:
     return {
-        "socket": Row("unix-socket HTTP round trip", inside.socket_round_trips(count)),
-        "bash": Row("fork + exec `bash -c true`, inside", inside.measure(container, "bash_true", count)),
-        "exec": Row("`docker exec … true`", timed(max(10, count // 10), exec_true)),
-        "run": Row("`docker run … true`", timed(10, run_true)),
+        "socket": Row("unix-socket HTTP round trip", times["socket"]),
+        "bash": Row("fork + exec `bash -c true`, inside", times["bash"]),
+        "exec": Row("`docker exec … true`", times["exec"]),
+        "run": Row("`docker run … true`", times["run"]),
+        "raw": Row("raw inotify: closed inside → known outside", times["raw"]),
+        "watchdog": Row("a bare watchdog callback for the same", times["watchdog"]),
     }
 
 
-def files(house: House, count: int) -> tuple[list[Row], Row]:
-    """From a close inside until the host has heard of it, and the floor of that."""
-    heard = outbox.noticed(house.container(), house.home / "workspaces" / "crab" / "1" / "out", count)
-    rows = [
-        Row("file closed inside → bare watchdog callback", heard["watchdog"], "inotify"),
-        Row("file closed inside → our handler", heard["ours"], "inotify", "≤ 1"),
+def _rows(times: Times) -> list[Row]:
+    return [
+        Row("message in → model's first byte", times["in"], "socket"),
+        Row("model's last byte → reply out", times["out"], "socket"),
+        Row("plain turn, both together", times["turn"], "socket", most=6, most_p99=15),
+        Row("plain turn, of the processor (host and crab)", times["cpu"], "socket", most=6),
+        Row("command step, its model call included", times["step"], "bash", most=4, most_p99=8),
+        Row("file closed in `out/` → our handler", times["ours"], "watchdog", most=1.5, most_p99=10),
+        Row("crab: start until it asks for work", times["crab"], "bash", most=100),
+        Row("first reply through a new cubicle", times["new"], "run", most=1500),
+        Row("first reply of a stopped agent", times["wake"], "run", most=400),
     ]
-    return rows, Row("file closed inside → raw inotify", heard["raw"])
 
 
-def crab(house: House) -> list[Row]:
-    """The crab's start and its memory."""
-    start = inside.measure(house.container(), "crab_start", 20)
-    return [Row("crab: start until it asks for work", start, "bash", "≪ 100")]
-
-
-def memory_mib(house: House) -> float:
-    """What the idle crab keeps resident, in MiB."""
-    return float(inside.ask(house.container(), "memory"))
-
-
-def table(rows: list[Row], floor: dict[str, Row]) -> str:
-    """Markdown."""
-    lines = ["| what | p50 ms | p99 ms | against its floor | goal |", "|---|---:|---:|---|---|"]
-    for row in [*floor.values(), *rows]:
-        ratio = f"{row.p50 / floor[row.floor].p50:.1f} × {floor[row.floor].what}" if row.floor else ""
-        lines.append(f"| {row.what} | {row.p50:.2f} | {row.p99:.2f} | {ratio} | {row.goal} |")
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """Measure, print, and with ``--write`` keep."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--count", type=int, default=200)
-    options = parser.parse_args()
-    with running_house() as house:
-        house.say("steps=0")
-        rows = [*turns(house, options.count), steps(house, 10), *proxy(house, options.count), *crab(house)]
-        idle = memory_mib(house)
-        floor = floors(house, options.count)
-        noticed, floor["inotify"] = files(house, options.count)
-        rows += noticed
-        watching = outbox.idle_cpu_percent()
-        rows.append(cold_start(house, 8))
-        version = house.engine.version()["Version"]
-    rows.append(Row("file renamed into `out/` → uploaded to Telegram (on loopback)", phone.uploads(), "", "≤ 25"))
-    text = table(rows, floor)
-    text += f"\n\nThe idle crab keeps {idle:.1f} MiB resident (goal ≤ 12)."
-    text += f" Watching the `out/` of 100 idle cubicles takes {watching:.3f} % of a core."
-    text += f"\n\nMachine: {machine()}, Python {platform.python_version()}, Docker {version}, "
-    text += time.strftime("%Y-%m-%d.")
-    print(text)
-    if options.write:
-        page = PAGE.read_text(encoding="utf-8")
-        head, tail = page.split(BEGIN)[0], page.split(END)[1]
-        PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
-
-
-def machine() -> str:
-    """What it was measured on."""
-    facts = json.loads(subprocess.run(["/usr/bin/lscpu", "-J"], capture_output=True, check=True, text=True).stdout)[
-        "lscpu"
+def _others(first: list[float], uploads: list[float], resident: float) -> list[Row]:
+    prompt = len(build_system_prompt({"name": "crab", "image": "studio", "toolsets": list(TOOLSETS)}))
+    return [
+        Row("message at the Bot API → its answer begins to appear there", first),
+        Row("file renamed into `out/` → uploaded to Telegram", uploads, most=25),
+        Row("what the idle crab keeps resident", [resident], most=12, unit="MiB"),
+        Row("fixed prompt, all tools on", [prompt / _CHARS_PER_TOKEN], most=1200, unit="tokens"),
     ]
-    named = {fact["field"].rstrip(":"): fact["data"] for fact in facts}
-    return f"{named['CPU(s)']} × {named['Model name']}, Linux {platform.release()}"
-
-
-if __name__ == "__main__":
-    main()

@@ -31,6 +31,7 @@ COMMANDS = {
     "questions": "questions answer",
     "money": "budget prices",
     "tests": "test",
+    "bench": "bench",
 }
 """Which module of ``commands`` has which commands. Only the one that is asked for is loaded: most need little of what
 the rest of the program stands on, and a person waits for each."""

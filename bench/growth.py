@@ -1,0 +1,223 @@
+"""Growth: what things cost by the size of what there is of them, each with its curve.
+
+Histories and turns are measured in a real house, whose tables are filled beside it; the rest in a house on paper,
+as the cost is the database's and the pages'.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from flask.testing import FlaskClient
+
+from bench import agenda, memories, pages
+from bench.figures import Curve, Found, growth_table
+from bench.house import House, running_house
+from dashboard.app import create_app
+from orchestrator import tree
+from orchestrator.store import agenda as entries
+from orchestrator.store import audit
+from tests.house import PaperHouse, paper_house
+from tests.unit.conftest import logged_in
+
+_QUICK = {
+    "turns of the conversation": (10, 100, 500),
+    "rows of the log": (1_000, 10_000, 100_000),
+    "turns": (100, 1_000, 10_000),
+    "entries": (100, 1_000, 3_000),
+    "memories": (1_000, 3_000, 10_000),
+    "files": (1_000, 5_000, 20_000),
+}
+_FULL = {
+    "turns of the conversation": (10, 100, 500, 2_000),
+    "rows of the log": (10_000, 100_000, 300_000, 1_000_000),
+    "turns": (1_000, 10_000, 30_000, 100_000),
+    "entries": (100, 1_000, 3_000, 10_000),
+    "memories": (1_000, 10_000, 30_000, 100_000),
+    "files": (1_000, 20_000, 60_000, 200_000),
+}
+TITLES = {
+    "turns of the conversation": "A plain turn by the length of its conversation",
+    "rows of the log": "The audit log",
+    "turns": "Turns that ever were",
+    "entries": "Calendar entries of one cubicle",
+    "memories": "Memories of one cubicle",
+    "files": "Files in one workspace",
+}
+Points = dict[str, list[tuple[float, float]]]
+
+
+def measure(*, is_quick: bool) -> Found:
+    """A table of how each grows, and its curves."""
+    sizes = _QUICK if is_quick else _FULL
+    curves: list[Curve] = []
+    for of, work in (
+        ("turns of the conversation", _conversation),
+        ("rows of the log", _log),
+        ("turns", _turns),
+        ("entries", _entries),
+        ("memories", _memories),
+        ("files", _files),
+    ):
+        began = time.monotonic()
+        curves += [Curve(what, of, tuple(points)) for what, points in work(sizes[of]).items()]
+        print(f"growth by {of}: {time.monotonic() - began:.0f} s", flush=True)
+    return Found(growth_table(curves), tuple(curves), TITLES)
+
+
+def typical(count: int, work: Callable[[], object]) -> float:
+    """The median of some, in milliseconds, after one that doesn't count."""
+    work()
+    times = []
+    for _ in range(count):
+        began = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - began) * 1000)
+    return statistics.median(times)
+
+
+def _plain_turn(house: House) -> float:
+    began = time.monotonic_ns()
+    reached, answered = map(int, house.say("steps=0").split())
+    return (time.monotonic_ns() - began - (answered - reached)) / 1e6
+
+
+def _conversation(sizes: Sequence[int]) -> Points:
+    """With the summaries that a house makes of what has grown long."""
+    found: Points = {"plain turn": []}
+    with running_house() as house:
+        for size in sizes:
+            _write_turns(house, size - _count(house))
+            _plain_turn(house)
+            time.sleep(1.0)  # a summary is made between turns
+            times = [_plain_turn(house) for _ in range(21)]
+            found["plain turn"].append((size, statistics.median(times)))
+    return found
+
+
+def _turns(sizes: Sequence[int]) -> Points:
+    """A cleared conversation's turns are kept; pages are the house's on paper."""
+    found: Points = {"plain turn": [], "home page": [], "chat page": []}
+    with running_house() as house, _paper() as (paper, client):
+        rows = 0
+        for size in sizes:
+            _write_turns(house, size - _count(house))
+            house.call("DELETE", "/agents/crab/history")
+            found["plain turn"].append((size, statistics.median([_plain_turn(house) for _ in range(21)])))
+            with paper.app._store.writing() as db:  # noqa: SLF001 - no way of the house's own fills tables in bulk
+                db.executemany(pages.INSERT_TURN, _made_up(size - rows))
+            rows = size
+            found["home page"].append((size, typical(9, lambda: client.get("/").get_data())))
+            found["chat page"].append((size, typical(9, lambda: client.get("/agents/crab").get_data())))
+    return found
+
+
+@contextmanager
+def _database(house: House) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(house.home / "db" / "hermit.db", timeout=60)) as db, db:
+        yield db
+
+
+def _count(house: House) -> int:
+    with _database(house) as db:
+        return int(db.execute("SELECT COUNT(*) FROM turns").fetchone()[0])
+
+
+def _write_turns(house: House, count: int) -> None:
+    with _database(house) as db:
+        db.executemany(pages.INSERT_TURN, _made_up(count))
+
+
+def _made_up(count: int) -> Iterator[tuple[object, ...]]:
+    now = time.time()
+    for n in range(count):
+        yield "crab", f"steps=0, number {n}", "Done as you said. " * 5, *[now - count + n] * 4
+
+
+def _log(sizes: Sequence[int]) -> Points:
+    found: Points = {"append": [], "newest page": [], "search of a word": [], "search of two rare words": []}
+    with _paper() as (house, client):
+        store, rows = house.app._store, 0  # noqa: SLF001 - no way of the house's own fills tables in bulk
+
+        def page(url: str) -> float:
+            return typical(9, lambda: client.get(url).get_data())
+
+        for size in sizes:
+            pages.fill_log(store, ["crab"], size - rows)
+            rows = size
+            found["append"].append((size, typical(200, lambda: _append(house))))
+            for what, url in (
+                ("newest page", "/audit"),
+                ("search of a word", "/audit?q=exit"),
+                ("search of two rare words", "/audit?q=reef+4711"),
+            ):
+                found[what].append((size, page(url)))
+    return found
+
+
+def _append(house: PaperHouse) -> None:
+    with house.app._store.writing() as db:  # noqa: SLF001 - what every append does
+        audit.add(db, "turn.asked", "Look after the tide.", now=time.time(), agent="crab", user=1)
+
+
+def _entries(sizes: Sequence[int]) -> Points:
+    found: Points = {"what is due": [], "calendar page": []}
+    with _paper() as (house, client):
+        store, rows = house.app._store, 0  # noqa: SLF001 - more than a cubicle may have
+        for size in sizes:
+            agenda.fill(store, time.time() + 86_400, 30 * 86_400.0, "", count=size - rows)
+            rows = size
+            found["what is due"].append((size, typical(200, lambda: _due(house))))
+            found["calendar page"].append((size, typical(9, lambda: client.get("/calendar").get_data())))
+    return found
+
+
+def _due(house: PaperHouse) -> None:
+    with house.app._store.reading() as db:  # noqa: SLF001 - what each pass of the clock asks
+        entries.due(db, time.time(), 100)
+        entries.earliest(db)
+
+
+def _memories(sizes: Sequence[int]) -> Points:
+    found: Points = {"search by words": []}
+    for size in sizes:
+        took = memories.times_among_many(None, 60, many=size)
+        found["search by words"].append((size, statistics.median(took)))
+    return found
+
+
+def _files(sizes: Sequence[int]) -> Points:
+    found: Points = {"walk of the disk": [], "files page": []}
+    with _paper() as (house, client):
+        work, made = house.services.settings.home / "workspaces" / "crab" / "1" / "work", 0
+        for size in sizes:
+            for n in range(made, size):
+                folder = work / f"folder-{n // 1000:03}"
+                folder.mkdir(parents=True, exist_ok=True) if n % 1000 == 0 else None
+                os.close(os.open(folder / f"file-{n % 1000:03}.txt", os.O_CREAT | os.O_WRONLY, 0o644))
+            made = size
+            found["walk of the disk"].append((size, typical(3, lambda: _walk(work.parent))))
+            found["files page"].append((size, typical(9, lambda: client.get("/agents/crab/files/work").get_data())))
+    return found
+
+
+def _walk(top: Path) -> None:
+    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        tree.measure(folder, max_entries=2_000_000)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _paper() -> Iterator[tuple[PaperHouse, FlaskClient]]:
+    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, paper_house(Path(folder)) as house:
+        reader = logged_in(house, create_app(house.services), house.services.people.operator())
+        yield house, reader.client
