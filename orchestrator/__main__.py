@@ -20,6 +20,7 @@ COMMANDS = {
     "look": "status logs token login-link",
     "doctor": "doctor",
     "backup": "backup restore recover",
+    "service": "service",
     "chat": "chat",
     "files": "files",
     "agent": "agent",

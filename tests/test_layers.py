@@ -180,8 +180,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
             "commands.delivered commands.doctor commands.files commands.hosts commands.inbox commands.sending "
-            "commands.look commands.memory commands.money commands.providers commands.questions commands.telegram "
-            "commands.bench commands.tests commands.up"
+            "commands.look commands.memory commands.money commands.providers commands.questions "
+            "commands.service commands.telegram commands.bench commands.tests commands.up"
         ),
     ),
     ("the program", "__main__"),

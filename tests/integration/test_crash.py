@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -159,6 +161,33 @@ def test_an_orderly_end_in_the_middle_of_a_turn(process: ProcessHouse, agent: Ta
     assert one_outcome(process, agent, turn)["reply"] == "All done."
     assert lines(agent, "orderly") == ["begun"]
     assert process.client.containers.get(agent.container).id == container
+
+
+def test_an_orderly_end_under_load(process: ProcessHouse, agent: Talker) -> None:
+    """With commands, a model call that hangs, people who listen and an upload under way: it ends at once and in order,
+    however impatient somebody is, and the cubicles go on."""
+    gate = Gate()
+    turns = [process.agent().send(process.plays.commands("sleep 60")) for _ in range(2)]
+    agent.send(process.plays.add(hangs(gate)))
+    eventually(lambda: all(process.api.get(f"/turns/{turn}")["steps"] for turn in turns))
+    login = f"Host: 127.0.0.1\r\nAuthorization: {process.api.session.headers['Authorization']!s}\r\n"
+    upload = f"PUT /api/agents/{agent.name}/files/in/big HTTP/1.1\r\nContent-Length: 9000000\r\n{login}\r\n"
+    asked = [f"GET /api/events HTTP/1.1\r\n{login}\r\n"] * 10 + [upload + "x" * 100_000]
+    clients = [socket.create_connection(("127.0.0.1", process.port)) for _ in asked]
+    for client, text in zip(clients, asked, strict=True):
+        client.sendall(text.encode())
+    for client in clients[:10]:
+        assert client.recv(1) == b"H"
+    before = time.monotonic()
+    code = process.terminate(signals=(signal.SIGTERM, signal.SIGTERM, signal.SIGINT))
+    took_s = time.monotonic() - before
+    gate.open()
+    for client in clients:
+        client.close()
+    assert code == 0, process.diagnostics()
+    assert took_s < 10
+    assert process.client.containers.get(agent.container).status == "running"
+    assert "Traceback" not in process.diagnostics()
 
 
 def test_a_second_orchestrator_of_the_same_home_is_refused(process: ProcessHouse, agent: Talker) -> None:
