@@ -26,6 +26,8 @@ _FIRST_S = 300.0
 _PERIOD_S = 6 * 3600.0
 _PAUSE_S = 0.1
 _DAY_S = 24 * 3600.0
+_LETTERS_DAYS = 30
+"""Longer than any question waits: what has no letter is told on Telegram, once more where it had one."""
 
 Piece = Callable[[sqlite3.Connection, float, int], int]
 
@@ -83,7 +85,7 @@ class Retention:
             ("questions", rows.questions, details),
             ("downloads asked for", rows.assets, details),
             ("approvals", rows.approvals, details),
-            ("Telegram letters", rows.letters, details),
+            ("Telegram letters", rows.letters, max(details, _LETTERS_DAYS) if details else 0),
             ("audit rows", rows.audit, keep.audit_days),
         )
 

@@ -132,6 +132,14 @@ def test_what_is_open_stays(store: Store) -> None:
     assert left(store) == before | {"notices": 0}
 
 
+def test_letters_stay_while_they_could_be_missed(store: Store) -> None:
+    """A month at least: without its letter, a question that still waits would be asked on Telegram once more."""
+    with store.writing() as db:
+        fill(db, at=NOW - 20 * DAY_S)
+    assert "Telegram letters" not in look(store, Keep(0, 1, 0, 0))
+    assert left(store)["telegram_outbox"] == 1
+
+
 def test_conversations_take_all_that_belongs_to_them(store: Store) -> None:
     """Steps, approvals, notices and the rest, though the details alone would be kept for longer."""
     with store.writing() as db:
