@@ -37,10 +37,27 @@ def listen(family: int, address: object) -> None:
     HELD.append(made)
 
 
-def lock(path: str) -> None:
-    opened = Path(path).open("ab")  # noqa: SIM115 - held while this program lives
-    fcntl.flock(opened, fcntl.LOCK_EX)
-    HELD.append(opened)
+def lock(path: str) -> Callable[[], None]:
+    """Locked for as long as this program lives."""
+
+    def attempt() -> None:
+        opened = Path(path).open("rb")  # noqa: SIM115 - held
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        HELD.append(opened)
+
+    return attempt
+
+
+def see_lock(path: str) -> Callable[[], None]:
+    def attempt() -> None:
+        with Path(path).open("rb") as opened:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+        raise FileNotFoundError("nobody holds it")
+
+    return attempt
 
 
 def reach(family: int, address: object) -> None:
@@ -92,7 +109,8 @@ LEAVE: dict[str, Callable[[], object]] = {
     "message queue of POSIX": queue(os.O_RDWR | os.O_CREAT),
     "process": start_process,
     "host name": lambda: checked(_libc.sethostname(MARK.encode(), len(MARK))),
-    "lock on the image": lambda: lock("/usr/bin/python3"),
+    "lock on the image": lock("/usr/bin/env"),
+    "lock on the init": lock("/proc/1/exe"),
 }
 LOOK: dict[str, Callable[[], object]] = {
     "abstract socket": lambda: reach(socket.AF_UNIX, f"\0{MARK}"),
@@ -108,6 +126,8 @@ LOOK: dict[str, Callable[[], object]] = {
     "process": see_process,
     "host name": find_in("/proc/sys/kernel/hostname"),
     "mounts": find_in("/proc/self/mountinfo"),
+    "lock on the image": see_lock("/usr/bin/env"),
+    "lock on the init": see_lock("/proc/1/exe"),
 }
 
 

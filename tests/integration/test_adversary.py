@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -47,15 +50,16 @@ def pair(house: RealHouse) -> tuple[Talker, Talker]:
 
 
 def test_neighbours_share_nothing(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
-    """What one leaves in sockets, memory, queues, processes, names and locks it finds again itself, and no other."""
+    """What one leaves in sockets, memory, queues, processes, names and locks it finds again itself, and no other; but
+    for the engine's own init program, one file of the host in all containers, which can be locked and not written."""
     house.client.containers.get(pair[0].container).exec_run([*PYTHON, NEIGHBOUR, "leave"], detach=True)
     made = json.loads(eventually(lambda: run_inside(house.client, pair[0], "cat", "/tmp/left").out))
     own, other = (json.loads(house.inside(agent, *PYTHON, NEIGHBOUR, "look")) for agent in pair)
     assert "message queue of POSIX" not in made["done"]
     assert "host name" not in made["done"]
-    assert set(made["done"]) - {"lock on the image"} <= set(own["done"])
-    assert len(own["done"]) >= 8
-    assert other["done"] == []
+    assert set(made["done"]) <= set(own["done"])
+    assert len(own["done"]) >= 10
+    assert set(other["done"]) <= {"lock on the init"}
     host = {path.name: str(path.readlink()) for path in Path("/proc/self/ns").iterdir()}
     for name in OWN_NAMESPACES:
         assert len({made["namespaces"][name], other["namespaces"][name], host[name]}) == 3, name
@@ -292,3 +296,113 @@ def test_nothing_hostile_reaches_a_terminal_or_a_log_raw(process: ProcessHouse) 
     assert len(rows) > 5
     assert {row["id"] for row in rows} == set(range(1, len(rows) + 1))
     assert not [row for row in rows if row["text"].startswith("2026-01-01")]
+
+
+# --- beside the cubicle, on the host ---------------------------------------------------------------------------
+
+SELF_STARTERS = {
+    ".git/hooks/post-checkout": "#!/bin/sh\ntouch {ran}\n",
+    ".git/config": "[core]\n\tfsmonitor = touch {ran}\n\tpager = touch {ran}\n\thooksPath = .git/hooks\n",
+    ".git/HEAD": "ref: refs/heads/main\n",
+    ".envrc": "touch {ran}\n",
+    ".bashrc": "touch {ran}\n",
+    ".profile": "touch {ran}\n",
+    "sitecustomize.py": "open('{ran}', 'w')\n",
+    "usercustomize.py": "open('{ran}', 'w')\n",
+    "conftest.py": "open('{ran}', 'w')\n",
+    "json.py": "open('{ran}', 'w')\n",
+    "orchestrator/__init__.py": "open('{ran}', 'w')\n",
+    "hermit": "#!/bin/sh\ntouch {ran}\n",
+    "Makefile": "all:\n\ttouch {ran}\n",
+    "index.html": "<p>hello",
+    "report.pdf": "%PDF-1.7 /Launch (touch {ran})",
+    "picture.svg": "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
+}
+
+
+def test_nothing_that_lies_in_a_workspace_runs_on_the_host(process: ProcessHouse, tmp_path: Path) -> None:
+    """Files that trusting tools start by themselves, in every folder that an agent can write, while they are listed,
+    sent, packed, shown, examined and backed up, and over a restart."""
+    ran = tmp_path / "ran"
+    tmp_path.chmod(0o777)
+    files = {name: text.replace("{ran}", str(ran)) for name, text in SELF_STARTERS.items()}
+    program = (
+        "import json, os, pathlib, sys\n"
+        "for top in ('work', 'out', 'www/app', 'out/folder'):\n"
+        "    for name, text in json.loads(sys.argv[1]).items():\n"
+        "        path = pathlib.Path('/app/workspace', top, name)\n"
+        "        path.parent.mkdir(parents=True, exist_ok=True)\n"
+        "        path.write_text(text)\n"
+        "        path.chmod(0o4755)\n"
+    )
+    agent = process.agent()
+    agent.wake()
+    assert run_inside(process.client, agent, *PYTHON, program, json.dumps(files)).code == 0
+    agent.ask(process.plays.commands("echo done"))
+    eventually(lambda: agent.api.get(f"/agents/{agent.name}/deliveries")["deliveries"])
+    for path in ("work", "out", "out/report.pdf", "www/app/picture.svg", "out?zip=1", "www?zip=1", "work?zip=1"):
+        assert agent.api.call("GET", f"/agents/{agent.name}/files/{path}").ok, path
+    assert agent.api.get(f"/agents/{agent.name}/apps")["apps"]
+    for command in (["doctor"], ["backup", str(tmp_path / "all.tgz")], ["status"]):
+        process.command(*command)
+    process.restart()
+    assert agent.ask(process.plays.commands("echo again"))["status"] == "done"
+    assert not ran.exists()
+    assert (tmp_path / "all.tgz").exists()
+
+
+PROWL = """
+import json, os, socket, sys
+os.setgroups([]); os.setgid(65534); os.setuid(int(sys.argv[2]))
+got = []
+for name in json.loads(sys.argv[1]):
+    try:
+        if name.endswith(".sock"):
+            made = socket.socket(socket.AF_UNIX)
+            made.connect(name)
+            made.close()
+        elif os.path.isdir(name):
+            os.listdir(name)
+        else:
+            open(name, "rb").close()
+        got.append(name)
+    except OSError:
+        pass
+    try:
+        open(os.path.join(name, ".prowl") if os.path.isdir(name) else name, "ab").close()
+        got.append("write " + name)
+    except OSError:
+        pass
+print(json.dumps(got))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_of_the_machine_gets_nothing(process: ProcessHouse) -> None:
+    """Whoever else has a login on the host reads, writes and connects to nothing of the house's, even where the way to
+    it is open; and the house listens on loopback alone."""
+    agent = process.agent()
+    agent.ask(process.plays.commands("echo private > private.txt"))
+    for folder in process.home.resolve().parents:  # as it may lie in a place that all can enter
+        if folder != Path("/") and not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o001)
+    everything = [str(path) for path in (process.home, *process.home.rglob("*"))]
+    assert any(name.endswith("door.sock") for name in everything)
+    assert any(name.endswith("private.txt") for name in everything)
+    for uid in (65534, 20_998):
+        prowl = [sys.executable, "-I", "-c", PROWL, json.dumps(everything), str(uid)]
+        found = subprocess.run(prowl, capture_output=True, text=True, check=True)
+        assert json.loads(found.stdout) == [], uid
+    pid = int(process._process.pid) if process._process else 0
+    assert _listens_at(pid) <= {"0100007F", "00000000000000000000000001000000"}
+
+
+def _listens_at(pid: int) -> set[str]:
+    """The addresses, as the kernel lists them, where a process accepts connections."""
+    inodes = {str(path.readlink()).partition("[")[2].rstrip("]") for path in Path(f"/proc/{pid}/fd").iterdir()}
+    lines = [
+        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()
+    ]
+    found = {fields[1].partition(":")[0] for fields in lines if fields[3] == "0A" and fields[9] in inodes}
+    assert found
+    return found

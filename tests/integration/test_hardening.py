@@ -237,6 +237,8 @@ HOGS = {
     "threads": "python3 -c 'import threading, time\nwhile 1: threading.Thread(target=time.sleep, args=(60,)).start()'",
     "cpu": "for i in $(seq 20); do (while :; do :; done) & done; wait",
     "output": "yes",
+    "disk": "while :; do dd if=/dev/zero of=sink bs=1M count=32 conv=fsync status=none; sync; done",
+    "temporary files": 'python3 -c \'import itertools\nfor n in itertools.count(): open(f"/tmp/{n}", "x").close()\'',
 }
 
 
