@@ -100,6 +100,11 @@ _TURN: dict[str, Schema] = {
     "apps": {**listing(STRING), "description": "the web apps that were made or changed in it"},
     "steps": listing(ref("Step")),
 }
+_SUMMARY: dict[str, Schema] = {
+    "text": {**STRING, "description": "what a model wrote; the agent is told it instead of the older part"},
+    "upto": {**INTEGER, "description": "the last turn that it stands for"},
+    "made_at": TIME,
+}
 _APPROVAL: dict[str, Schema] = {
     "id": STRING,
     "agent": STRING,
@@ -253,7 +258,13 @@ SCHEMAS: dict[str, Schema] = {
     "Outcome": closed({"turn": INTEGER, "status": TURN_STATUS, "reply": nullable(STRING), "error": nullable(STRING)}),
     "Step": closed(_STEP),
     "Turn": closed(_TURN),
-    "History": closed({"turns": listing(ref("Turn")), "next": nullable(INTEGER)}),
+    "History": closed(
+        {
+            "turns": listing(ref("Turn")),
+            "next": {**nullable(INTEGER), "description": "`before` of the page before it in time"},
+            "summary": nullable(closed(_SUMMARY)),
+        }
+    ),
     "Approval": closed(_APPROVAL),
     "Approvals": closed({"approvals": listing(ref("Approval")), "next": nullable(STRING)}),
     "Decision": closed(

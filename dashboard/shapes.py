@@ -18,6 +18,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Delivery, Event, Role, Step, Turn, TurnStatus, User
 from orchestrator.services import Services
 from orchestrator.store.audit import AuditRow
+from orchestrator.store.summaries import Summary
 from orchestrator.store.telegram_bots import BotState, CodeWay
 from orchestrator.turn_json import step_json as step_body
 from orchestrator.turn_json import turn_json as turn_body
@@ -112,6 +113,13 @@ def turn_json(turn: Turn, steps: Sequence[Step]) -> dict[str, Any]:
 def turn_status(status: str) -> str:
     """A turn's status outside: one that waits for its cubicle is under way for whoever sent it."""
     return str(TurnStatus.RUNNING) if status == TurnStatus.QUEUED else str(status)
+
+
+def summary_json(summary: Summary | None) -> dict[str, Any] | None:
+    """What stands for the older part of a conversation, where it was summed up."""
+    if summary is None or summary.made_at is None:
+        return None
+    return {"text": summary.text, "upto": summary.upto, "made_at": iso(summary.made_at)}
 
 
 def outcome_json(turn: Turn) -> dict[str, Any]:

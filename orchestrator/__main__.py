@@ -22,6 +22,7 @@ COMMANDS = {
     "backup": "backup restore recover",
     "service": "service",
     "chat": "chat",
+    "history": "history",
     "files": "files",
     "agent": "agent",
     "telegram": "telegram",

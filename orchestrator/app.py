@@ -40,6 +40,7 @@ from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.files import MOST_FILE_BYTES
 from orchestrator.hibernation import Hibernation
+from orchestrator.history import History
 from orchestrator.home import Home
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.leaving import Leaving
@@ -131,6 +132,7 @@ class App:
             people=ground.people,
             agents=ground.agents,
             turns=self._turns,
+            history=History(self._store),
             rouse=self._waker.rouse,
             approvals=self._approvals,
             cubicles=self._cubicles,

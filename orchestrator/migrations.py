@@ -1011,6 +1011,51 @@ def m037_retention(db: Database) -> None:
     )
 
 
+@migrations()
+def m038_turn_words(db: Database) -> None:
+    """Conversations are searched by their words: turns that have ended and were not cleared. And what is new to a
+    person is found by two indexes that hold nothing but what is told in the dashboard (as ``store.seen`` asks)."""
+    _run(
+        db,
+        """
+        CREATE VIEW turn_texts (id, whose, prompt, reply) AS
+            SELECT id, 'a' || lower(hex(agent)) || 'u' || user, prompt, COALESCE(reply, '') FROM turns
+            WHERE ended_at IS NOT NULL AND forgotten = 0;
+        CREATE VIRTUAL TABLE turn_words USING fts5 (whose, prompt, reply, content='turn_texts', content_rowid='id',
+            tokenize="unicode61 remove_diacritics 2", prefix='3');
+        INSERT INTO turn_words (turn_words) VALUES ('rebuild');
+        CREATE TRIGGER turn_added AFTER INSERT ON turns
+        WHEN new.ended_at IS NOT NULL AND new.forgotten = 0 BEGIN
+            INSERT INTO turn_words (rowid, whose, prompt, reply) VALUES (new.id,
+                'a' || lower(hex(new.agent)) || 'u' || new.user, new.prompt, COALESCE(new.reply, ''));
+        END;
+        CREATE TRIGGER turn_ended AFTER UPDATE OF ended_at ON turns
+        WHEN old.ended_at IS NULL AND new.ended_at IS NOT NULL AND new.forgotten = 0 BEGIN
+            INSERT INTO turn_words (rowid, whose, prompt, reply) VALUES (new.id,
+                'a' || lower(hex(new.agent)) || 'u' || new.user, new.prompt, COALESCE(new.reply, ''));
+        END;
+        CREATE TRIGGER turn_forgotten AFTER UPDATE OF forgotten ON turns
+        WHEN old.ended_at IS NOT NULL AND old.forgotten = 0 AND new.forgotten <> 0 BEGIN
+            INSERT INTO turn_words (turn_words, rowid, whose, prompt, reply) VALUES ('delete', old.id,
+                'a' || lower(hex(old.agent)) || 'u' || old.user, old.prompt, COALESCE(old.reply, ''));
+        END;
+        CREATE TRIGGER turn_deleted AFTER DELETE ON turns
+        WHEN old.ended_at IS NOT NULL AND old.forgotten = 0 BEGIN
+            INSERT INTO turn_words (turn_words, rowid, whose, prompt, reply) VALUES ('delete', old.id,
+                'a' || lower(hex(old.agent)) || 'u' || old.user, old.prompt, COALESCE(old.reply, ''));
+        END;
+        """,
+    )
+    for name, order in (("turns_told", "id"), ("turns_told_by_end", "ended_at")):
+        db.execute(
+            f"CREATE INDEX {name} ON turns (user, agent, {order}) WHERE forgotten = 0 "
+            "AND status IN ('done', 'failed', 'stopped') AND source NOT IN ('telegram', 'terminal') "
+            "AND NOT (source = 'calendar' AND ((status = 'done' "
+            "AND TRIM(COALESCE(reply, ''), char(9, 10, 13, 32)) = '') "
+            "OR UPPER(SUBSTR(LTRIM(prompt, char(9, 10, 13, 32)), 1, 9)) = 'INTERNAL:'))"
+        )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -20,6 +20,7 @@ from orchestrator.cubicles import Cubicles
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.disk.metering import Disk
 from orchestrator.events import Broker
+from orchestrator.history import History
 from orchestrator.llm.providers import Providers
 from orchestrator.llm.trials import Trials
 from orchestrator.memories.memory import Memories
@@ -64,6 +65,7 @@ class Services:
     people: People
     agents: Agents
     turns: Turns
+    history: History
     rouse: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""
     approvals: Approvals

@@ -68,7 +68,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.damage store.salvage "
-            "store.approval_history store.summaries "
+            "store.approval_history store.summaries store.turn_words "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
             "store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
@@ -88,7 +88,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "hands",
         (
-            "delivery.trays agent_log agents archives audit budget doors drafting locks notices outputs people "
+            "delivery.trays agent_log agents archives audit budget doors drafting history locks notices outputs people "
             "preferences "
             "prices publishing seen"
         ),
@@ -179,7 +179,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "commands",
         (
             "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
-            "commands.delivered commands.doctor commands.files commands.hosts commands.inbox commands.sending "
+            "commands.delivered commands.doctor commands.files commands.history commands.hosts commands.inbox "
+            "commands.news commands.sending "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.tests commands.up"
         ),
@@ -220,7 +221,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters "
             "pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
-            "pages.spending pages.views feed metrics pages.you webhook"
+            "pages.search pages.spending pages.views feed metrics pages.you webhook"
         ),
     ),
     ("the application", "app"),
@@ -281,6 +282,7 @@ _SHOWS = (
     "delivery.deliveries",
     "disk.metering",
     "events",
+    "history",
     "llm.providers",
     "llm.trials",
     "memories.facts",
@@ -301,6 +303,7 @@ _SHOWS = (
     "store.ledger",
     "store.notices",
     "store.people",
+    "store.summaries",
     "store.telegram_bots",
     "terminals.lines",
     "terminals.terminal",

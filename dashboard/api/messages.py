@@ -13,7 +13,7 @@ from dashboard import bodies
 from dashboard.auth import asker, own_cubicle, own_turn
 from dashboard.house import services
 from dashboard.paths import decoded
-from dashboard.shapes import outcome_json, turn_json
+from dashboard.shapes import outcome_json, summary_json, turn_json
 from orchestrator.attachments import MOST, Attachment, told
 from orchestrator.errors import BadInput, NotFound, UnsafePath
 from orchestrator.file_types import HEAD_BYTES, type_of
@@ -60,14 +60,22 @@ def stop(turn: int) -> Any:
 
 @api.get("/api/agents/<name>/history")
 def history(name: str) -> Any:
-    """The newest turns of the conversation, oldest first; ``next`` is the ``before`` of the page before."""
-    key, turns = own_cubicle(name), services().turns
-    limit = bodies.limit_arg(default=50, most=200)
-    found = turns.history(key, limit=limit + 1, before=bodies.whole_arg("before"))
-    page = found[-limit:]
+    """The newest turns of the conversation, oldest first; with ``q`` those that hold all of its words, newest first.
+    ``next`` is the ``before`` of the page before in time."""
+    key, house = own_cubicle(name), services()
+    limit, before, words = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before"), request.args.get("q", "")
+    if words.replace("\0", " ").strip():
+        found = house.history.search(key, words, limit=limit + 1, before=before)
+        page = found[:limit]
+        oldest = page[-1:]
+    else:
+        found = house.turns.history(key, limit=limit + 1, before=before)
+        page = found[-limit:]
+        oldest = page[:1]
     return {
-        "turns": [turn_json(turns.get(turn.id), turns.steps(turn.id)) for turn in page],
-        "next": page[0].id if len(found) > limit else None,
+        "turns": [turn_json(house.turns.get(turn.id), house.turns.steps(turn.id)) for turn in page],
+        "next": oldest[0].id if len(found) > limit else None,
+        "summary": summary_json(house.history.summary(key)),
     }
 
 

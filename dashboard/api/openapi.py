@@ -128,9 +128,10 @@ _OWN: tuple[Route, ...] = (
     Route(
         "get",
         f"{AGENT}/history",
-        "The conversation, oldest first",
+        "The conversation, oldest first; with `q` the turns that hold all of its words, or words that begin with them, "
+        "newest first. A turn is found once it has ended.",
         "History",
-        query={**PAGE, **USER},
+        query={"q": STRING, **PAGE, **USER},
         fails=(400, 404),
     ),
     Route(

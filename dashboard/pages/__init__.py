@@ -22,6 +22,7 @@ from dashboard.pages import (
     people,
     planner,
     providers,
+    search,
     settings,
     setup,
     spending,
@@ -37,6 +38,7 @@ _OF_AGENTS = (
     memory.pages,
     log.pages,
     cubicle.pages,
+    search.pages,
     settings.pages,
     bot.pages,
 )

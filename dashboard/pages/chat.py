@@ -12,7 +12,7 @@ from dashboard.pages.apps import HeldApp, held
 from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import frame, own_key
 from dashboard.pages.money import money_of
-from dashboard.pages.views import disk_of, is_rehearsal, page_of_talk, turn_view
+from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_view
 from orchestrator.attachments import MOST
 from orchestrator.errors import NotFound
 from orchestrator.nouns import Agent
@@ -20,6 +20,8 @@ from orchestrator.nouns import Agent
 pages = Blueprint("chat", __name__)
 
 PAGE = 20
+AROUND = 6
+"""Turns before and after the one that a link leads to; more come as one reads on."""
 
 
 @pages.get("/agents/<name>")
@@ -41,6 +43,7 @@ def chat(name: str) -> str:
         most_files=MOST,
         beside=_beside(name),
         first_new=services().seen.first_unread(key),
+        summary=services().history.summary(key),
     )
 
 
@@ -68,8 +71,11 @@ def disk(name: str) -> str:
 
 @pages.get("/agents/<name>/turns")
 def turns(name: str) -> str:
-    """A page of turns, for reading back."""
-    agent = services().agents.get(name)
+    """A page of turns, for reading back, or on from a turn."""
+    agent, after = services().agents.get(name), bodies.whole_arg("after")
+    if after is not None:
+        talk, later = page_after(own_key(name), after, PAGE)
+        return render_template("parts/turns.html", agent=agent, talk=talk, later=later)
     talk, earlier = page_of_talk(own_key(name), bodies.whole_arg("before"), PAGE)
     return render_template("parts/turns.html", agent=agent, talk=talk, earlier=earlier)
 
@@ -91,11 +97,12 @@ def one_notice(notice: int) -> str:
 
 @pages.get("/agents/<name>/turns/<id:turn>")
 def turn_alone(name: str, turn: int) -> str:
-    """One turn by itself."""
+    """The conversation around one turn."""
     found = own_turn(turn)
     if found.cubicle != own_key(name):
         raise NotFound(f"There is no turn {turn} here.")
-    return render_template("turn.html", **frame(name, ""), view=turn_view(found))
+    talk, earlier, later = page_around(found, AROUND)
+    return render_template("turn.html", **frame(name, ""), talk=talk, earlier=earlier, later=later, here=turn)
 
 
 @pages.get("/parts/turns/<id:turn>")

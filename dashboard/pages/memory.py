@@ -19,7 +19,8 @@ MAX_QUERY_CHARS = 200
 @pages.get("/agents/<name>/memory")
 def memory(name: str) -> str:
     """The whole page."""
-    return render_template("memory.html", **frame(name, "memory"), **_found(name))
+    summary = services().history.summary(own_key(name))
+    return render_template("memory.html", **frame(name, "memory"), **_found(name), summary=summary)
 
 
 @pages.get("/parts/memory/<name>")

@@ -214,12 +214,38 @@ def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[
     found = turns.history(key, limit=limit + 1, before=before)
     page = found[-limit:]
     until = turns.get(before).created_at if before and page else math.inf
+    return _with_notices(key, page, until), page[0].id if len(found) > limit else None
+
+
+def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[Entry], int | None]:
+    """The turns that came after one with the notices between them, oldest first, and where to read on from."""
+    found = services().history.following(key, after, limit=limit + 1)
+    page, rest = found[:limit], found[limit:]
+    until = rest[0].created_at if rest else math.inf
+    return _with_notices(key, page, until), page[-1].id if rest else None
+
+
+def page_around(turn: Turn, limit: int) -> tuple[list[Entry], int | None, int | None]:
+    """A turn with so many before and after it, and where to read on from to either side. One that was cleared is alone,
+    as it has no place any more."""
+    around = services().history.around(turn, limit=limit + 1)
+    if around is None:
+        return [Entry(turn=turn_view(turn))], None, None
+    before, after = around
+    page = [*before[-limit:], turn, *after[:limit]]
+    until = after[limit].created_at if len(after) > limit else math.inf
+    talk = _with_notices(turn.cubicle, page, until)
+    return talk, page[0].id if len(before) > limit else None, page[-1].id if len(after) > limit else None
+
+
+def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[Entry]:
+    """Turns, oldest first, with the notices that came between the first of them and ``until``."""
     notices = services().notices.apart(key, since=page[0].created_at, until=until) if page else []
     talk = [(turn.created_at, Entry(turn=turn_view(turn))) for turn in page]
     for notice in notices:
         place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
         talk.insert(place, (notice.at, Entry(notice=notice)))
-    return [entry for _, entry in talk], page[0].id if len(found) > limit else None
+    return [entry for _, entry in talk]
 
 
 def disk_of(agent: Agent) -> DiskUse | None:

@@ -53,7 +53,6 @@ function listen(talk) {
     const target = event.target.closest("button");
     if (!target) return;
     if (target.matches(".try")) suggest(target.textContent);
-    else if (target.matches("[data-earlier]")) earlier(target);
     else if (target.matches("[data-repeat]")) repeat(target);
     else if (target.matches("[data-clear]")) clear(target);
     else if (target.matches("[data-reset]")) reset(target);
@@ -147,19 +146,6 @@ function suggest(text) {
   field.value = text;
   grow();
   send();
-}
-
-async function earlier(target) {
-  target.disabled = true;
-  try {
-    const fresh = await part(target.dataset.earlier);
-    const height = document.documentElement.scrollHeight;
-    target.closest(".earlier").replaceWith(fresh);
-    scrollBy(0, document.documentElement.scrollHeight - height);
-  } catch (error) {
-    show(trouble, error);
-    target.disabled = false;
-  }
 }
 
 async function clear(target) {

@@ -15,6 +15,7 @@ import { startChat } from "./chat.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startModels } from "./models.js";
+import { startReading } from "./reading.js";
 import { startTabs } from "./tabs.js";
 import { startTimes } from "./times.js";
 import { startWizard } from "./wizard.js";
@@ -32,6 +33,7 @@ if (document.body.dataset.viewer) {
   startCards();
   startParts();
   startChat();
+  startReading();
   startFiles();
   startLog();
   startTabs();

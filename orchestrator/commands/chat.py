@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context
 from orchestrator.commands.delivered import show_delivered
 from orchestrator.commands.inbox import exact_lines, wish
+from orchestrator.commands.news import Growing, News, is_of
 from orchestrator.commands.questions import chosen, question_lines
 from orchestrator.commands.sending import send
 from orchestrator.errors import OrchestratorError, Unavailable
@@ -20,6 +22,8 @@ from orchestrator.text import one_line, terminal_safe
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
 _RESTART_S = 30.0
+_NEWS_PAUSE_S = 1.0
+"""How often a chat that has news looks nevertheless: news may be lost."""
 _HOST_PAUSE_S = 0.5
 """How often a chat looks whether the host was asked for something."""
 _ENDED = ("done", "failed", "stopped")
@@ -38,15 +42,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """One turn or many; the exit code is 0 when the last one was done."""
-    with context.client as client:
+    with context.client as client, client.news() if sys.stdout.isatty() else nullcontext() as news:
         if options.text is not None or options.file:
             files = [send(client, options.agent, file)["path"] for file in options.file]
-            return _say(client, options.agent, options.text or "", files)
+            return _say(client, news, options.agent, options.text or "", files)
         client.get(agent_path(options.agent))  # an unknown agent is said before the first line is typed
-        return _converse(client, options.agent)
+        return _converse(client, news, options.agent)
 
 
-def _converse(client: Client, agent: str) -> int:
+def _converse(client: Client, news: News | None, agent: str) -> int:
     if sys.stdin.isatty():
         print(f"You are talking to {agent}. Ctrl-C stops a running turn, Ctrl-D leaves.", file=sys.stderr)
     code = 0
@@ -56,32 +60,38 @@ def _converse(client: Client, agent: str) -> int:
         except (EOFError, KeyboardInterrupt):
             return code
         if line.strip():
-            code = _say(client, agent, line)
+            code = _say(client, news, agent, line)
 
 
-def _say(client: Client, agent: str, text: str, files: Sequence[str] = ()) -> int:
+def _say(client: Client, news: News | None, agent: str, text: str, files: Sequence[str] = ()) -> int:
     body = {"text": text, "files": list(files), "wait": False}
     turn = client.post(agent_path(agent, "/messages"), body)["turn"]
+    growing = Growing(sys.stdout, sys.stderr)
     try:
-        ended = _Follower(client, turn).until_the_end()
+        ended = _Follower(client, turn, news, growing).until_the_end()
     except KeyboardInterrupt:
+        growing.end_line()
         client.post(f"/turns/{turn}/stop")
         print("Stopped.", file=sys.stderr)
         return 130
     if ended["status"] == "done":
-        print(terminal_safe(ended["reply"] or ""), flush=True)
+        growing.finish(ended["reply"] or "")
         show_delivered(client, agent, turn)
         return 0
+    growing.end_line()
     print(f"hermit: {terminal_safe(ended['error'] or 'The turn was stopped.')}", file=sys.stderr)
     return 1
 
 
 class _Follower:
-    """Watches a turn: shows its commands as they run, and asks about those that wait."""
+    """Watches a turn: shows its commands as they run, and asks about those that wait. With news it looks when there
+    are some, and shows the words as they are written; without, it looks again and again."""
 
-    def __init__(self, client: Client, turn: int) -> None:
+    def __init__(self, client: Client, turn: int, news: News | None, growing: Growing) -> None:
         self._client = client
         self._turn = turn
+        self._news = news
+        self._growing = growing
         self._shown: set[int] = set()
         self._asked: set[str] = set()
         self._host_at = 0.0
@@ -98,8 +108,29 @@ class _Follower:
             self._ask_for_the_host(is_over=is_over)
             if is_over:
                 return now
-            time.sleep(pause_s)
+            self._pause(pause_s)
             pause_s = min(pause_s * 1.3, _LONGEST_PAUSE_S)
+
+    def _pause(self, pause_s: float) -> None:
+        """Until it is time to look at the turn again."""
+        if self._news is None or not self._news.is_live:
+            time.sleep(pause_s)
+            return
+        until = time.monotonic() + _NEWS_PAUSE_S
+        while self._news.is_live and (left := until - time.monotonic()) > 0:
+            event = self._news.next(left)
+            if event is not None and is_of(event[1], self._turn) and self._is_to_look(*event):
+                return
+
+    def _is_to_look(self, kind: str, body: dict[str, Any]) -> bool:
+        """What is only coming is shown as it is; anything else has the turn looked at."""
+        if kind == "delta":
+            self._growing.write(str(body.get("text", "")))
+        elif kind == "output":
+            self._growing.print(int(body.get("n", 0)), str(body.get("output", "")))
+        else:
+            return True
+        return False
 
     def _look(self) -> dict[str, Any]:
         """The turn as it stands; a restart of the orchestrator in between is waited out."""
@@ -121,6 +152,7 @@ class _Follower:
             self._ask(approval)
         if step["status"] in ("running", "done") and step["n"] not in self._shown:
             self._shown.add(step["n"])
+            self._growing.end_line()
             print(f"  $ {one_line(step['command'], 100)}", file=sys.stderr)
 
     def _ask(self, approval: str) -> None:
@@ -143,6 +175,7 @@ class _Follower:
         return found
 
     def _decide(self, question: dict[str, Any]) -> None:
+        self._growing.end_line()
         lines = ["", f"{terminal_safe(question['reason'])} {wish(question)}:", "", *exact_lines(question)]
         print("\n".join(lines), file=sys.stderr)
         approval = question["id"]
@@ -162,6 +195,7 @@ class _Follower:
                 self._ask_question(question)
 
     def _ask_question(self, question: dict[str, Any]) -> None:
+        self._growing.end_line()
         print("\n".join(["", f"{question['agent']} asks:", *question_lines(question)]), file=sys.stderr)
         if not sys.stdin.isatty():
             print(f"\nWaiting: ./hermit answer {question['id']} TEXT", file=sys.stderr)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import requests
 
+from orchestrator.commands.news import News
 from orchestrator.errors import OrchestratorError, Unavailable
 
 NOT_RUNNING = "HermitShell is not running. Start it with './hermit up -d'."
@@ -24,6 +25,7 @@ class Client:
 
     def __init__(self, url: str, token: str) -> None:
         self._url = url
+        self._token = token
         self._session = requests.Session()
         self._session.trust_env = False  # a proxy of the environment has no business between us and ourselves
         self._session.headers["Authorization"] = f"Bearer {token}"
@@ -71,6 +73,10 @@ class Client:
             yield from answer.iter_content(1 << 18)
         except requests.RequestException as error:
             raise Unavailable("The download broke off, and nothing was kept. Try again.") from error
+
+    def news(self) -> News:
+        """What goes on in the house, as it happens, for as long as it is held open."""
+        return News(self._url, self._token)
 
     def is_healthy(self) -> bool:
         """It answers, and its parts work."""

@@ -94,7 +94,9 @@ def note_zone_asked(db: sqlite3.Connection, user: int, now: float) -> bool:
 
 
 def remove(db: sqlite3.Connection, user: int) -> None:
-    """Delete a person with all passwords, sessions and tokens."""
+    """Delete a person with all passwords, sessions and tokens. Their conversations are cleared: nothing of them is
+    found or told any more."""
+    db.execute("UPDATE turns SET forgotten = 1 WHERE user = ? AND forgotten = 0", (user,))
     db.execute("DELETE FROM users WHERE id = ?", (user,))
 
 

@@ -215,6 +215,16 @@ def history(
     return [_turn(row) for row in reversed(rows)]
 
 
+def following(db: sqlite3.Connection, key: CubicleKey, *, after: int, limit: int) -> list[Turn]:
+    """The turns that came next after one, oldest first; none that was cleared."""
+    rows = db.execute(
+        "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns "
+        "WHERE agent = ? AND user = ? AND forgotten = 0 AND id > ? ORDER BY id LIMIT ?",
+        (key.agent, key.user, after, limit),
+    )
+    return [_turn(row) for row in rows]
+
+
 def has_steps(db: sqlite3.Connection, turn: int) -> bool:
     """A command was run in the turn, or asked about."""
     return db.execute("SELECT 1 FROM steps WHERE turn = ? LIMIT 1", (turn,)).fetchone() is not None

@@ -7,7 +7,8 @@ import threading
 import pytest
 from flask import Flask
 
-from orchestrator.nouns import TurnStatus
+from orchestrator.nouns import CubicleKey, TurnStatus
+from orchestrator.store import summaries as summary_rows
 from tests.house import PaperHouse, Scene
 from tests.unit.conftest import Api
 
@@ -138,7 +139,39 @@ def test_the_history_is_paged_and_cleared(paper: PaperHouse, operator: Api) -> N
     back = operator.get(f"/agents/crab/history?limit=3&before={page['next']}")
     assert ([turn["prompt"] for turn in back["turns"]], back["next"]) == (["one"], None)
     assert operator.call("DELETE", "/agents/crab/history").status_code == 204
-    assert operator.get("/agents/crab/history") == {"turns": [], "next": None}
+    assert operator.get("/agents/crab/history") == {"turns": [], "next": None, "summary": None}
+
+
+def test_the_history_is_searched(paper: PaperHouse, operator: Api, member: Api) -> None:
+    """The same turns in the same shape, newest first and paged; one's own alone, whatever is asked."""
+    for text in ("the boat Nautilus", "something else", "where is the Nautilus?"):
+        operator.post("/agents/crab/messages", {"text": text, "wait": True})
+    page = operator.get("/agents/crab/history?q=naut&limit=1")
+    assert [turn["prompt"] for turn in page["turns"]] == ["where is the Nautilus?"]
+    older = operator.get(f"/agents/crab/history?q=naut&limit=1&before={page['next']}")
+    assert ([turn["prompt"] for turn in older["turns"]], older["next"]) == (["the boat Nautilus"], None)
+    assert len(operator.get("/agents/crab/history?q=%20")["turns"]) == 3
+    for query in ("%22", "*", "%00", "NOT", "x" * 10_000, "%ff", "nautilus%20zebra"):
+        assert operator.get(f"/agents/crab/history?q={query}")["turns"] == (
+            operator.get("/agents/crab/history")["turns"] if query == "%00" else []
+        ), query[:20]
+    assert member.get("/agents/crab/history?q=nautilus")["turns"] == []
+    assert len(operator.get(f"/agents/crab/history?q=nautilus&user={operator.user.id}")["turns"]) == 2
+
+
+def test_the_history_tells_what_was_summed_up(paper: PaperHouse, operator: Api) -> None:
+    """What the agent is told instead of the older part, until it is cleared."""
+    key = CubicleKey("crab", operator.user.id)
+    turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
+    with paper.app._store.writing() as db:
+        summary_rows.want(db, key, turn, 1.0)
+        wanted = summary_rows.next_wanted(db, 2.0)
+        assert wanted is not None
+        summary_rows.make(db, wanted, "They like tea.", 1_800_000_000.0)
+    summary = operator.get("/agents/crab/history")["summary"]
+    assert summary == {"text": "They like tea.", "upto": turn, "made_at": "2027-01-15T08:00:00.000Z"}
+    operator.call("DELETE", "/agents/crab/history")
+    assert operator.get("/agents/crab/history")["summary"] is None
 
 
 def test_people_see_only_their_own(operator: Api, member: Api) -> None:

@@ -18,7 +18,7 @@ from tests.telegram_counter import ADA, BOB, EVE, GROUP
 from tests.telegram_shop import Shop, opened
 
 BOTH = [
-    *("start", "help", "status", "stop", "clear", "reset", "workspace"),
+    *("start", "help", "status", "stop", "find", "clear", "reset", "workspace"),
     *("files", "calendar", "memory", "budget", "timezone", "approvals", "logs", "apps"),
 ]
 ALONE = ("agents", "containers", "users", "groups")

@@ -23,8 +23,8 @@ KEYBOARD = (("/status", "/stop"), ("/files", "/approvals"), ("/help",))
 _WITH_KEYBOARD = ("start", "help")
 _FOR_ALL = (*commands_own.COMMANDS, *commands_plans.COMMANDS, *commands_files.COMMANDS)
 _ORDER = (
-    *("start", "help", "status", "stop", "clear", "reset", "workspace", "files", "calendar", "memory", "budget"),
-    *("timezone", "approvals", "logs", "apps", "agents", "containers", "users", "groups"),
+    *("start", "help", "status", "stop", "find", "clear", "reset", "workspace", "files", "calendar", "memory"),
+    *("budget", "timezone", "approvals", "logs", "apps", "agents", "containers", "users", "groups"),
 )
 
 

@@ -16,6 +16,7 @@ from orchestrator.store.telegram_buttons import Taken
 
 STOP = "stop"
 _MOST_QUESTIONS = 5
+_MOST_FOUND = 5
 
 
 def start(call: Call) -> list[Body]:
@@ -101,6 +102,30 @@ def clear(call: Call) -> list[Body]:
     return says("Forgotten", *lines)
 
 
+def find(call: Call) -> list[Body]:
+    """The newest turns that hold the words."""
+    words = call.message.argument.strip()
+    if not words:
+        return says("What shall I look for?", "Write some words after it, as in: /find the name of the boat")
+    history = call.desk.services.history
+    found = history.search(call.key, words, limit=_MOST_FOUND + 1)
+    if not found:
+        return says(
+            "Nothing found", "Each word has to be in one message and its answer together, or begin a word there."
+        )
+    lines: list[Line] = []
+    for turn in found[:_MOST_FOUND]:
+        passages = history.passages(turn, words)
+        said, replied = (
+            " ".join("".join(text for text, _ in part).split()) for part in (passages.prompt, passages.reply)
+        )
+        lines += ["", call.clock(turn.created_at), ("– You: ", Theirs(said, 200))]
+        lines += [(f"– {call.agent}: ", Theirs(replied, 250))] if replied else []
+    if len(found) > _MOST_FOUND:
+        lines += ["", "These are the newest. More words find fewer; the dashboard shows all of them."]
+    return says("Found in our conversation", *lines)
+
+
 def reset(call: Call) -> list[Body]:
     """A new container over the same files."""
     running, _ = _open_turns(call.desk, call.key)
@@ -162,6 +187,7 @@ COMMANDS = (
     Command("status", "What goes on", status),
     Command("stop", "Stop what is being done", stop),
     Command("clear", "Forget the conversation", clear),
+    Command("find", "Search the conversation: /find words", find, is_private=True),
     Command("reset", "A new container; files stay", reset),
     Command("budget", "What was spent today, what is left", budget),
     Command("approvals", "What waits for your decision", approvals),

@@ -1,0 +1,75 @@
+"""A conversation searched by its words: what was found as passages, each a way to its place in the conversation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from flask import Blueprint, render_template, request
+from markupsafe import Markup
+
+from dashboard import bodies
+from dashboard.house import services
+from dashboard.pages.frame import frame, own_key
+from orchestrator.history import Pieces
+from orchestrator.nouns import CALENDAR, Turn
+from orchestrator.text import chat_safe
+
+pages = Blueprint("search", __name__)
+
+PAGE = 20
+MAX_QUERY_CHARS = 200
+_ADORNMENT = re.compile(r"\*\*|`+")
+
+
+@dataclass(frozen=True, slots=True)
+class HitView:
+    """A turn that was found."""
+
+    turn: Turn
+    said: Markup
+    replied: Markup
+
+    @property
+    def is_run(self) -> bool:
+        """The calendar made it, nobody wrote."""
+        return self.turn.source == CALENDAR
+
+
+@pages.get("/agents/<name>/search")
+def search(name: str) -> str:
+    """The whole page."""
+    key, house = own_key(name), services()
+    query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
+    found = house.history.search(key, query, limit=PAGE + 1, before=before) if query else []
+    passages = [(turn, house.history.passages(turn, query)) for turn in found[:PAGE]]
+    return render_template(
+        "search.html",
+        **frame(name, "chat"),
+        query=query,
+        hits=[HitView(turn, lit(passage.prompt), lit(_unadorned(passage.reply))) for turn, passage in passages],
+        newest=_url(name, q=query) if query and before is not None else "",
+        older=_url(name, q=query, before=found[PAGE - 1].id) if len(found) > PAGE else "",
+    )
+
+
+def _unadorned(pieces: Pieces) -> Pieces:
+    """Without the signs that make a reply's words bold or code: a passage is too short to be laid out."""
+    return tuple((_ADORNMENT.sub("", text), is_found) for text, is_found in pieces)
+
+
+def lit(pieces: Pieces) -> Markup:
+    """A passage on one line, the words that were looked for marked."""
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(_plain(text)) if is_found else Markup("{}").format(_plain(text))
+        for text, is_found in pieces
+    )
+
+
+def _plain(text: str) -> str:
+    return chat_safe(text.replace("\n", " ").replace("\t", " "))
+
+
+def _url(name: str, **wanted: str | int) -> str:
+    return f"/agents/{name}/search?{urlencode(wanted)}"

@@ -1,0 +1,62 @@
+"""``history``: the conversation with an agent, or what was found in it; the newest last, as in the chat."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.attachments import untold
+from orchestrator.commands.client import agent_path
+from orchestrator.commands.context import Context, show
+from orchestrator.text import terminal_safe
+
+_MOST = 200
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    history = commands.add_parser("history", help="the conversation with an agent, searched with --find")
+    history.add_argument("agent", metavar="AGENT")
+    history.add_argument(
+        "--find", metavar="WORDS", help="only the turns that hold all of these words, or words that begin with them"
+    )
+    history.add_argument(
+        "--limit", metavar="N", type=int, default=20, help=f"how many turns (default 20, at most {_MOST})"
+    )
+    history.add_argument("--before", metavar="TURN", type=int, help="only what came before this turn")
+    history.add_argument("--json", action="store_true", help="print JSON")
+    history.set_defaults(run=run)
+
+
+def run(context: Context, options: argparse.Namespace) -> int:
+    """Print a page of the conversation."""
+    is_search = bool((options.find or "").strip())
+    with context.client as client:
+        found = client.get(
+            agent_path(options.agent, "/history"),
+            q=options.find if is_search else None,
+            limit=max(1, min(options.limit, _MOST)),
+            before=options.before,
+        )
+    turns = found["turns"][::-1] if is_search else found["turns"]
+    lines = [line for turn in turns for line in _lines(turn)]
+    if found["next"] is not None:
+        lines.insert(0, f"(Earlier ones: --before {found['next']})\n")
+    nothing = "Nothing that fits was said." if is_search else "Nothing was said yet."
+    show(found, as_json=options.json, lines=lines or [nothing])
+    return 0
+
+
+def _lines(turn: Mapping[str, Any]) -> list[str]:
+    words, files = untold(turn["prompt"])
+    head = f"turn {turn['turn']}  {turn['created_at'][:16].replace('T', ' ')} UTC  by {turn['source']}"
+    said = [words] if words else []
+    said += [f"[file: {file.path}]" for file in files]
+    answer = turn["reply"] or turn["error"] or f"({turn['status'].replace('_', ' ')})"
+    return [head, *_told("you", "\n".join(said)), *_told(turn["agent"], answer), ""]
+
+
+def _told(who: str, text: str) -> list[str]:
+    first, *rest = terminal_safe(text).splitlines() or [""]
+    return [f"  {who}: {first}", *(f"    {line}" for line in rest)]
