@@ -41,7 +41,7 @@ def _disarmed(tokens: list[Token]) -> Iterator[Token]:
     hosts: list[str] = []
     for token in tokens:
         if token.children is not None and token.type == "inline":
-            token.children = list(_disarmed(token.children))
+            token.children = list(_disarmed(list(_leading_somewhere(token.children))))
         elif token.type == "image":
             token.type, token.children = "text", None
             token.content = f"[picture: {token.content} {str(token.attrs.get('src', ''))[:200]}]"
@@ -62,6 +62,16 @@ def _disarmed(tokens: list[Token]) -> Iterator[Token]:
             yield _html(f' <span class="host">{escape(hosts.pop())}</span>')
         elif token.type == "table_close":
             yield _html("</div>")
+
+
+def _leading_somewhere(tokens: list[Token]) -> Iterator[Token]:
+    """The tokens, without links to nothing: ``[words]()`` stays as its words."""
+    is_dropped = False  # links hold no links
+    for token in tokens:
+        if token.type == "link_open":
+            is_dropped = not _is_web(str(token.attrs.get("href", "")))
+        if not (is_dropped and token.type in ("link_open", "link_close")):
+            yield token
 
 
 def _aligned(token: Token) -> dict[str, str | int | float]:

@@ -34,6 +34,7 @@ COMMANDS = {
     "money": "budget prices",
     "tests": "test",
     "bench": "bench",
+    "sbom": "sbom",
 }
 """Which module of ``commands`` has which commands. Only the one that is asked for is loaded: most need little of what
 the rest of the program stands on, and a person waits for each."""

@@ -29,6 +29,9 @@ _CALM = (
 settings.register_profile(BOUNDED, derandomize=True, database=None, deadline=None, suppress_health_check=_CALM)
 settings.register_profile(LONG, database=None, deadline=None, print_blob=True, suppress_health_check=_CALM)
 
+if os.environ.get(PROFILE) == LONG:
+    settings.load_profile(LONG)  # for the properties that name no profile
+
 
 def bounded(examples: int) -> settings:
     """So many examples in a run of the tests, the same each time; in a long run so many a round, others each time."""

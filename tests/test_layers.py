@@ -39,6 +39,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
     ("how a part is", "examine examine.finding"),
+    ("what it is made of", "bill"),
     ("what is remembered", "recall recall.block recall.ranking recall.words"),
     (
         "when things come due",
@@ -182,7 +183,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "commands.delivered commands.doctor commands.files commands.history commands.hosts commands.inbox "
             "commands.news commands.sending "
             "commands.look commands.memory commands.money commands.providers commands.questions "
-            "commands.service commands.telegram commands.bench commands.tests commands.up"
+            "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up"
         ),
     ),
     ("the program", "__main__"),

@@ -14,6 +14,7 @@ from typing import Any
 import docker
 import pytest
 
+from orchestrator.commands.sbom import in_image
 from orchestrator.host.engine_setup import ensure_engine, limits_lacking
 from orchestrator.host.image import CONTENT_LABEL, ROOT, TARGET_LABEL, Target, _remove_old, ensure_image
 from orchestrator.host.machine import LocalMachine
@@ -244,3 +245,13 @@ def test_the_probes_can_tell(tries: Callable[[bool], dict[str, dict[str, str]]])
     """Without the filter some of the same tries succeed, so it is the filter that refuses them."""
     open_without = {name for name, what in tries(False)["refuse"].items() if what == "allowed"}
     assert {"32-bit entry", "personality no randomization", "prlimit64 core", "socket netlink raw"} <= open_without
+
+
+def test_the_image_tells_what_it_is_made_of(cubicles: Cubicles) -> None:
+    """Its Debian packages with their versions, told in a container that is gone afterwards."""
+    image = cubicles.image("base")
+    parts = {one.name: one for one in in_image(cubicles.client, image)}
+    assert {"bash", "libc6", "python3"} <= set(parts)
+    assert parts["libc6"].purl.startswith("pkg:deb/debian/libc6@2.")
+    asked = cubicles.client.containers.list(all=True, filters={"ancestor": image})
+    assert not any("dpkg-query" in str(one.attrs["Path"]) for one in asked)

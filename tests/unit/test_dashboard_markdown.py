@@ -124,6 +124,14 @@ def test_bare_addresses_are_no_links() -> None:
     assert Reader(render("see https://evil.example/x and www.evil.example")).links == []
 
 
+@pytest.mark.parametrize("text", ["[words]()", "[words](<>)", "[words][x]\n\n[x]: <>", "*[words]()* [words]( 'title')"])
+def test_a_link_to_nothing_is_its_words(text: str) -> None:
+    """It would lead to the page it stands on."""
+    read = Reader(render(text))
+    assert read.links == []
+    assert "words" in read.text
+
+
 def test_a_page_is_laid_out() -> None:
     """Headings below the page's own, lists, code, tables without inline style."""
     html = render(
