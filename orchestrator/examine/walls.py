@@ -65,7 +65,8 @@ class FirstLook:
         missing = lacks(seen, runtime=spec.runtime or self._ask(self._client.info).get("DefaultRuntime", ""))
         if missing:
             logger.error("%s is taken away again: %s", spec.name, " ".join(missing))
-            raise WallMissing(f"{missing[0]} It was stopped, and no agent works like this. {_MEND}")
+            raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is mended. {_MEND}")
+        logger.info("cubicles of %s have their walls on this engine", spec.image)
         self._seen.add(kind)
 
     def _kind(self, spec: CubicleSpec) -> str:

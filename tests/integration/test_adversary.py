@@ -235,6 +235,13 @@ def test_it_is_looked_at_once(house: RealHouse, client: docker.DockerClient) -> 
     assert asked == ["looked", "known"]
 
 
+def test_the_program_looks(process: ProcessHouse) -> None:
+    """As it is started by ``up``, not only as tests put it together."""
+    process.agent().wake()
+    log = (process.home / "logs" / "orchestrator.log").read_text(encoding="utf-8")
+    assert len(re.findall(r"cubicles of hermitshell/cubicle:\S+ have their walls", log)) == 1
+
+
 # --- what is written about it ----------------------------------------------------------------------------------
 
 HOSTILE = (

@@ -177,7 +177,7 @@ def test_the_doctor_of_one_that_runs(person: Terminal) -> None:
     found = json.loads(ran.stdout)["findings"]
     assert [f for f in found if f["state"] == "fail"] == []
     assert ran.returncode == 0
-    assert len([f for f in found if f["part"] == "air gap" and f["state"] == "ok"]) == 5
+    assert len([f for f in found if f["part"] == "air gap" and f["state"] == "ok"]) == 7
     assert next(f for f in found if f["part"] == "model")["state"] == "ok"
     assert next(f for f in found if f["part"] == "hermitshell")["state"] == "ok"
     left = person.client.containers.list(all=True, filters={"label": f"hermitshell.install={person.install}"})
