@@ -22,7 +22,7 @@ import pytest
 
 FREE_TIERS = ("docker", "browser", "model", "thirdparty")
 OUR_THREADS = ("http", "watch", "wake", "out-")
-LEAVE_S = 3.0
+LEAVE_S = 20.0
 _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 
 
