@@ -69,7 +69,8 @@ class Hibernation:
     def _is_due(self, container: Container) -> bool:
         with self._store.reading() as db:
             active_at = max(container.started_at, rows.last_ended(db, container.key))
-        return self._now() - active_at > self._after_s and not self._is_waking(container.key)
+        # A time far ahead is no later than one far behind: the clock has gone back, and it would never sleep.
+        return abs(self._now() - active_at) > self._after_s and not self._is_waking(container.key)
 
     def _put_to_sleep(self, container: Container) -> None:
         key = container.key

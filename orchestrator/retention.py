@@ -28,6 +28,8 @@ _PAUSE_S = 0.1
 _DAY_S = 24 * 3600.0
 _LETTERS_DAYS = 30
 """Longer than any question waits: what has no letter is told on Telegram, once more where it had one."""
+_USUAL_S = 3 * _DAY_S
+"""After a look that lies longer back, or ahead, the date is believed once the house has run with it for a day."""
 
 Piece = Callable[[sqlite3.Connection, float, int], int]
 
@@ -42,10 +44,13 @@ class Retention:
         *,
         expire_backups: Callable[[float], int],
         now: Callable[[], float] = time.time,
+        running: Callable[[], float] = time.monotonic,
         pause_s: float = _PAUSE_S,
     ) -> None:
-        """``expire_backups`` deletes the backups that were made before a time, and says how many."""
+        """``expire_backups`` deletes the backups that were made before a time, and says how many. ``running`` counts
+        seconds, whatever becomes of the date."""
         self._store, self._keep, self._now, self._pause_s = store, keep, now, pause_s
+        self._running, self._doubted_at = running, -_DAY_S
         self._expire_backups = expire_backups
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="retention", daemon=True)
@@ -62,6 +67,8 @@ class Retention:
 
     def look(self) -> dict[str, int]:
         """Let go of all that is old enough; how much of what that was, which the audit log gets as one line."""
+        if not self._is_date_believed():
+            return {}
         gone = {name: self._let_go(piece, days) for name, piece, days in self._pieces() if days}
         if self._keep.backups_days:
             gone["backups"] = self._expire_backups(self._before(self._keep.backups_days))
@@ -88,6 +95,18 @@ class Retention:
             ("Telegram letters", rows.letters, max(details, _LETTERS_DAYS) if details else 0),
             ("audit rows", rows.audit, keep.audit_days),
         )
+
+    def _is_date_believed(self) -> bool:
+        """A clock that jumped ahead makes everything old: what is let go of then is gone, also when it is set right."""
+        now, running = self._now(), self._running()
+        with self._store.writing() as db:
+            last = rows.looked_at(db)
+            rows.look(db, now)
+        if last is not None and abs(now - last) > _USUAL_S:
+            days = abs(now - last) / _DAY_S
+            logger.warning("the last look is %.0f days away by the clock: nothing is let go of for a day", days)
+            self._doubted_at = running
+        return running - self._doubted_at >= _DAY_S
 
     def _let_go(self, piece: Piece, days: int) -> int:
         count, before = 0, self._before(days)

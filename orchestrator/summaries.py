@@ -92,7 +92,7 @@ class Summaries:
         for key in touched:
             self._measure(key)
         with self._store.reading() as db:
-            wanted = rows.next_wanted(db, self._now())
+            wanted = rows.next_wanted(db, self._now(), longest_s=_AGAIN_S)
         if wanted is None or not is_wanted():
             return False
         self._make(wanted)

@@ -82,6 +82,9 @@ def _judged(bot: StoredBot, seen: Checkup, expected: Expected) -> Finding:
     if bot.state == BotStatus.REVOKED:
         mend = f"'./hermit telegram add {bot.agent}' with the same token takes it up again."
         return warn(TELEGRAM, f"{who} had been refused by Telegram, and now is not.", mend)
+    if expected.is_running and bot.problem:
+        mend = "When that is over, the bot goes on by itself."
+        return warn(TELEGRAM, f"{who} has a problem: {bot.problem}", mend)
     if bot.state == BotStatus.PAIRING:
         return warn(TELEGRAM, f"{who} answers nobody until it is paired.", "'./hermit telegram list' says what to do.")
     groups = ", and gets every message of its groups (privacy mode is off)" if seen.me.can_read_groups else ""

@@ -7,6 +7,9 @@ import sqlite3
 
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 
+AHEAD_S = 3600.0
+"""What was asked so long after now was asked by a clock that has gone back since."""
+
 
 def add(db: sqlite3.Connection, approval: Approval) -> None:
     """Write a question down before anybody is asked."""
@@ -106,8 +109,11 @@ def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
 
 
 def overdue(db: sqlite3.Connection, now: float) -> list[str]:
-    """The pending ones whose time is up."""
-    rows = db.execute("SELECT id FROM approvals WHERE status = 'pending' AND expires_at <= ?", (now,))
+    """The pending ones whose time is up; one that was asked long after now, by a clock that has gone back since, would
+    wait for ever."""
+    rows = db.execute(
+        "SELECT id FROM approvals WHERE status = 'pending' AND (expires_at <= ? OR asked_at > ?)", (now, now + AHEAD_S)
+    )
     return [str(row["id"]) for row in rows]
 
 

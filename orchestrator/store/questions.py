@@ -10,6 +10,9 @@ from orchestrator.nouns import CubicleKey
 
 PENDING, ANSWERED, EXPIRED, CANCELLED = STATUSES = ("pending", "answered", "expired", "cancelled")
 
+AHEAD_S = 3600.0
+"""What was asked so long after now was asked by a clock that has gone back since."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -121,8 +124,11 @@ def pending_of_ended_turns(db: sqlite3.Connection) -> list[str]:
 
 
 def overdue(db: sqlite3.Connection, now: float) -> list[str]:
-    """The open ones whose time is up."""
-    rows = db.execute("SELECT id FROM questions WHERE status = 'pending' AND expires_at <= ?", (now,))
+    """The open ones whose time is up; one that was asked long after now, by a clock that has gone back since, would
+    wait for ever."""
+    rows = db.execute(
+        "SELECT id FROM questions WHERE status = 'pending' AND (expires_at <= ? OR asked_at > ?)", (now, now + AHEAD_S)
+    )
     return [str(row["id"]) for row in rows]
 
 

@@ -10,6 +10,18 @@ NOTE = "[This output is no longer kept.]"
 """What stands in the place of a command's output."""
 TURNS_AT_ONCE = 10
 """A turn takes its steps and what they printed with it."""
+_LOOKED_AT = "retention.looked_at"
+
+
+def looked_at(db: sqlite3.Connection) -> float | None:
+    """When the last look was, by the clock of then."""
+    row = db.execute("SELECT value FROM settings WHERE key = ?", (_LOOKED_AT,)).fetchone()
+    return None if row is None else float(row[0])
+
+
+def look(db: sqlite3.Connection, now: float) -> None:
+    """Note a look."""
+    db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (_LOOKED_AT, str(now)))
 
 
 def notices(db: sqlite3.Connection, before: float, most: int) -> int:

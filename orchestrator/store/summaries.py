@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from dataclasses import dataclass
 
@@ -40,10 +41,13 @@ def latest(db: sqlite3.Connection, key: CubicleKey) -> Summary | None:
     return None if row is None else _summary(row)
 
 
-def next_wanted(db: sqlite3.Connection, now: float) -> Summary | None:
-    """The one that has waited longest and may be tried now."""
+def next_wanted(db: sqlite3.Connection, now: float, *, longest_s: float = math.inf) -> Summary | None:
+    """The one that has waited longest and may be tried now. One that would have to wait longer than ``longest_s`` was
+    put off by a clock that has gone back since."""
     row = db.execute(
-        "SELECT * FROM summaries WHERE made_at IS NULL AND not_before <= ? ORDER BY wanted_at LIMIT 1", (now,)
+        "SELECT * FROM summaries WHERE made_at IS NULL AND (not_before <= ? OR not_before > ?) "
+        "ORDER BY wanted_at LIMIT 1",
+        (now, now + longest_s),
     ).fetchone()
     return None if row is None else _summary(row)
 

@@ -71,6 +71,8 @@ class StoredBot:
     token: Token
     state: str
     """Empty for a token that nobody looked at yet."""
+    problem: str = ""
+    """What the house has last met with, in a sentence; it is over, or nobody knows, while the house does not run."""
 
 
 class Token:
@@ -137,7 +139,7 @@ def stored(path: Path) -> tuple[list[StoredBot], int | None]:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=5.0)) as db:
             db.row_factory = sqlite3.Row
             tokens = db.execute(
-                "SELECT name, telegram_token, state FROM agents LEFT JOIN telegram_bots ON agent = name "
+                "SELECT name, telegram_token, state, problem FROM agents LEFT JOIN telegram_bots ON agent = name "
                 "WHERE telegram_token IS NOT NULL AND telegram_token <> '' ORDER BY agents.created_at, name"
             ).fetchall()
             operator = db.execute("SELECT telegram_id FROM users WHERE role = 'operator' ORDER BY id").fetchone()
@@ -145,7 +147,10 @@ def stored(path: Path) -> tuple[list[StoredBot], int | None]:
         if "no such table" in str(error):
             return [], None  # older than bots; `up` brings it up to date
         raise Unavailable(f"The database {path} cannot be read ({error}). Look after its disk.") from error
-    bots = [StoredBot(str(row["name"]), Token(row["telegram_token"]), str(row["state"] or "")) for row in tokens]
+    bots = [
+        StoredBot(str(row["name"]), Token(row["telegram_token"]), str(row["state"] or ""), str(row["problem"] or ""))
+        for row in tokens
+    ]
     return bots, None if operator is None else operator["telegram_id"]
 
 

@@ -381,3 +381,14 @@ def test_ids_can_be_typed_and_guessed_by_nobody(house: Rooms) -> None:
     ids = {_asked(house, turn, n).id for n in range(1, MAX_PENDING + 1)}
     assert len(ids) == MAX_PENDING
     assert all(len(found) == 8 and not set(found) & set("il1o0") for found in ids)
+
+
+@pytest.mark.parametrize(("ahead_s", "status"), [(2 * 365 * 86_400.0, "expired"), (1800.0, "pending")])
+def test_a_clock_that_goes_back_leaves_no_question_for_years(house: Rooms, ahead_s: float, status: str) -> None:
+    """Asked by a clock that was ahead: the crab hears that its time is up, and can ask anew."""
+    approval = _asked(house)
+    with house.store.writing() as db:
+        db.execute("UPDATE approvals SET asked_at = asked_at + ?, expires_at = expires_at + ?", (ahead_s, ahead_s))
+    house.approvals.expire_due()
+    assert house.approvals.get(approval.id).status == status
+    assert len(house.lock_names()) == (1 if status == "expired" else 0)

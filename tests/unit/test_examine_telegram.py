@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -119,6 +120,16 @@ def test_what_else_a_bot_says() -> None:
 
     (only,) = examine_telegram([bot("x")], 1, expected(), silent)
     assert (only.state, "30 s" in only.text) == (State.WARN, True)
+
+
+@pytest.mark.parametrize(("is_running", "state"), [(True, "warn"), (False, "ok")])
+def test_what_the_running_house_meets_with_is_said(is_running: bool, state: str) -> None:  # noqa: FBT001 - a table
+    """Such as another program that fetches the same bot's messages, which only who fetches can know."""
+    seen = Checkup(Me(7, "crab_bot", "Crab", can_read_groups=False), FETCHED)
+    troubled = replace(bot("x"), problem="Another program fetches this bot's messages.")
+    (only,) = examine_telegram([troubled], 1, expected(is_running=is_running), lambda _: seen)
+    assert only.state == state
+    assert ("Another program" in only.text) == is_running
 
 
 def test_the_tokens_are_read_where_they_are_kept(tmp_path: Path) -> None:

@@ -128,3 +128,15 @@ def test_never_is_never(dormitory: Dormitory) -> None:
     asleep.start()
     asleep.close()
     assert dormitory.is_up
+
+
+@pytest.mark.parametrize("years", [-2, 2])
+def test_a_clock_that_jumped_keeps_nobody_awake_for_years(dormitory: Dormitory, years: int) -> None:
+    """Back or ahead: it sleeps at once, as after an hour; and a turn is claimed by nobody meanwhile."""
+    dormitory.turns.submit(KEY, "go", source="test")
+    assert dormitory.look(years * 365 * 24 * HOUR_S)
+    turn = dormitory.turns.take(KEY, "boot", 0)
+    assert turn is not None
+    assert dormitory.look(0)
+    dormitory.turns.end(KEY, turn.id, TurnStatus.DONE, reply="done")
+    assert not dormitory.look(0)

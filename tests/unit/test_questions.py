@@ -270,3 +270,15 @@ def test_what_nobody_can_see_is_written_out(desk: Desk) -> None:
         desk.ask(question="Delete \u202etxt.exe?")
         body = of_kind(heard(news), "question")[0]
     assert (body["text"], body["shown"]) == ("Delete \u202etxt.exe?", "Delete \\u202etxt.exe?")
+
+
+def test_a_clock_that_goes_back_leaves_no_question_for_years(desk: Desk) -> None:
+    """By years: it expires, and its call ends. By less than an hour: it waits that much longer."""
+    desk.ask()
+    desk.clock[0] -= 1800
+    desk.questions.expire_due()
+    assert desk.only().status == "pending"
+    desk.clock[0] -= 2 * 365 * 24 * 3600
+    desk.questions.expire_due()
+    assert desk.only().status == "expired"
+    assert desk.call().status != "waiting"

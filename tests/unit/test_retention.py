@@ -40,6 +40,7 @@ def look(store: Store, keep: Keep, backups: list[float] | None = None) -> dict[s
 def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "done") -> None:
     """So many turns of that time, with a step, an approval, a notice, a question, a download and a letter each."""
     ended = at if status == "done" else None
+    expires = at if status == "done" else 1e12  # the house runs, and would end them
     for n in range(count):
         name = f"{at}:{n}"
         turn = db.execute(
@@ -56,7 +57,7 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
         db.execute(
             "INSERT INTO approvals (id, agent, user, turn, kind, text, sha256, reason, status, asked_at, expires_at) "
             "VALUES (?, 'crab', 1, ?, 'command', '', '', '', ?, ?, ?)",
-            (name, turn, decided, at, at),
+            (name, turn, decided, at, expires),
         )
         db.execute(
             "INSERT INTO notices (agent, user, turn, at, kind, text, subject, detail, offers) "
@@ -66,7 +67,7 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
         db.execute(
             "INSERT INTO questions (id, agent, user, turn, text, choices, free_text, status, asked_at, expires_at) "
             "VALUES (?, 'crab', 1, ?, 't', '[]', 1, ?, ?, ?)",
-            (name, turn, "answered" if status == "done" else "pending", at, at),
+            (name, turn, "answered" if status == "done" else "pending", at, expires),
         )
         db.execute(
             "INSERT INTO assets (id, agent, user, turn, description, url, host, file_type, status, wanted, asked_at) "
@@ -204,3 +205,26 @@ def test_each_piece_is_small(store: Store) -> None:
         pieces = (rows.notices, rows.questions, rows.assets, rows.approvals, rows.letters)
         assert [piece(db, 10.0, AT_ONCE) for piece in pieces] == [AT_ONCE] * len(pieces)
         assert rows.outputs(db, 10.0, AT_ONCE) == rows.conversations(db, 10.0, AT_ONCE) == rows.TURNS_AT_ONCE
+
+
+def test_a_date_that_jumps_costs_nothing(store: Store) -> None:
+    """Ahead, what is new seems old: nothing goes until the house has run for a day with that date. Back again, all is
+    there; and after a few days off it goes on at once."""
+    date, running = [NOW], [0.0]
+    retention = Retention(
+        store, Keep(1, 1, 1, 0), expire_backups=lambda _: 0, now=lambda: date[0], running=lambda: running[0], pause_s=0
+    )
+    assert retention.look() == {}
+    with store.writing() as db:
+        fill(db, at=NOW)
+    date[0] = NOW + 3650 * DAY_S
+    for _ in range(3):
+        assert retention.look() == {}
+        running[0] += 6 * 3600
+        date[0] += 6 * 3600
+    date[0] = NOW + 0.6 * DAY_S
+    assert retention.look() == {}
+    running[0] += DAY_S
+    assert retention.look() == {}
+    date[0] = NOW + 2.5 * DAY_S
+    assert retention.look()

@@ -713,3 +713,17 @@ def test_no_log_holds_a_token(
     assert caplog.text
     assert bot not in caplog.text
     assert bot.partition(":")[2] not in caplog.text + " ".join(said)
+
+
+def test_a_clock_that_goes_back_silences_no_bot_for_years(api: BotApi, store: Store, bot: str, ada: Person) -> None:
+    """Telegram asked for two seconds; what that came to on a clock that was ahead is not waited for."""
+    with Office(api, store, crab=bot) as office:
+        api.fail_next("sendMessage", retry_after=2)
+        office.post("a", "Late")
+        wait_until_silent(store)
+    with store.writing() as db:
+        rows.silence(db, "crab", time.time() + 365 * 24 * 3600.0)
+    with Office(api, store, crab=bot) as office:
+        office.post("b", "Later")
+        office.wait_for("b")
+    assert accepted(api) == ["Late", "Later"]

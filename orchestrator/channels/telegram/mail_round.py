@@ -42,6 +42,8 @@ T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 60.0
+LONGEST_SILENCE_S = 3600.0
+"""Telegram may ask for more; it is asked again once an hour then."""
 _SHORTEST_PAUSE_S = 0.2
 _WITHOUT_A_LINE_S = 1.0
 _MOST_STRANGE_TRIES = 3
@@ -104,7 +106,9 @@ class Round:
         """The letter whose turn it is, and how long its bot has to be silent before."""
         with self._store.reading() as db:
             letter = rows.first(db, self._agent, self._chat)
-            return None if letter is None else (letter, rows.silent_until(db, self._agent) - self._now())
+            silent_s = rows.silent_until(db, self._agent) - self._now()
+        # Of more than can have been asked for, the clock is to blame: it has gone back meanwhile.
+        return None if letter is None else (letter, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
 
     async def _try(self, line: Line, letter: Posted) -> None:
         """One step forward with this letter, or a wait."""
@@ -208,7 +212,7 @@ class Round:
 
     def _silence(self, for_s: float) -> None:
         with self._store.writing() as db:
-            rows.silence(db, self._agent, self._now() + for_s)
+            rows.silence(db, self._agent, self._now() + min(for_s, LONGEST_SILENCE_S))
 
     def _move(self, chat: int) -> None:
         with self._store.writing() as db:
