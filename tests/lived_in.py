@@ -192,7 +192,7 @@ def _log() -> str:
         ("thought", "I look up the tides first."),
         ("command", "python3 tides.py --week"),
         ("output", "7 days, 14 tides"),
-        ("exit", "0"),
+        ("exit", "0 (exited)"),
         ("reply", "Three days have high water before nine."),
     )
     return "".join(

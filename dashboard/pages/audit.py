@@ -59,7 +59,19 @@ class RecordView:
 
 def kind_words(kind: str) -> str:
     """``approval.asked`` as ``Approval asked``."""
-    return fact_words(kind.replace(".", " "))
+    return _KINDS.get(kind) or fact_words(kind.replace(".", " "))
+
+
+_KINDS = {
+    "turn.asked": "Message",
+    "turn.done": "Answer",
+    "turn.failed": "Answer failed",
+    "turn.stopped": "Answer stopped",
+    "turn.reworded": "Answer reworded",
+    "capability": "Asked of HermitShell",
+    "memory.add": "Memory added",
+}
+"""Kinds that their own names would not tell a person."""
 
 
 def fact_words(name: str) -> str:

@@ -13,16 +13,18 @@ from dashboard.auth import Asker, asker
 from dashboard.markdown import render
 from dashboard.marks import marked
 from dashboard.times import iso
-from orchestrator.budget import dollars
+from orchestrator import budget
 from orchestrator.errors import Unauthorized
+from orchestrator.nouns import MICRO
 from orchestrator.text import chat_safe, one_line, terminal_safe
 
 TONES = 6
+_EXACT_BELOW_MICRO = 100_000
 HOUSE_WAYS = (
     ("/spending", "Spending", "budget"),
     ("/people", "People", "people"),
     ("/audit", "Audit log", "log"),
-    ("/settings", "Settings", "edit"),
+    ("/settings", "Settings", "settings"),
 )
 """The pages about the install, for the operator: path, name, sign."""
 
@@ -50,6 +52,11 @@ def register(app: Flask) -> None:
 def megabytes(count: int) -> str:
     """An amount of bytes as limits are given, in units of 1,048,576."""
     return f"{count / 1_048_576:,.0f} MB" if count >= 10_485_760 else f"{count / 1_048_576:.1f} MB"
+
+
+def dollars(micro: int) -> str:
+    """An amount for reading: to the cent, and to a hundredth of one below ten cents."""
+    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else budget.dollars(micro)
 
 
 def tone(name: str) -> int:

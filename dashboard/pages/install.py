@@ -85,9 +85,9 @@ def _tokens() -> list[tuple[Token, str]]:
 def _parts() -> list[PartView]:
     house = services()
     health = house.health()
-    said = (("Engine", health.engine), ("Database", health.database), ("Doors of the cubicles", health.doors))
+    said = (("Docker", health.engine), ("Database", health.database), ("Ways to the containers", health.doors))
     found = [PartView(name, "" if word == "ok" else word) for name, word in said]
-    return [*found, PartView("Web-app previews", house.previews.trouble)]
+    return [*found, PartView("Web apps", house.previews.trouble)]
 
 
 def _prices() -> dict[str, Any]:

@@ -11,27 +11,13 @@ from flask import Blueprint, render_template
 from dashboard.auth import operator_only
 from dashboard.house import services
 from dashboard.pages.asking import pending
-from dashboard.pages.settings import TOOLSETS
+from dashboard.pages.settings import POLICIES, TOOLSETS
 from dashboard.pages.views import REHEARSAL, agent_views
 from dashboard.roles import ROLES, Role
 
 pages = Blueprint("newcomers", __name__)
 
 STEPS = ("Who it is", "Model and budget", "How to reach it")
-POLICIES = (
-    (
-        "dangerous",
-        "Ask before what is dangerous",
-        "Deleting, overwriting, changing rights and the like wait for your word; all else runs at once. Good for most.",
-    ),
-    ("all", "Ask before every command", "Nothing runs until somebody has agreed. Safe, and many questions."),
-    (
-        "off",
-        "Never ask about commands",
-        "All run at once, in its container without network. Files and packages from the internet are still asked for.",
-    ),
-)
-"""How much an agent asks: value, name, what it comes to."""
 
 
 @dataclass(frozen=True, slots=True)

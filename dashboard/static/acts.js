@@ -69,7 +69,9 @@ function placeOf(source) {
 }
 
 function rest(source, is) {
-  for (const button of source.matches("form") ? source.querySelectorAll("button") : [source]) button.disabled = is;
+  const buttons = source.matches("form") ? [...source.querySelectorAll("button")] : [source];
+  for (const button of buttons) button.disabled = is;
+  buttons.find((button) => button.type === "submit" || button === source)?.toggleAttribute("data-busy", is);
 }
 
 // Numbers are numbers, boxes that share a name with data-list are a list, a box alone is true or false. An empty field

@@ -53,8 +53,17 @@ export async function said(answer) {
 
 export function show(place, error) {
   if (!place) return;
-  place.textContent = error ? error.message : "";
+  place.textContent = error ? inWords(error.message) : "";
   place.hidden = !error;
+}
+
+// The API calls a field by its key ("telegram_token: paste…"); on a page it has a label, or needs no name.
+function inWords(message) {
+  const [, key, rest] = /^([a-z][a-z0-9_.]*): (.+)$/s.exec(message) ?? [];
+  if (!key) return message;
+  const label = document.getElementsByName(key)[0]?.labels?.[0]?.firstChild?.textContent.trim();
+  if (label) return `${label}: ${rest}`;
+  return key.includes("_") ? rest[0].toUpperCase() + rest.slice(1) : message;
 }
 
 function leaveIfLoggedOut(answer) {

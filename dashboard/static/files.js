@@ -75,7 +75,7 @@ class Uploads {
   }
 
   arrived(chip, path) {
-    this.become(chip, "done", `is ${path} now`);
+    this.become(chip, "done", `now at ${path}`);
     this.news.textContent = `${chip.name} is uploaded.`;
     document.dispatchEvent(new CustomEvent("news:files", { detail: {} }));
     setTimeout(() => this.leave(chip), STAYS_MS);

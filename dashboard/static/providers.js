@@ -116,12 +116,14 @@ async function busy(form, deed) {
   clear(form);
   const buttons = form.querySelectorAll("button");
   for (const button of buttons) button.disabled = true;
+  buttons[0].toggleAttribute("data-busy", true);
   try {
     await deed();
   } catch (error) {
     show(form.querySelector(".trouble"), error);
   }
   for (const button of buttons) button.disabled = false;
+  buttons[0].toggleAttribute("data-busy", false);
 }
 
 function clear(form) {

@@ -4,18 +4,19 @@
 const SLACK = 2; // browsers round positions
 
 export function startTabs() {
-  const bar = document.querySelector("[data-tabs]");
-  if (!bar) return;
+  const nav = document.querySelector("[data-tabs]");
+  if (!nav) return;
+  const bar = nav.querySelector(".tabs");
   const here = bar.querySelector("[aria-current]");
   if (here) bar.scrollLeft = here.offsetLeft - bar.offsetLeft - (bar.clientWidth - here.offsetWidth) / 2;
-  const look = () => say(bar);
+  const look = () => say(nav, bar);
   bar.addEventListener("scroll", look, { passive: true });
   new ResizeObserver(look).observe(bar);
   look();
 }
 
-function say(bar) {
+function say(nav, bar) {
   const left = bar.scrollLeft;
   const right = bar.scrollWidth - bar.clientWidth - left;
-  bar.dataset.more = [left > SLACK ? "start" : "", right > SLACK ? "end" : ""].join(" ").trim();
+  nav.dataset.more = [left > SLACK ? "start" : "", right > SLACK ? "end" : ""].join(" ").trim();
 }

@@ -267,7 +267,7 @@ def test_an_agent_is_made_in_three_steps(visit: Visit) -> None:
     page.get_by_label("Personality").fill("Dry.")
     go_on.click()
     page.get_by_label("US dollars a day").fill("2.5")
-    page.get_by_text("Ask before every command").click()
+    page.get_by_text("Before every command").click()
     assert fits(page)
     go_on.click()
     page.get_by_label("Telegram bot").fill("no token")

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
+from tests.browser.test_agent_pages import follow
 from tests.house import PaperHouse, paper_house
 from tests.paper_lines import ShellLines
 from tests.real_house import eventually
@@ -43,7 +44,7 @@ def test_a_terminal_is_typed_into(visit: Visit) -> None:
     page = visit.page
     visit.log_in()
     page.goto(f"{visit.house.url}/agents/crab")
-    page.get_by_role("link", name="Terminal").click()
+    follow(page, "Terminal")
     rows = page.locator(".xterm-rows")
     expect(rows).to_contain_text("crab$")
     enter(page, "echo answer $((40 + 2))")

@@ -36,9 +36,9 @@ def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api, path
 
 def test_what_does_not_work_is_said(paper: PaperHouse, browser: Browser) -> None:
     """The page is there, with the sentence that says what to do."""
-    assert "Engineworks" in page(browser, "/settings")
+    assert "Dockerworks" in page(browser, "/settings")
     paper.engine.is_broken = True
-    assert "EngineThe Docker engine does not answer. Start it, then try again." in page(browser, "/settings")
+    assert "DockerThe Docker engine does not answer. Start it, then try again." in page(browser, "/settings")
 
 
 def test_prices_of_ones_own_come_first(paper: PaperHouse, browser: Browser) -> None:
