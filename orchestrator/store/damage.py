@@ -23,6 +23,8 @@ _KEPT = "damaged-{}"
 _STEPS = 100_000
 """So many of SQLite's steps are a few milliseconds."""
 _WAIT_S = 5.0
+_TELLING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_UNREADABLE = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
 
 Access = Callable[[Path, int], bool]
 
@@ -65,12 +67,12 @@ def damage(
             db.set_progress_handler(lambda: time.monotonic() > deadline, steps)
             said = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_INTERRUPT:
-            return ""
+        whole_code = getattr(error, "sqlite_errorcode", 0)
+        code = whole_code & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise Unavailable(f"Another program keeps {path} locked. Close it, then try again.") from error
-        return str(error)
+        # The rest is of the moment (no time left, no room for the log's index): who opens it for good will say it.
+        return str(error) if code in _TELLING or whole_code in _UNREADABLE else ""
     return "" if said == "ok" else " ".join(said.removeprefix("*** in database main ***").split())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -262,6 +263,19 @@ def test_one_that_is_kept_locked_is_told(home: Home) -> None:
         db.execute("BEGIN EXCLUSIVE")
         with pytest.raises(Unavailable, match=r"keeps .* locked"):
             damages.damage(home.database, patience_s=1.0, wait_s=0.05)
+
+
+def test_a_full_disk_is_not_taken_for_damage(home: Home) -> None:
+    """Looking takes some room beside the file; without it nothing is known, and nothing said."""
+    Path(f"{home.database}-shm").unlink()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(sqlite3.OperationalError), closing(sqlite3.connect(home.database)) as db:
+            db.execute("SELECT COUNT(*) FROM turns")
+        assert damages.damage(home.database, patience_s=1.0) == ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_large_one_is_not_looked_through_for_ever(home: Home) -> None:
