@@ -19,8 +19,9 @@ Pieces = tuple[tuple[str, bool], ...]
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Where the words stand in a turn that was found."""
+    """A turn that was found, and where the words stand in it."""
 
+    turn: Turn
     prompt: Pieces
     reply: Pieces
 
@@ -38,11 +39,12 @@ class History:
             ids = turn_words.find(db, key, words, limit=limit, before=before)
             return [turn for turn in (turn_rows.one(db, turn) for turn in ids) if turn is not None]
 
-    def passages(self, turn: Turn, words: str) -> Passages:
-        """What to show of a turn that was found."""
+    def passages(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Passages]:
+        """The same turns, with what to show of each."""
         with self._store.reading() as db:
-            prompt, reply = turn_words.passages(db, turn.cubicle, turn.id, words)
-        return Passages(_pieces(prompt), _pieces(reply))
+            found = turn_words.passages(db, key, words, limit=limit, before=before)
+            turns = [(turn_rows.one(db, turn), prompt, reply) for turn, prompt, reply in found]
+        return [Passages(turn, _pieces(prompt), _pieces(reply)) for turn, prompt, reply in turns if turn is not None]
 
     def following(self, key: CubicleKey, after: int, *, limit: int = 50) -> list[Turn]:
         """The turns that came next after one, oldest first."""

@@ -1022,7 +1022,7 @@ def m038_turn_words(db: Database) -> None:
             SELECT id, 'a' || lower(hex(agent)) || 'u' || user, prompt, COALESCE(reply, '') FROM turns
             WHERE ended_at IS NOT NULL AND forgotten = 0;
         CREATE VIRTUAL TABLE turn_words USING fts5 (whose, prompt, reply, content='turn_texts', content_rowid='id',
-            tokenize="unicode61 remove_diacritics 2", prefix='3');
+            tokenize="unicode61 remove_diacritics 2", prefix='3 4 5 6');
         INSERT INTO turn_words (turn_words) VALUES ('rebuild');
         CREATE TRIGGER turn_added AFTER INSERT ON turns
         WHEN new.ended_at IS NOT NULL AND new.forgotten = 0 BEGIN

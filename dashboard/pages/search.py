@@ -42,15 +42,14 @@ def search(name: str) -> str:
     """The whole page."""
     key, house = own_key(name), services()
     query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
-    found = house.history.search(key, query, limit=PAGE + 1, before=before) if query else []
-    passages = [(turn, house.history.passages(turn, query)) for turn in found[:PAGE]]
+    found = house.history.passages(key, query, limit=PAGE + 1, before=before)
     return render_template(
         "search.html",
         **frame(name, "chat"),
         query=query,
-        hits=[HitView(turn, lit(passage.prompt), lit(_unadorned(passage.reply))) for turn, passage in passages],
+        hits=[HitView(hit.turn, lit(hit.prompt), lit(_unadorned(hit.reply))) for hit in found[:PAGE]],
         newest=_url(name, q=query) if query and before is not None else "",
-        older=_url(name, q=query, before=found[PAGE - 1].id) if len(found) > PAGE else "",
+        older=_url(name, q=query, before=found[PAGE - 1].turn.id) if len(found) > PAGE else "",
     )
 
 

@@ -32,14 +32,20 @@ def find(db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, bef
     return [int(row[0]) for row in rows]
 
 
-def passages(db: sqlite3.Connection, key: CubicleKey, turn: int, words: str) -> tuple[str, str]:
-    """Where the words stand: a few words of the message and of its reply, the found ones marked."""
-    row = db.execute(
-        "SELECT snippet(turn_words, 1, ?, ?, '…', ?), snippet(turn_words, 2, ?, ?, '…', ?) "
-        "FROM turn_words WHERE turn_words MATCH ? AND rowid = ?",
-        (*(BEGINS, ENDS, _PASSAGE_WORDS) * 2, _match(key, words) or '""', turn),
-    ).fetchone()
-    return ("", "") if row is None else (str(row[0]), str(row[1]))
+def passages(
+    db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, before: int | None = None
+) -> list[tuple[int, str, str]]:
+    """The same turns, each with where the words stand in it: a few words of the message and of its reply, the found
+    ones marked. In one query, because the words are what takes time to look up."""
+    match = _match(key, words)
+    if match is None:
+        return []
+    rows = db.execute(
+        "SELECT rowid, snippet(turn_words, 1, ?, ?, '…', ?), snippet(turn_words, 2, ?, ?, '…', ?) "
+        "FROM turn_words WHERE turn_words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+        (*(BEGINS, ENDS, _PASSAGE_WORDS) * 2, match, before or 2**62, limit),
+    )
+    return [(int(row[0]), str(row[1]), str(row[2])) for row in rows]
 
 
 def _match(key: CubicleKey, words: str) -> str | None:

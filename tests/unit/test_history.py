@@ -132,8 +132,8 @@ def test_what_was_there_before_is_indexed_by_the_migration() -> None:
 
 def test_passages_show_where_the_words_stand(house: Rooms, history: History) -> None:
     """A few words around them, of a long text too; marks that the text brings itself change nothing of it."""
-    turn = house.turns.get(said(house, f"{'before ' * 200}needle{' after' * 200}", "no such thing"))
-    passages = history.passages(turn, "needl")
+    said(house, f"{'before ' * 200}needle{' after' * 200}", "no such thing")
+    (passages,) = history.passages(KEY, "needl")
     assert [text for text, is_found in passages.prompt if is_found] == ["needle"]
     assert len("".join(text for text, _ in passages.prompt)) < 400
     assert passages.reply == (("no such thing", False),)

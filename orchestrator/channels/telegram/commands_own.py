@@ -108,18 +108,17 @@ def find(call: Call) -> list[Body]:
     if not words:
         return says("What shall I look for?", "Write some words after it, as in: /find the name of the boat")
     history = call.desk.services.history
-    found = history.search(call.key, words, limit=_MOST_FOUND + 1)
+    found = history.passages(call.key, words, limit=_MOST_FOUND + 1)
     if not found:
         return says(
             "Nothing found", "Each word has to be in one message and its answer together, or begin a word there."
         )
     lines: list[Line] = []
-    for turn in found[:_MOST_FOUND]:
-        passages = history.passages(turn, words)
+    for passages in found[:_MOST_FOUND]:
         said, replied = (
             " ".join("".join(text for text, _ in part).split()) for part in (passages.prompt, passages.reply)
         )
-        lines += ["", call.clock(turn.created_at), ("– You: ", Theirs(said, 200))]
+        lines += ["", call.clock(passages.turn.created_at), ("– You: ", Theirs(said, 200))]
         lines += [(f"– {call.agent}: ", Theirs(replied, 250))] if replied else []
     if len(found) > _MOST_FOUND:
         lines += ["", "These are the newest. More words find fewer; the dashboard shows all of them."]
