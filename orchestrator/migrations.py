@@ -1056,6 +1056,12 @@ def m038_turn_words(db: Database) -> None:
         )
 
 
+@migrations()
+def m039_turns_not_cleared(db: Database) -> None:
+    """A conversation that was cleared is not read again: each turn asks for the newest that were not."""
+    _run(db, "CREATE INDEX turns_not_cleared ON turns (agent, user, id) WHERE forgotten = 0;")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -18,6 +18,8 @@ _TURN = """
     ) AS spent ON spent.turn = turns.id
 """
 _OPEN = "('queued', 'running', 'waiting_approval')"
+_QUEUE = f"FROM turns INDEXED BY turns_open WHERE status IN {_OPEN} AND status = 'queued' AND agent = ? AND user = ?"
+"""Left to itself, SQLite takes the index of the cubicle's turns, and reads all that it ever had."""
 """As the index of open turns has it: a search that says exactly this reads those few rows alone."""
 
 
@@ -77,8 +79,7 @@ def is_open(db: sqlite3.Connection, turn: int) -> bool:
 def first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
     """The turn that is next in this cubicle's queue: what a person asked comes before what the calendar asks."""
     row = db.execute(
-        "SELECT id FROM turns WHERE agent = ? AND user = ? AND status = 'queued' "
-        "ORDER BY source = 'calendar', id LIMIT 1",
+        f"SELECT id {_QUEUE} ORDER BY source = 'calendar', id LIMIT 1",
         (key.agent, key.user),
     ).fetchone()
     return None if row is None else int(row["id"])
@@ -96,7 +97,7 @@ def last_ended(db: sqlite3.Connection, key: CubicleKey) -> float:
 def queued_ids(db: sqlite3.Connection, key: CubicleKey) -> list[int]:
     """The turns in this cubicle's queue, in order."""
     rows = db.execute(
-        "SELECT id FROM turns WHERE agent = ? AND user = ? AND status = 'queued' ORDER BY source = 'calendar', id",
+        f"SELECT id {_QUEUE} ORDER BY source = 'calendar', id",
         (key.agent, key.user),
     )
     return [int(row["id"]) for row in rows]
@@ -105,7 +106,8 @@ def queued_ids(db: sqlite3.Connection, key: CubicleKey) -> list[int]:
 def queued(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many turns wait in this cubicle's queue."""
     row = db.execute(
-        "SELECT COUNT(*) FROM turns WHERE agent = ? AND user = ? AND status = 'queued'", (key.agent, key.user)
+        f"SELECT COUNT(*) {_QUEUE}",
+        (key.agent, key.user),
     ).fetchone()
     return int(row[0])
 
@@ -208,7 +210,7 @@ def history(
 ) -> list[Turn]:
     """The newest turns of the conversation that were not cleared, oldest first."""
     rows = db.execute(
-        "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns "
+        "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns INDEXED BY turns_not_cleared "
         "WHERE agent = ? AND user = ? AND forgotten = 0 AND id < ? AND id > ? ORDER BY id DESC LIMIT ?",
         (key.agent, key.user, before or 2**62, after, limit),
     ).fetchall()
@@ -218,7 +220,7 @@ def history(
 def following(db: sqlite3.Connection, key: CubicleKey, *, after: int, limit: int) -> list[Turn]:
     """The turns that came next after one, oldest first; none that was cleared."""
     rows = db.execute(
-        "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns "
+        "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns INDEXED BY turns_not_cleared "
         "WHERE agent = ? AND user = ? AND forgotten = 0 AND id > ? ORDER BY id LIMIT ?",
         (key.agent, key.user, after, limit),
     )
