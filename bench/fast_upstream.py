@@ -5,6 +5,7 @@ until its standard input ends."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 
@@ -51,6 +52,8 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         pass  # the other side is gone
     finally:
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 async def main() -> None:

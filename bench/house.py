@@ -18,6 +18,8 @@ from typing import Any
 import docker
 import requests
 
+from bench.environments import locked
+
 LAUNCH = ("-m", "orchestrator")
 ROOT = Path(__file__).resolve().parents[1]
 GENEROUS = {"daily_budget_usd": 100_000, "daily_budget_tokens": 10**11, "step_limit": 400, "approval": "off"}
@@ -76,10 +78,10 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
             "HERMIT_API_TOKEN": token,
             "HERMIT_LLM_BASE_URL": model_url,
             "HERMIT_LLM_MODEL": "scripted-large",
-            "PYTHONPATH": f"{_without_numpy(Path(folder))}:{ROOT}",
+            "PYTHONPATH": str(ROOT),
             **(settings or {}),
         }
-        command = [sys.executable, *LAUNCH]
+        command = [str(locked("product", "requirements.lock")), *LAUNCH]
         process = subprocess.Popen([*command, "serve"], env=environment, stdout=subprocess.DEVNULL)
         session = requests.Session()
         session.headers["Authorization"] = f"Bearer {token}"
@@ -89,19 +91,11 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
             house.call("PATCH", "/agents/crab", **GENEROUS)
             yield house
         finally:
-            subprocess.run([*command, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
-            process.wait(timeout=30)
+            # Many cubicles take longer to stop than the command waits: the process says when it has ended.
+            subprocess.run([*command, "down"], env=environment, check=False, stdout=subprocess.DEVNULL)
+            process.wait(timeout=300)
             house.engine.close()
             session.close()
-
-
-def _without_numpy(folder: Path) -> Path:
-    """A folder that hides numpy from the orchestrator: the tests' environment has it, an install has it only with the
-    optional embedding model, and what finds it (sqlite-utils does) loads 25 MB."""
-    place = folder / "hidden"
-    place.mkdir()
-    (place / "numpy.py").write_text("raise ImportError('not in this install')\n", encoding="utf-8")
-    return place
 
 
 def fast_upstream() -> AbstractContextManager[str]:

@@ -41,7 +41,11 @@ class Crowd:
 
 def measure(*, is_quick: bool) -> Found:
     """A table, and the curves of memory and answers by number of cubicles."""
-    sizes = (20,) if is_quick else (50, 200)
+    return measured((20,) if is_quick else (50, 200))
+
+
+def measured(sizes: Sequence[int]) -> Found:
+    """The same for any sizes, the smallest first."""
     with running_house() as house:
         house.say("steps=0")
         time.sleep(_SETTLE_S)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,13 +18,18 @@ from typing import Any
 import requests
 
 from bench import processes, proxying
-from bench.drawing import cache
+from bench.environments import newest
 from bench.figures import Found, number, p99
 from bench.house import fast_upstream, free_port, program, running_house
 from bench.proxying import Way, post, straight
 
 _PATIENCE_S = 480
+_OFFLINE = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+"""Nobody looks for prices on the network before they answer."""
 _AGENTS = ("mini-swe-agent", "nanobot-ai", "hermes-agent")
+_PACKAGES = {
+    "mini-swe-agent": ("mini-swe-agent", "mcp")
+}  # the newest litellm that it takes wants mcp, and does not say so
 _NOTES = {
     "HermitShell": "asked over HTTP; commands in its air-gapped container; the orchestrator's memory",
     "mini-swe-agent": "its shortest run holds one command, which ends it",
@@ -79,7 +84,7 @@ def _line(name: str, version: str, turn: list[float], step: list[float], *, rss:
 
 
 def _driven(name: str, count: int) -> dict[str, Any]:
-    python = environment(name, name)
+    python = newest(name, *_PACKAGES.get(name, (name,)))
     with tempfile.TemporaryDirectory(prefix="hermit-peer-") as folder, program("peer_model.py") as url:
         ran = subprocess.run(
             [str(python), str(Path(__file__).with_name("peer_driver.py")), name, url, _image(), folder, str(count)],
@@ -89,6 +94,7 @@ def _driven(name: str, count: int) -> dict[str, Any]:
             check=False,
             stdin=subprocess.DEVNULL,
             cwd=folder,
+            env={**os.environ, **_OFFLINE},
         )
     _, marked, found = ran.stdout.rpartition("\nFOUND ")
     if not marked:
@@ -105,21 +111,6 @@ def _image() -> str:
         check=True,
     ).stdout.split()
     return next(name for name in listed if ":base-" in name)
-
-
-def environment(name: str, package: str) -> Path:
-    """The interpreter of a peer's environment, made when missing. Raises RuntimeError or subprocess.SubprocessError."""
-    venv = cache() / name
-    python = venv / "bin" / "python"
-    if not (venv / "installed").exists():
-        print(f"Installing {package} …", file=sys.stderr, flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(venv)], check=True)
-        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", package]
-        ran = subprocess.run(pip, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
-        if ran.returncode:
-            raise RuntimeError(f"pip: {ran.stderr.strip().splitlines()[-1]}")
-        (venv / "installed").touch()
-    return python
 
 
 def _proxies(count: int) -> Iterator[str]:
@@ -150,10 +141,10 @@ def _proxy_line(name: str, version: str, ways: tuple[Way, Way], direct: list[flo
 
 @contextmanager
 def _litellm(url: str) -> Iterator[tuple[Way, int, str]]:
-    python = environment("litellm", "litellm[proxy]")
+    python = newest("litellm", "litellm[proxy]")
     asked = [str(python), "-c", "from importlib.metadata import version; print(version('litellm'))"]
     version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    port = free_port()
+    port, key = free_port(), f"sk-{secrets.token_hex(16)}"
     with tempfile.TemporaryDirectory(prefix="hermit-peer-") as folder:
         config = Path(folder) / "config.yaml"
         model = {"model": "openai/scripted-large", "api_base": url, "api_key": "sk-test"}
@@ -164,13 +155,18 @@ def _litellm(url: str) -> Iterator[tuple[Way, int, str]]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": folder},
+            env={**os.environ, **_OFFLINE, "LITELLM_MASTER_KEY": key, "HOME": folder},
             start_new_session=True,
         )
         try:
             _await(f"http://127.0.0.1:{port}/health/liveliness", process)
+            headers = f"Authorization: Bearer {key}\r\n"
             body = {"model": "scripted-large", "stream": True, "messages": [{"role": "user", "content": "Ready?"}]}
-            yield Way([("127.0.0.1", port)], post("/chat/completions", body)), process.pid, version
+            yield (
+                Way([("127.0.0.1", port)], post("/chat/completions", body, headers)),
+                process.pid,
+                version,
+            )
         finally:
             process.terminate()
             process.wait(30)

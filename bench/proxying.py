@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench import processes
 from bench.figures import Row
 from bench.house import House, fast_upstream, running_house
 
@@ -100,7 +101,7 @@ def is_whole(said: bytes) -> bool:
         return False
     if not head.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(said.decode(errors="replace"))
-    _, named, length = head.lower().partition(b"content-length:")
+    _, named, length = head.lower().partition(b"\r\ncontent-length:")
     if named:
         return len(body) >= int(length.partition(b"\r\n")[0])
     return body.endswith(b"0\r\n\r\n")
@@ -145,14 +146,19 @@ def measure(*, count: int, rounds: int, seconds: float) -> tuple[list[Row], dict
             house.call("POST", f"/agents/{agent}/cubicle/start")
         direct, ours = straight(url), through(house, agents)
         alone: dict[str, list[float]] = {"direct": [], "ours": []}
+        spent: list[float] = []
         rates: dict[tuple[str, int], list[float]] = {(way, n): [] for way in ("direct", "ours") for n in (8, 32)}
         for _ in range(rounds):
             for name, way in (("direct", direct), ("ours", ours)):
                 alone[name] += one_caller(way, count // rounds)
+            busy = processes.cpu_s(house.pid)
+            one_caller(ours, count)
+            spent.append((processes.cpu_s(house.pid) - busy) / count * 1000)
             for (name, connections), found in rates.items():
                 way = direct if name == "direct" else through(house, agents[: connections // _PER_DOOR])
                 found.append(rate(way, connections, seconds))
-    return _rows(alone, rates)
+    rows, floor = _rows(alone, rates)
+    return [*rows, Row("model call through door and proxy, of the processor (host)", spent, "direct")], floor
 
 
 def _rows(alone: dict[str, list[float]], rates: dict[tuple[str, int], list[float]]) -> tuple[list[Row], dict[str, Row]]:

@@ -46,6 +46,8 @@ class OutWatch:
         self._changed = threading.Condition()  # protects all below; notified when there is something to do
         self._heard: deque[tuple[CubicleKey, bytes, bool, float, float]] = deque()
         self._watches: dict[CubicleKey, TrayWatch] = {}
+        self._astir: dict[CubicleKey, TrayWatch] = {}
+        """Those that were told something and may have work: what idles costs a turn of another cubicle nothing."""
         self._busy: set[CubicleKey] = set()
         self._is_closing = False
         self._has_missed = False
@@ -90,6 +92,8 @@ class OutWatch:
         with self._changed:
             watch.is_heard = is_heard
             watch.look_soon()  # for what came before there were events
+            if key in self._watches:  # else it was dropped meanwhile
+                self._astir[key] = watch
             watch.next_look = min(watch.next_look, time.monotonic() + _period_s(watch))
             self._next_look = min(self._next_look, watch.next_look)
             self._changed.notify()
@@ -99,6 +103,7 @@ class OutWatch:
         self._events.drop(key)
         with self._changed:
             watch = self._watches.pop(key, None)
+            self._astir.pop(key, None)
             if watch is not None:
                 watch.close()
 
@@ -109,6 +114,7 @@ class OutWatch:
             if watch is None or self._is_closing:
                 return
             watch.end_turn(turn, time.monotonic())
+            self._astir[key] = watch
             self._changed.notify()
 
     def is_settling(self, key: CubicleKey) -> bool:
@@ -155,15 +161,18 @@ class OutWatch:
             watch = self._watches.get(key)
             if watch is not None:
                 watch.heard(name, heard, at=at, is_whole=is_whole)
+                self._astir[key] = watch
         if self._has_missed or now >= self._next_look:
             self._look_at_all(now)
-        ready = [(key, watch) for key, watch in self._watches.items() if key not in self._busy and watch.is_due(now)]
+        self._astir = {k: w for k, w in self._astir.items() if k in self._busy or w.next_due() is not None}
+        ready = [(key, watch) for key, watch in self._astir.items() if key not in self._busy and watch.is_due(now)]
         self._busy |= {key for key, _ in ready}
         return ready
 
     def _look_at_all(self, now: float) -> None:
-        for watch in self._watches.values():
+        for key, watch in self._watches.items():
             if self._has_missed or now >= watch.next_look:
+                self._astir[key] = watch
                 watch.look_soon(is_thorough=self._has_missed)
                 watch.next_look = now + _period_s(watch)
         self._has_missed = False
@@ -174,9 +183,7 @@ class OutWatch:
 
     def _pause_s(self, now: float) -> float:
         dues = [
-            due
-            for key, watch in self._watches.items()
-            if key not in self._busy and (due := watch.next_due()) is not None
+            due for key, watch in self._astir.items() if key not in self._busy and (due := watch.next_due()) is not None
         ]
         return max(0.001, min([self._next_look, *dues]) - now)
 
@@ -202,6 +209,7 @@ class OutWatch:
                 watch = self._watches[key] = TrayWatch(key, self._trays, self._taking, self._changed)
                 watch.next_look = time.monotonic() + PERIOD_S
                 watch.look_soon(is_thorough=True)
+                self._astir[key] = watch
             self._next_look = min(self._next_look, watch.next_look)
             self._changed.notify()
             return watch
@@ -211,6 +219,7 @@ class OutWatch:
             watch = self._watches.get(key)
             if watch is not None:
                 watch.ask(turn, path, time.monotonic())
+                self._astir[key] = watch
                 self._changed.notify()
 
 

@@ -101,6 +101,7 @@ def test_what_was_found_may_have_no_pictures() -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh", False),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", True),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", False),
+        (b"HTTP/1.1 200 OK\r\nof-another-content-length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi", False),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", True),
     ],
 )

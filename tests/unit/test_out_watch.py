@@ -86,6 +86,21 @@ def test_without_the_kernel_s_help_a_look_finds_it(house: Outgoing) -> None:
     assert len(house.rows()) == 2
 
 
+def test_a_tray_in_which_nothing_happens_is_not_asked(house: Outgoing) -> None:
+    """However many idle, what happens in one tray costs the same; dropping one leaves nothing of it."""
+    house.workspaces.prepare(OTHER, uid=os.geteuid(), gid=os.getegid())
+    with watched(house) as watch:
+        watch.add(OTHER)
+        eventually(lambda: not watch.is_settling(KEY) and not watch.is_settling(OTHER))
+        house.put("a")
+        eventually(lambda: names(house) == ["a"])
+        eventually(lambda: not watch._astir)
+        watch.turn_ended(OTHER, 1)
+        assert set(watch._astir) <= {OTHER}
+        watch.drop(OTHER)
+        eventually(lambda: not watch._astir)
+
+
 def _has(house: Outgoing, content: bytes) -> bool:
     return any(house.deliveries.copy_of(made).read_bytes() == content for made in house.rows())
 
