@@ -129,7 +129,7 @@ class Counter:
                 (BOT, self.updates, key.agent, chat, thread, chat, self.messages, origin),
             )
         self.turns.submit(key, text, source="telegram", origin=origin)
-        taken = self.turns.take(key, "boot", 0)
+        taken = self.turns.take(key, "boot", 20)
         assert taken is not None
         return taken
 

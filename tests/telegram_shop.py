@@ -58,13 +58,13 @@ class Shop:
 
     def works(self, user: User | None = None) -> None:
         """A crab takes the first of what waits."""
-        assert self.house.services.turns.take(CubicleKey("crab", (user or self.ada).id), "boot", 0)
+        assert self.house.services.turns.take(CubicleKey("crab", (user or self.ada).id), "boot", 20)
 
     def wants(self, command: str = DANGEROUS, user: User | None = None) -> Approval:
         """The agent asks whether it may."""
         key = CubicleKey("crab", (user or self.ada).id)
         self.waits("tidy up", user=user)
-        turn = self.house.services.turns.take(key, "boot", 0)
+        turn = self.house.services.turns.take(key, "boot", 20)
         assert turn is not None
         self.house.steps.start(key, turn.id, 1, thought="", command=command, approval=None)
         return self.house.steps.ask(key, turn.id, 1)

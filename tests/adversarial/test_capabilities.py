@@ -158,7 +158,7 @@ def test_what_is_anothers_is_not_there(siege: Siege) -> None:
     entry = siege.do("CALENDAR_CREATE", key=siege.theirs, **{**ENTRY, "title": CANARY})[1]["id"]
     fact = siege.do("MEMORY_ADD", key=siege.theirs, text=CANARY)[1]["id"]
     turn = siege.house.services.turns.submit(siege.theirs, CANARY, source="test").id
-    siege.house.services.turns.take(siege.theirs, "boot", 0)
+    siege.house.services.turns.take(siege.theirs, "boot", 20)
     siege.calls.command(Caller(siege.theirs, turn), "shared", "ASK", {"question": CANARY})
     told = [
         siege.do("CALENDAR_UPDATE", id=entry, title="mine"),
@@ -220,7 +220,15 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: Siege) -> None
     rows = {"approval": approval.id, "asset": approval.id, "question": question.id, "notice": notice.id}
     ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": siege.owner.id}
     ids |= {"path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
-    ids |= {"provider": "custom", "model": "m"}
+    ids |= {
+        "provider": "custom",
+        "model": "m",
+        "backup": "b.tar",
+        "person": 1,
+        "session": 1,
+        "terminal": "t",
+        "token": "t",
+    }
     bodies: tuple[object, ...] = (
         {"decision": "approve"},
         {"decision": "approve", "always": True},
@@ -383,7 +391,7 @@ def test_a_hundred_actions_in_one_answer(siege: Siege) -> None:
     """Good ones, bad ones, and ones that are nothing at all: each has its own outcome in its own place, one touches no
     other, delimiters within texts stay in them, and the same again does nothing again."""
     turn = siege.house.services.turns.submit(siege.mine, "go", source="test").id
-    assert siege.house.services.turns.take(siege.mine, "boot", 0) is not None
+    assert siege.house.services.turns.take(siege.mine, "boot", 20) is not None
     good: tuple[tuple[object, str], ...] = (
         (r"MEMORY_ADD:a \| b \\ c|", r"a | b \ c"),
         ({"name": "MEMORY_ADD", "text": "an object | with a bar"}, "an object | with a bar"),
@@ -551,7 +559,7 @@ def test_words_of_an_agent_decide_nothing(siege: Siege) -> None:
     ):
         assert siege.ask("POST", path, {"decision": "approve"})[0] == 404
     turn = siege.house.services.turns.submit(siege.mine, spell, source="test").id
-    siege.house.services.turns.take(siege.mine, "boot", 0)
+    siege.house.services.turns.take(siege.mine, "boot", 20)
     siege.ask("POST", f"turns/{turn}/finish", {"status": "done", "message": spell, "action": f"FILE:{spell}"})
     assert siege.house.services.approvals.get(approval.id).status == "pending"
     assert all(question.status == "pending" for question in siege.house.services.questions.every(status="pending"))

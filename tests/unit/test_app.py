@@ -87,7 +87,7 @@ def test_deleting_an_agent_gives_every_message_an_outcome_first(tmp_path: Path) 
         services = app.services
         services.cubicles.ensure(KEY)
         running = services.turns.submit(KEY, "a", source="test")
-        services.turns.take(KEY, "boot", 0)
+        services.turns.take(KEY, "boot", 20)
         queued = services.turns.submit(KEY, "b", source="test")
         news = services.broker.subscribe()
         services.remove_agent(FIRST_AGENT)
@@ -131,7 +131,7 @@ def test_stopping_cuts_no_turn_short(tmp_path: Path) -> None:
     with _house(settings, engine, model) as app:
         app.services.cubicles.ensure(KEY)
         app.services.turns.submit(KEY, "a", source="test")
-        turn = app.services.turns.take(KEY, "boot", 0)
+        turn = app.services.turns.take(KEY, "boot", 20)
         assert turn is not None
         crab = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         crab.settimeout(10)

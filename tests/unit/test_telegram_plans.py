@@ -202,7 +202,7 @@ def test_a_time_zone_is_shown_and_set(shop: Shop) -> None:
 def test_what_an_agent_wants_to_know_is_among_what_waits(shop: Shop) -> None:
     """With the words that it asked in; it is answered where it stands."""
     shop.waits("go")
-    turn = shop.house.services.turns.take(shop.key, "boot", 0)
+    turn = shop.house.services.turns.take(shop.key, "boot", 20)
     assert turn is not None
     with shop.counter.store.writing() as db:
         ask = shop.house.services.questions.capability.run
