@@ -165,7 +165,12 @@ def _rows(crowds: Sequence[Crowd]) -> list[Row]:
                 "alone",
                 most=round(2 * statistics.median(alone.answers_ms), 1),
             ),
-            Row(f"{size}: from nothing until all have answered", [crowd.up_s], most=10 if is_fifty else None, unit="s"),
+            Row(
+                f"{size}: until so many are up and have answered, at the pace of those added",
+                [crowd.up_s],
+                most=10 if is_fifty else None,
+                unit="s",
+            ),
         ]
     return rows
 
