@@ -100,7 +100,7 @@ def nanobot_ai(url: str, _image: str, folder: str, count: int) -> dict[str, Any]
 def hermes_agent(url: str, image: str, folder: str, count: int) -> dict[str, Any]:
     """By its Docker backend, without its delay between tools."""
     os.environ.update({"HERMES_HOME": folder, "TERMINAL_ENV": "docker", "TERMINAL_DOCKER_IMAGE": image, "HOME": folder})
-    os.environ["TERMINAL_DOCKER_NETWORK"] = "false"
+    os.environ.update({"TERMINAL_DOCKER_NETWORK": "false", "TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES": "false"})
     hermes = importlib.import_module("run_agent")
     agent = hermes.AIAgent(
         base_url=url,
@@ -118,7 +118,10 @@ def hermes_agent(url: str, image: str, folder: str, count: int) -> dict[str, Any
         assert ended["final_response"].strip() == "done", ended["final_response"]
         return ended
 
-    return _found("hermes-agent", run, count)
+    try:
+        return _found("hermes-agent", run, count)
+    finally:
+        importlib.import_module("tools.terminal_tool").cleanup_all_environments()
 
 
 def main() -> None:
