@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +24,7 @@ from orchestrator.store.database import Store
 from orchestrator.workspace import Workspaces
 
 _FIRST_UID = 20_000
+_STOPPED_AT_ONCE = 8
 _UIDS = 1_000
 """The image knows a user ``hermit`` for each of these uids; later cubicles share them again from the first."""
 
@@ -144,6 +146,7 @@ class Cubicles:
             if not is_idle():
                 return False
             self._engine.stop(name, grace_s=2.0)
+            self._engine.remove(name)  # a start makes it anew anyway, and should not have to clear the old one away
             self._tell(key, "stopped", ", as it had nothing to do")
             return True
 
@@ -221,8 +224,8 @@ class Cubicles:
 
     def stop_all(self) -> None:
         """No cubicle of this install runs."""
-        for key in self.running():
-            self.stop(key)
+        with ThreadPoolExecutor(_STOPPED_AT_ONCE) as pool:
+            list(pool.map(self.stop, self.running()))
 
     def name(self, key: CubicleKey) -> str:
         """The container's name."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import docker
 
@@ -32,7 +33,9 @@ from orchestrator.ports import who_listens
 from orchestrator.text import terminal_safe
 
 READY_WITHIN_S = 60.0
-STOPPED_WITHIN_S = 30.0
+STOPPED_WITHIN_S = 60.0
+_AT_ONCE = 8
+"""Containers that are stopped side by side."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -106,7 +109,7 @@ def run_down(context: Context, _options: argparse.Namespace) -> int:
         _await_end(context, pid)
     client = find_engine(context.machine).client
     if client is not None:
-        _stop_cubicles(DockerEngine(client, context.home.install))
+        _stop_cubicles(context, DockerEngine(client, context.home.install))
     print("HermitShell is stopped." if pid is not None else "HermitShell was not running.")
     return 0
 
@@ -193,9 +196,13 @@ def _await_end(context: Context, pid: int) -> None:
         time.sleep(0.05)
 
 
-def _stop_cubicles(engine: DockerEngine) -> None:
+def _stop_cubicles(context: Context, engine: DockerEngine) -> None:
     try:
-        for container in engine.ours():
-            engine.remove(container.name)
+        names = [container.name for container in engine.ours()]
+        if not names:
+            return
+        told = context.progress.task(f"Stopping {len(names)} {'cubicle' if len(names) == 1 else 'cubicles'}")
+        with told, ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(engine.remove, names))
     except docker.errors.DockerException as error:
         raise Unavailable("The engine could not stop the cubicles. Try './hermit down' again.") from error

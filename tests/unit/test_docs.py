@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from orchestrator.__main__ import parser
+from orchestrator.capabilities.table import Caller
 from orchestrator.config import SETTINGS
+from orchestrator.errors import BadInput
+from orchestrator.nouns import CubicleKey
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -53,3 +59,23 @@ def test_security_names_tests_that_exist() -> None:
     named = TESTS.findall((ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_example_of_a_capability_runs(tmp_path: Path) -> None:
+    """As it stands on the page: it throws within its sides, and refuses others by the field's name."""
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "dice_example.py"
+    path.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("dice_example", path)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    capability = example.table[example.Roll]
+    with closing(sqlite3.connect(":memory:")) as db:
+        caller = Caller(CubicleKey("crab", 1), None)
+        fell = {capability.run(db, caller, example.Roll(sides=2)).result["fell"] for _ in range(100)}
+        assert fell == {1, 2}
+        with pytest.raises(BadInput, match="sides"):
+            capability.run(db, caller, example.Roll(sides=1))
