@@ -93,7 +93,17 @@ class ShellLine:
         self._is_closed = False
         self.resize(size)
         self._process = subprocess.Popen(
-            ["/usr/bin/setsid", "--ctty", "/bin/bash", "--noprofile", "--norc", "-i"],
+            # Tests that run in the background may be deaf for Ctrl-C, which a shell would hand on to its programs.
+            [
+                "/usr/bin/env",
+                "--default-signal",
+                "/usr/bin/setsid",
+                "--ctty",
+                "/bin/bash",
+                "--noprofile",
+                "--norc",
+                "-i",
+            ],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

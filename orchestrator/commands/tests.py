@@ -132,5 +132,6 @@ def _rounds(given: list[str]) -> list[list[str]]:
     if not all(argument.startswith("-") for argument in given):
         return [given]
     at_a_time = str((os.cpu_count() or 1) + 1)
-    shared = ["-m", _SHARED, "-n", "2", "--dist", "loadfile"]
+    # In their own order: by the number of its tests, the file with the few longest would come last, beside nothing.
+    shared = ["-m", _SHARED, "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
     return [["-m", f"not ({_SHARED})", "-n", at_a_time, *given], [*shared, *given]]

@@ -126,8 +126,7 @@ def test_a_price_is_set_and_taken_away(visit: Visit) -> None:
     """Its place in the list comes and goes without loading the page; a refusal is told beside the button."""
     prices = visit.house.services.prices
     page = go(visit, "Settings")
-    expect(page.get_by_text("Anthropic not set")).to_be_visible()
-    form = page.locator("form.panel")
+    form = page.locator("form.panel", has=page.get_by_label("Of what is read"))
     form.get_by_label("Model").fill("own/model-*")
     form.get_by_label("Of what is read").fill("0.25")
     form.get_by_label("Of what is written").fill("1.5")

@@ -62,7 +62,8 @@ class Terminal:
     def begin(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         """The same, not waited for, and gone at the end."""
         with subprocess.Popen(
-            [str(ROOT / "hermit"), *arguments],
+            # Tests that run in the background may be deaf for Ctrl-C, which a person at a terminal is not.
+            ["/usr/bin/env", "--default-signal=INT", str(ROOT / "hermit"), *arguments],
             env=self._environment({}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -188,6 +188,7 @@ def test_an_orderly_end_under_load(process: ProcessHouse, agent: Talker) -> None
     assert took_s < 10
     assert process.client.containers.get(agent.container).status == "running"
     assert "Traceback" not in process.diagnostics()
+    process.start()
 
 
 def test_a_second_orchestrator_of_the_same_home_is_refused(process: ProcessHouse, agent: Talker) -> None:

@@ -440,7 +440,7 @@ def test_the_ballast_lets_the_database_go_on(small_disk: Path) -> None:
             reserve.check()
         for text in ("x" * 100_000, "x"):
             _until_it_fails(partial(house.turns.submit, OTHER, text, source="test"), Unavailable)
-        with pytest.raises(Unavailable, match="disk full"):
+        with pytest.raises(Unavailable, match="disk is full"):
             house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
         reserve.keep(reserve.room())
         assert not (small_disk / "ballast").exists()
