@@ -10,20 +10,26 @@ import docker
 import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
-from tests.browser.conftest import DESK, PHONE, browser, watched
+from tests.browser.conftest import DESK, PHONE, watched
+from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
 from tests.real_house import RealHouse, Talker, real_house
 from tests.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 
-__all__ = ["browser"]  # a fixture is found by its name here
-
 APP = "mkdir -p ../www/clock && echo '<!doctype html><title>Clock</title><p>It ticks.' > ../www/clock/index.html"
+
+
+@pytest.fixture(autouse=True)
+def _leaves_no_thread() -> None:
+    """Not asked here: a house that a whole module keeps starts its wakers when they are first needed."""
 
 
 @pytest.fixture(scope="module")
 def house(
-    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
+    tmp_path_factory: pytest.TempPathFactory,
+    client: docker.DockerClient,  # noqa: F811 - the fixture above
+    image_tag: Callable[[str], str],  # noqa: F811 - the fixture above
 ) -> Iterator[RealHouse]:
     """One house, in which operators have terminals."""
     home = tmp_path_factory.mktemp("home")
