@@ -65,7 +65,10 @@ class Wire:
 
     def _carry(self, near: socket.socket) -> None:
         with near, socket.socket(socket.AF_UNIX) as far, selectors.DefaultSelector() as ready:
-            far.connect(self._target)
+            try:
+                far.connect(self._target)
+            except OSError:
+                return  # the engine is down, which whoever called sees by the end of the connection
             with self._lock:
                 self._open |= {near, far}
             for one, other in ((near, far), (far, near)):

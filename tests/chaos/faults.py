@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Callable
 
 import docker
+import requests
 from docker.models.containers import Container
 
 from tests.bot_api_faults import Fault
@@ -95,8 +96,8 @@ class Breaker:
             if not found:
                 return False
             break_it(sorted(found, key=lambda one: str(one.name))[int(deed.pick * len(found))])
-        except docker.errors.APIError:
-            return False  # it went away by itself at this very moment
+        except (docker.errors.APIError, requests.RequestException):
+            return False  # it went away by itself at this very moment, or the engine is being restarted
         return True
 
     def _engine(self) -> bool:
