@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import docker
 import requests
 
 from bench.environments import locked
+from tests.free_ports import free_port
 
 LAUNCH = ("-m", "orchestrator")
 ROOT = Path(__file__).resolve().parents[1]
@@ -134,10 +134,3 @@ def _await_health(house: House, process: subprocess.Popen[bytes]) -> None:
             pass
         time.sleep(0.05)
     raise RuntimeError("the orchestrator does not get healthy")
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

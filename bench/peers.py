@@ -20,8 +20,9 @@ import requests
 from bench import processes, proxying
 from bench.environments import newest
 from bench.figures import Found, number, p99
-from bench.house import fast_upstream, free_port, program, running_house
+from bench.house import fast_upstream, program, running_house
 from bench.proxying import Way, post, straight
+from tests.free_ports import free_port
 
 _PATIENCE_S = 480
 _OFFLINE = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}

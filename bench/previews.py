@@ -25,6 +25,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from bench.figures import machine
 from bench.house import House, running_house
+from tests.free_ports import free_port
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 BEGIN, END = "<!-- app figures -->", "<!-- end of app figures -->"
@@ -113,7 +114,7 @@ def _tool(name: str) -> str:
 @contextmanager
 def _nginx(root: Path) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
-        port = _free_port()
+        port = free_port()
         config = Path(folder) / "nginx.conf"
         user = "user root;" if os.geteuid() == 0 else ""  # the workspace is no other user's to read
         config.write_text(user + _CONFIG.format(folder=folder, port=port, root=root), encoding="ascii")
@@ -161,7 +162,7 @@ def start_inside(house: House, www: Path) -> None:
 
 @contextmanager
 def _server_beside() -> Iterator[str]:
-    port = _free_port()
+    port = free_port()
     process = subprocess.Popen([sys.executable, str(SERVER), str(port)])
     try:
         _until_it_answers(urlsplit(f"http://127.0.0.1:{port}/"))
@@ -239,12 +240,6 @@ def _listen(place: SplitResult, found: list[float]) -> None:
             found += [(now - int(line[6:])) / 1e6 for line in lines if line.startswith(b"data: ")]
             if len(found) == 20:
                 return
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> None:

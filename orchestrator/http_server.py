@@ -245,7 +245,7 @@ class Listener:
                     connection.hear_out()
                     return
                 connection.deadline = None
-        except Exception:
+        except Exception:  # the top of a thread: this connection ends, the server goes on
             logger.exception("a connection broke")
         finally:
             connection.close()

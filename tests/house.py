@@ -3,7 +3,6 @@ remembers, and a crab that plays what it is told in this process."""
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,6 +33,7 @@ from orchestrator.packages.errand import Errands
 from orchestrator.services import Services
 from orchestrator.steps import Steps
 from orchestrator.terminals.lines import Lines
+from tests.free_ports import free_port
 
 API_TOKEN = "test-token-of-the-operator"
 PATIENCE_S = 10.0
@@ -265,8 +265,8 @@ def paper_house(
     house = PaperHouse(app, services, steps, engine)
     if crabs:
         engine.on_start = house.hatch
-    app.start()
     try:
+        app.start()
         yield house
     finally:
         house.close()
@@ -274,10 +274,3 @@ def paper_house(
 
 def _nothing(_: CubicleKey) -> None:
     """Nobody lives in the cubicles."""
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

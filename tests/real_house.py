@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -34,6 +33,7 @@ from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.packages.outside import outside
+from tests.free_ports import free_port
 from tests.scripted_upstream import Reply, Request, ScriptedUpstream, answers
 
 API_TOKEN = "test-token-of-the-operator"
@@ -438,13 +438,6 @@ def eventually(look: Callable[[], Found | None], *, patience_s: float = PATIENCE
             raise AssertionError("it did not happen in time")
         time.sleep(0.02)
     return found
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _settings(home: Path, port: int, model: ScriptedUpstream) -> dict[str, str]:

@@ -101,7 +101,7 @@ class Downloads:
             except OrchestratorError as error:  # of our own database or disk: it is tried again
                 logger.warning("asset %s: %s", asset.id, error.message)
                 self._rest()
-            except Exception:
+            except Exception:  # the top of a thread: the asset fails, the next one may do better
                 logger.exception("asset %s broke", asset.id)
                 self._give_up(asset)
             finally:

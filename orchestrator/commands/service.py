@@ -10,7 +10,7 @@ from pathlib import Path
 from orchestrator.commands.context import Context
 from orchestrator.errors import BadInput
 
-STOP_S = 40
+STOP_S = 75
 """Longer than stopping ever takes."""
 
 _UNIT = """\

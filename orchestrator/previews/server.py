@@ -76,7 +76,7 @@ class PreviewServer:
             await self._converse(Wire(reader, writer))
         except (OSError, TimeoutError, asyncio.CancelledError):
             pass  # the browser is gone, too slow, or we are closing
-        except Exception:
+        except Exception:  # the top of a task: this connection ends, the others go on
             logger.exception("a preview connection broke")
         finally:
             self._tasks.discard(task)

@@ -20,9 +20,10 @@ from orchestrator.previews.origins import app_url
 from orchestrator.previews.policy import SANDBOX
 from orchestrator.previews.tickets import Ticket
 from tests.browser.conftest import open_window
+from tests.free_ports import free_port
 from tests.house import PaperHouse
 from tests.preview_house import PreviewHouse, preview_house
-from tests.real_house import eventually, free_port
+from tests.real_house import eventually
 from tests.rooms import KEY, rooms
 from tests.stage import Stage
 

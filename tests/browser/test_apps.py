@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 from orchestrator.nouns import CubicleKey
 from tests.browser.conftest import DESK, PHONE, Visit, open_window, watched
 from tests.browser.test_dashboard import fits, say
-from tests.house import PaperHouse, Scene, free_port, paper_house
+from tests.free_ports import free_port
+from tests.house import PaperHouse, Scene, paper_house
 from tests.paper_browser import PaperBrowser
 
 pytestmark = pytest.mark.browser

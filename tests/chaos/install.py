@@ -25,8 +25,10 @@ from tests.chaos.cases import Cases
 from tests.chaos.model import Moods
 from tests.chaos.plan import AGENTS, WITH_BOTS
 from tests.engine_wire import Wire
-from tests.real_house import PATIENCE_S, ROOT, Api, eventually, explain, free_port, plain_environment, sweep
+from tests.free_ports import free_port
+from tests.real_house import PATIENCE_S, ROOT, Api, eventually, explain, plain_environment, sweep
 from tests.scripted_upstream import ScriptedUpstream
+from tests.small_disks import mounted
 
 ADA, EVA = 4_200_001, 4_200_002
 DISK_MB = 192
@@ -235,13 +237,9 @@ def installed(folder: Path, client: docker.DockerClient, cases: Cases) -> Iterat
 def _small_disk(folder: Path) -> Iterator[Path]:
     """A disk that can be filled; a plain folder where we may not mount one."""
     disk = folder / "disk"
-    disk.mkdir()
-    if os.geteuid() != 0:
+    if os.geteuid() == 0:
+        with mounted(disk, f"size={DISK_MB}m,mode=755"):
+            yield disk
+    else:
+        disk.mkdir()
         yield disk
-        return
-    options = f"size={DISK_MB}m,mode=755"
-    subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], check=True)
-    try:
-        yield disk
-    finally:
-        subprocess.run(["/bin/umount", "-l", str(disk)], check=True)

@@ -21,7 +21,8 @@ import pytest
 from orchestrator.config import SETTINGS
 from orchestrator.home import running_pid
 from tests.bot_api import BotApi
-from tests.real_house import ROOT, Api, Plays, eventually, explain, free_port, plain_environment, sweep
+from tests.free_ports import free_port
+from tests.real_house import ROOT, Api, Plays, eventually, explain, plain_environment, sweep
 from tests.scripted_upstream import ScriptedUpstream, answers
 
 pytestmark = pytest.mark.docker

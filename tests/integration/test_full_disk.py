@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
@@ -13,17 +12,16 @@ import docker
 import pytest
 
 from tests.real_house import ProcessHouse, process_house
+from tests.small_disks import mounted
 
-pytestmark = [pytest.mark.docker, pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk takes root")]
+pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """24 MiB."""
-    folder = tmp_path_factory.mktemp("disk")
-    subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)], check=True)
-    yield folder
-    subprocess.run(["/bin/umount", "-l", str(folder)], check=True)
+    with mounted(tmp_path_factory.mktemp("disk"), "size=24m") as disk:
+        yield disk
 
 
 @pytest.fixture(scope="module")

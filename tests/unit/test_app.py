@@ -18,17 +18,20 @@ from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.home import prepare
 from orchestrator.nouns import CubicleKey, TurnStatus, Upstream
 from tests.fakes import DeadEngine, FakeEngine, FakeUpstream, Reply
+from tests.free_ports import free_port
 from tests.rooms import KEY
 
 TOKEN = "test-token-of-the-operator"
 
 
 def _settings(tmp_path: Path, **more: str) -> Settings:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    given = {"HERMIT_HOME": str(tmp_path / "home"), "HERMIT_PORT": port, "HERMIT_API_TOKEN": TOKEN}
-    return load({**given, "HERMIT_PREVIEW_PORT": "3999", **more}, tmp_path)
+    given = {
+        "HERMIT_HOME": str(tmp_path / "home"),
+        "HERMIT_PORT": str(free_port()),
+        "HERMIT_PREVIEW_PORT": str(free_port()),
+        "HERMIT_API_TOKEN": TOKEN,
+    }
+    return load({**given, **more}, tmp_path)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from orchestrator.errors import BadInput, Conflict, OrchestratorError, Unavailab
 from orchestrator.home import Claim, Home, prepare
 from tests import kept_home
 from tests.kept_home import back_up, files, put_back, work_of
+from tests.small_disks import mounted
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -209,13 +210,8 @@ def test_force_replaces_a_file_once_the_new_one_is_good(tmp_path: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """4 MiB."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk takes root")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], check=True)
-    yield folder
-    subprocess.run(["/bin/umount", "-l", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "size=4m") as disk:
+        yield disk
 
 
 def test_a_full_disk_leaves_nothing_behind(small_disk: Path, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from orchestrator.__main__ import parser
 from orchestrator.commands.context import Context
 from orchestrator.commands.news import Growing, News
 from orchestrator.nouns import TurnStatus
-from tests.house import API_TOKEN, PATIENCE_S, PaperHouse, Scene, free_port, paper_house
+from tests.free_ports import free_port
+from tests.house import API_TOKEN, PATIENCE_S, PaperHouse, Scene, paper_house
 
 ROOT = Path(__file__).resolve().parents[2]
 

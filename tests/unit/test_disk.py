@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +21,7 @@ from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.workspace import Workspaces
 from tests.fakes import ENGINE_SILENT, FakeEngine
 from tests.rooms import KEY, OTHER, Rooms, heard, of_kind, rooms, watching
+from tests.small_disks import mounted
 
 NAMES = {KEY: "hermit-abcd1234-crab-1", OTHER: "hermit-abcd1234-crab-2"}
 LIMIT_MB = 100
@@ -416,13 +416,8 @@ def test_below_half_of_the_reserve_everybody_is_stopped(post: Post) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """64 MiB, mounted."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk takes root")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)], check=True)
-    yield folder
-    subprocess.run(["/bin/umount", "-l", str(folder)], check=True)
+    with mounted(tmp_path / "disk", "size=64m") as disk:
+        yield disk
 
 
 def test_the_ballast_lets_the_database_go_on(small_disk: Path) -> None:

@@ -95,7 +95,7 @@ class Presses:
         except OrchestratorError as error:
             self._buttons.give_back(taken)
             return error.message
-        except Exception:
+        except Exception:  # whatever it is, whoever called tells it; the button must not be used up by it
             self._buttons.give_back(taken)
             raise
         if outcome.body is not None:
