@@ -2,7 +2,8 @@
 
 A case has a name that no other has. The model is asked with that name in the prompt and answers by the place in the
 conversation alone, so a call that is repeated after a death is answered as it was before. Every command writes a line
-of its own into ``work/ran-NAME``: the number of its step. So what ran, and how often, can be read afterwards.
+of its own into ``work/ran-NAME``: the number of its step. So what ran, and how often, can be read afterwards; where the
+line can't be written, the command fails.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ class Case:
         if self.kind == WORK:
             return tuple(f"echo {n} >> {log}" for n in (1, 2, 3))
         if self.kind == SLOW:
-            return (f"echo 1 >> {log}; sleep 1.5", f"echo 2 >> {log}")
+            return (f"echo 1 >> {log} && sleep 1.5", f"echo 2 >> {log}")
         if self.kind == DANGER:
             return (f"echo 1 >> {log}; rm -f nothing-{self.name}",)
         if self.kind == FILE:
             put = f"echo this is {self.name} > ../out/.{self.name} && mv ../out/.{self.name} ../out/{self.file}"
-            return (f"echo 1 >> {log}; {put}",)
+            return (f"echo 1 >> {log} && {put}",)
         return ()
 
     @property

@@ -62,6 +62,13 @@ class Evidence:
         """The turns that this case became."""
         return [turn for turn in self.rows["turns"] if case.prompt in turn["prompt"]]
 
+    def has_failed(self, turn: Row, command: str) -> bool:
+        """The exit code of this command of a turn is on record, and is not 0."""
+        codes = [
+            row["exit_code"] for row in self.rows["steps"] if (row["turn"], row["command"]) == (turn["id"], command)
+        ]
+        return any(codes) and 0 not in codes
+
     def refusals_of(self, case: Case) -> list[str]:
         """What a person was told instead of their message being taken, on Telegram."""
         number = self.phoned.get(case.name)

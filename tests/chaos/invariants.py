@@ -55,16 +55,18 @@ def the_api_tells_the_outcome(seen: Evidence) -> Iterator[str]:
 
 
 def what_is_done_was_done(seen: Evidence) -> Iterator[str]:
-    """A turn that says it is done has said its reply and run every command that was allowed."""
+    """A turn that says it is done has said its reply; each of its commands has written its line, in its order. Only a
+    command whose failure is on record, as on a full disk, need not have done so."""
     for case in seen.cases.values():
         for turn in seen.turns_of(case):
             if turn["status"] != "done":
                 continue
             if case.reply not in (turn["reply"] or ""):
                 yield f"{case.name}, turn {turn['id']}, replied {turn['reply']!r}"
-            wanted = [str(n) for n in range(1, len(case.commands) + 1)]
-            if case.kind != DANGER and seen.ran.get(case.name, []) != wanted:
-                yield f"{case.name}, turn {turn['id']}, is done, and {seen.ran.get(case.name, [])} of {wanted} ran"
+            lines, commands = seen.ran.get(case.name, []), enumerate(case.commands, 1)
+            wanted = [str(n) for n, one in commands if str(n) in lines or not seen.has_failed(turn, one)]
+            if case.kind != DANGER and lines != wanted:
+                yield f"{case.name}, turn {turn['id']}, is done, and {lines} of {wanted} ran"
 
 
 def the_house_works_afterwards(seen: Evidence) -> Iterator[str]:
@@ -214,11 +216,13 @@ def every_file_is_delivered_once(seen: Evidence) -> Iterator[str]:
 
 
 def a_done_file_is_there(seen: Evidence) -> Iterator[str]:
-    """A turn that is done and was to make a file has made it."""
+    """A turn that is done and was to make a file has made it, unless its command is on record as failed."""
     for case in seen.cases.values():
         place = (case.agent, seen.users[case.person], case.file)
-        if case.kind == FILE and "done" in [t["status"] for t in seen.turns_of(case)] and place not in seen.out:
-            yield f"{case.file} is not in out/"
+        for turn in seen.turns_of(case) if case.kind == FILE else ():
+            has_failed = any(seen.has_failed(turn, command) for command in case.commands)
+            if turn["status"] == "done" and not has_failed and place not in seen.out:
+                yield f"{case.file} is not in out/"
 
 
 def copies_have_their_rows(seen: Evidence) -> Iterator[str]:

@@ -116,6 +116,11 @@ def _said_in(person: str, text: str, number: int = 200) -> Change:
     return lambda seen: seen.rooms["crab", person].append({"message_id": number, "text": text, "sha256": ""})
 
 
+def _ended(number: int, n: int, exit_code: int | None) -> Change:
+    step = {"turn": number, "n": n, "command": CASES[number].commands[n - 1], "exit_code": exit_code}
+    return lambda seen: seen.rows["steps"].append(step)
+
+
 def _all(*changes: Change) -> Change:
     return lambda seen: [change(seen) for change in changes]
 
@@ -134,6 +139,9 @@ COUNTEREXAMPLES: list[tuple[str, str, Change]] = [
     ("the_api_tells_the_outcome", "told otherwise", lambda seen: seen.told_by_api.update({API: "failed"})),
     ("what_is_done_was_done", "another reply", _turn(API, reply="something else")),
     ("what_is_done_was_done", "a command missing", lambda seen: seen.ran["case-api"].pop()),
+    ("what_is_done_was_done", "one that ended well", _all(_ended(API, 3, 0), lambda s: s.ran["case-api"].pop())),
+    ("what_is_done_was_done", "one never ended", _all(_ended(API, 3, None), lambda s: s.ran["case-api"].pop())),
+    ("what_is_done_was_done", "another one failed", _all(_ended(API, 2, 1), lambda s: s.ran["case-api"].pop())),
     ("the_house_works_afterwards", "no answer", _turn(LAST, status="failed", error="x")),
     ("no_command_runs_twice", "twice", lambda seen: seen.ran["case-api"].append("3")),
     ("nothing_runs_without_approval", "denied", _row("approvals", status="denied", used_at=None)),
@@ -199,6 +207,24 @@ def test_an_invariant_can_fail(name: str, change: Change) -> None:
     seen = copy.deepcopy(good())
     change(seen)
     assert list(INVARIANTS[name](seen))
+
+
+@pytest.mark.parametrize("line", ["1", "2", "3"])
+def test_a_command_on_record_as_failed_owes_no_line(line: str) -> None:
+    """Nor is it held against one that it wrote its line all the same."""
+    seen = copy.deepcopy(good())
+    _ended(API, int(line), 1)(seen)
+    assert list(INVARIANTS["what_is_done_was_done"](seen)) == []
+    seen.ran["case-api"].remove(line)
+    assert list(INVARIANTS["what_is_done_was_done"](seen)) == []
+
+
+def test_a_command_on_record_as_failed_owes_no_file() -> None:
+    """A full disk took the file, not the house."""
+    seen = copy.deepcopy(good())
+    _ended(FILED, 1, 1)(seen)
+    seen.out.clear()
+    assert list(INVARIANTS["a_done_file_is_there"](seen)) == []
 
 
 def test_every_invariant_has_a_counterexample() -> None:
