@@ -91,7 +91,7 @@ class Cubicles:
         self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
         self._table_lock = threading.Lock()  # protects _locks and _doubts
         self._doubts: dict[CubicleKey, object] = {}
-        """Running, but perhaps not as their agents want them by now; each doubt is another object."""
+        """Perhaps not as their agents want them by now, or stopped; each doubt is another object."""
 
     def start(self, key: CubicleKey) -> None:
         """The cubicle runs. One that runs is left as it is, even with older settings: a turn may be under way in it."""
@@ -123,12 +123,14 @@ class Cubicles:
             self._suspect(key)
 
     def is_fresh(self, key: CubicleKey) -> bool:
-        """Nothing has changed since it was started; else ``ensure`` adopts or replaces it, between two turns."""
+        """Nothing has changed since it was started, nor was it stopped; else ``ensure`` adopts, replaces or starts it,
+        between two turns."""
         return key not in self._doubts
 
     def stop(self, key: CubicleKey, *, grace_s: float = 2.0) -> None:
         """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
         with self._changing(key):
+            self._suspect(key)  # from here on a message waits for no crab of it, but has it started again
             if self._engine.poll(self.name(key)) is None:
                 self._engine.stop(self.name(key), grace_s=grace_s)
                 self._tell(key, "stopped")

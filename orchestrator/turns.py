@@ -27,6 +27,7 @@ from orchestrator.turn_json import turn_json
 
 MAX_PROMPT_CHARS = 200_000
 _AFTERGLOW_S = 0.25
+"""How long a crab that ended a turn is expected to ask for the next (if it does not, the watch wakes it)."""
 MAX_QUEUED = 10_000
 MAX_REPLY_CHARS = 500_000
 _INTERRUPTED = (
@@ -92,7 +93,7 @@ class Turns:
             )
         turn = self.get(turn_id)
         self._publish(turn)
-        if not self._bells.ring(key) and not self._is_about_to_ask(key) and not self._is_held(key):
+        if not self._is_asked_for(key):
             self._wake(key)
         return turn
 
@@ -258,13 +259,13 @@ class Turns:
             waiting = rows.waiting_cubicles(db)
         return [key for key in waiting if key not in busy and not self._bells.ring(key)]
 
-    def _is_about_to_ask(self, key: CubicleKey) -> bool:
-        """A turn of this cubicle ended just now: its crab asks for the next itself (if not, the watch wakes it)."""
-        return time.monotonic() - self._ended_at.get(key, -_AFTERGLOW_S) < _AFTERGLOW_S
-
-    def _is_held(self, key: CubicleKey) -> bool:
-        """A crab works on a turn of this cubicle: nothing may be replaced under it, and it asks for the next itself."""
-        return self.held(key) is not None
+    def _is_asked_for(self, key: CubicleKey) -> bool:
+        """A crab takes the next turn by itself: it listens, has just ended one, or holds one, and then nothing may be
+        replaced under it. Of a cubicle that is not fresh only the last counts: the crab may be dead by now, or go."""
+        is_fresh = self._is_fresh(key)
+        since_s = time.monotonic() - self._ended_at.get(key, -_AFTERGLOW_S)
+        is_heard = self._bells.ring(key) or since_s < _AFTERGLOW_S
+        return (is_fresh and is_heard) or self.held(key) is not None
 
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:

@@ -25,6 +25,7 @@ class FakeEngine:
         self.busy: set[str] = set()
         self.exits: dict[str, Exit] = {}
         self.on_start: Callable[[CubicleKey], None] = lambda _: None
+        self.on_stop: Callable[[str], None] = lambda _: None
 
     def start(self, spec: CubicleSpec) -> Container:
         """It runs; one of the same name is kept when its spec is the same."""
@@ -46,6 +47,7 @@ class FakeEngine:
     def stop(self, name: str, *, grace_s: float = 2.0) -> None:
         """It ends; gone is fine."""
         self.stopped.append(name)
+        self.on_stop(name)
         self.kill(name, "it was stopped")
 
     def remove(self, name: str) -> None:

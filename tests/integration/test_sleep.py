@@ -45,6 +45,15 @@ def test_what_runs_inside_keeps_it_awake(house: RealHouse) -> None:
     eventually(lambda: not is_up_an_hour_later(house, agent))
 
 
+def test_a_message_wakes_a_stopped_one_by_itself(house: RealHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after its last turn too, and without the watch, which only looks once a second."""
+    agent = house.agent()
+    monkeypatch.setattr(house.app._watch, "look", lambda _: None)
+    for _ in range(3):
+        assert agent.ask(house.plays.commands("true"))["status"] == "done"
+        agent.api.post(f"/agents/{agent.name}/cubicle/stop")
+
+
 def test_a_look_at_the_chat_wakes_it(house: RealHouse) -> None:
     """So that the first message finds it up."""
     agent = house.agent()

@@ -181,6 +181,19 @@ def test_changed_settings_reach_an_idle_cubicle_before_its_next_turn(house: Room
     assert block.cubicles.is_fresh(KEY)
 
 
+def test_a_stopped_cubicle_is_not_fresh_until_it_runs_again(house: Rooms) -> None:
+    """From before the engine stops it, so that a message meanwhile has it started again."""
+    engine = FakeEngine()
+    block = Block(house, engine)
+    block.cubicles.ensure(KEY)
+    seen: list[bool] = []
+    engine.on_stop = lambda _: seen.append(block.cubicles.is_fresh(KEY))
+    block.cubicles.stop(KEY)
+    assert (seen, block.cubicles.is_fresh(KEY)) == ([False], False)
+    block.cubicles.ensure(KEY)
+    assert block.cubicles.is_fresh(KEY)
+
+
 def test_a_change_while_a_cubicle_is_started_is_noticed(house: Rooms) -> None:
     """It is out of date until it is looked at once more."""
     engine = SlowEngine()

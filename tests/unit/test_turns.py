@@ -329,6 +329,30 @@ def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: Rooms
     assert house.turns.get(turn.id).status is TurnStatus.QUEUED
 
 
+def test_a_crab_that_may_be_dead_by_now_is_not_counted_on(house: Rooms) -> None:
+    """A stopped cubicle is woken at once, though its crab seems to listen still, or has just ended a turn."""
+    turn = house.under_way()
+    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    house.woken.clear()
+    house.turns.submit(KEY, "its crab asks by itself", source="test")
+    assert house.woken == []
+    house.turns._is_fresh = lambda _: False
+    house.turns.submit(KEY, "its crab is no more", source="test")
+    assert house.woken == [KEY]
+    with house.turns._bells.listening(KEY):
+        house.turns.submit(KEY, "it only seems to listen", source="test")
+    assert house.woken == [KEY, KEY]
+
+
+def test_nothing_is_woken_under_a_turn(house: Rooms) -> None:
+    """A crab that holds one is left alone, as its container might be replaced."""
+    house.under_way()
+    house.woken.clear()
+    house.turns._is_fresh = lambda _: False
+    house.turns.submit(KEY, "another", source="test")
+    assert house.woken == []
+
+
 # --- the model's side, history ---------------------------------------------------------------------------------
 
 
