@@ -263,8 +263,7 @@ class Turns:
         """A crab takes the next turn by itself: it listens, has just ended one, or holds one, and then nothing may be
         replaced under it. Of a cubicle that is not fresh only the last counts: the crab may be dead by now, or go."""
         is_fresh = self._is_fresh(key)
-        since_s = time.monotonic() - self._ended_at.get(key, -_AFTERGLOW_S)
-        is_heard = self._bells.ring(key) or since_s < _AFTERGLOW_S
+        is_heard = self._bells.ring(key) or time.monotonic() < self._ended_at.get(key, 0.0) + _AFTERGLOW_S
         return (is_fresh and is_heard) or self.held(key) is not None
 
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
