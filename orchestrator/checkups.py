@@ -9,25 +9,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from orchestrator.errors import Conflict, OrchestratorError
 from orchestrator.events import Broker
 from orchestrator.examine.finding import Finding
-from orchestrator.nouns import Event
+from orchestrator.nouns import Event, Stage
 
 logger = logging.getLogger(__name__)
 
 _STOP_S = 5.0
-
-
-class Stage(StrEnum):
-    """How far an examination is."""
-
-    NONE = "none"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)

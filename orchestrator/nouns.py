@@ -49,6 +49,15 @@ class TurnStatus(StrEnum):
         return self in (TurnStatus.DONE, TurnStatus.FAILED, TurnStatus.STOPPED)
 
 
+class Stage(StrEnum):
+    """How far something is that a person begins and the house does in the background, one at a time."""
+
+    NONE = "none"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
 class ApprovalStatus(StrEnum):
     """How a question to a person ended; only ``PENDING`` can change, and it changes once."""
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,7 +21,7 @@ from orchestrator.disk.reserve import Reserve
 from orchestrator.errors import Conflict, NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.home import Home
-from orchestrator.nouns import Event, User
+from orchestrator.nouns import Event, Stage, User
 
 logger = logging.getLogger(__name__)
 
@@ -31,15 +30,6 @@ _TELL_EVERY_S = 0.5
 _STOP_S = 20.0
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GIVEN_UP = "HermitShell is being stopped, so the backup was given up. Nothing of it is left."
-
-
-class Stage(StrEnum):
-    """How far a backup is."""
-
-    NONE = "none"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)

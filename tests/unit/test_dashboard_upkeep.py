@@ -15,12 +15,12 @@ from flask import Flask
 from dashboard.roles import ROLES
 from orchestrator.backup import reading
 from orchestrator.backup.keeping import Backups
-from orchestrator.backup.keeping import Stage as Making
-from orchestrator.checkups import Checkups, Stage
+from orchestrator.checkups import Checkups
 from orchestrator.disk.rules import Room
 from orchestrator.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.examine.finding import Finding, fail, ok, warn
+from orchestrator.nouns import Stage
 from orchestrator.store import assets as asset_rows
 from orchestrator.store.assets import AllowedHost
 from tests.house import PaperHouse
@@ -106,7 +106,7 @@ def test_what_was_found_is_shown_worst_first(paper: PaperHouse, operator: Api, b
 def made(paper: PaperHouse, api: Api) -> str:
     """A backup that is there; its name."""
     name: str = api.post("/backups")["file"]
-    until(lambda: paper.services.backups.progress().stage is not Making.RUNNING)
+    until(lambda: paper.services.backups.progress().stage is not Stage.RUNNING)
     assert paper.services.backups.progress().problem == ""
     return name
 
@@ -162,8 +162,8 @@ def test_a_disk_without_room_is_said_before_anything_is_written(paper: PaperHous
 
     backups._reserve = Small()  # type: ignore[assignment]  # a reserve is only asked for its room here
     operator.post("/backups")
-    until(lambda: backups.progress().stage is not Making.RUNNING)
-    assert backups.progress().stage is Making.FAILED
+    until(lambda: backups.progress().stage is not Stage.RUNNING)
+    assert backups.progress().stage is Stage.FAILED
     assert "Free some space" in backups.progress().problem
     assert list((paper.services.settings.home / "backups").iterdir()) == []
 
