@@ -1,0 +1,17 @@
+"""What several of these have in common: a house under siege."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.siege import Siege, besieged
+
+
+@pytest.fixture
+def siege(tmp_path: Path) -> Iterator[Siege]:
+    """A fresh one."""
+    with besieged(tmp_path) as made:
+        yield made
