@@ -1,40 +1,80 @@
-"""Reading what comes through a door: each reader takes one field of a stranger's request, or says what is wrong."""
+"""What comes through a door: one request, and readers which take one field of it, or say what is wrong."""
 
 from __future__ import annotations
 
 import re
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
-from flask import request
-
-from orchestrator.doors import KEY
 from orchestrator.errors import BadInput
 from orchestrator.nouns import CubicleKey
+from orchestrator.strict_json import read_object
 
 MAX_WAIT_S = 30.0
+_MAX_ID = 2**53 - 1
+_MAX_ARGUMENTS = 16
 
 
-def asking() -> CubicleKey:
-    """Whose door the request came through."""
-    key = request.environ[KEY]
-    assert isinstance(key, CubicleKey)  # noqa: S101 - the server put it there
-    return key
+class NoRoute(Exception):
+    """There is no such call; with the HTTP status that says so."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
-def wait_s() -> float:
-    """How long the caller would wait, in seconds; raises BadInput."""
-    text = request.args.get("wait", "0")
-    if not (text.isascii() and text.isdecimal()):
-        raise BadInput("wait: send whole seconds.")
-    return min(float(text), MAX_WAIT_S)
+@dataclass(frozen=True, slots=True)
+class DoorRequest:
+    """A stranger's request, whole."""
 
+    key: CubicleKey
+    """Whose door it came through."""
+    name: str
+    """What stands in its path where the table of calls has a ``*``; empty where it has none."""
+    query: str
+    body: bytes
+    connection: int
+    """The descriptor of the client's connection, for whoever waits long."""
+    hand_over_to: Callable[[Callable[[socket.socket], None]], None]
+    """What is given to it gets the connection's socket once the answer was sent, and owns it from then on."""
 
-def unix_time(name: str) -> float:
-    """The time in this argument, in Unix seconds, 0 where there is none; raises BadInput."""
-    text = request.args.get(name, "0")
-    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", text):
-        raise BadInput(f"{name}: send Unix seconds.")
-    return float(text)
+    @property
+    def turn(self) -> int:
+        """The number in the path; raises NoRoute for what can't be the number of a turn."""
+        if not (self.name.isascii() and self.name.isdecimal() and len(self.name) < 20 and int(self.name) <= _MAX_ID):
+            raise NoRoute(404)
+        return int(self.name)
+
+    def fields(self) -> dict[str, Any]:
+        """The JSON object in its body; raises BadInput."""
+        return read_object(self.body)
+
+    def argument(self, name: str, default: str = "") -> str:
+        """The first of this name behind the question mark; raises BadInput when there are far too many."""
+        if not self.query:
+            return default
+        try:
+            pairs = parse_qsl(self.query, keep_blank_values=True, max_num_fields=_MAX_ARGUMENTS)
+        except ValueError as error:
+            raise BadInput(f"At most {_MAX_ARGUMENTS} arguments are read.") from error
+        return next((value for known, value in pairs if known == name), default)
+
+    def wait_s(self) -> float:
+        """How long the caller would wait, in seconds; raises BadInput."""
+        text = self.argument("wait", "0")
+        if not (text.isascii() and text.isdecimal()):
+            raise BadInput("wait: send whole seconds.")
+        return min(float(text), MAX_WAIT_S)
+
+    def unix_time(self, name: str) -> float:
+        """The time in this argument, in Unix seconds, 0 where there is none; raises BadInput."""
+        text = self.argument(name, "0")
+        if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", text):
+            raise BadInput(f"{name}: send Unix seconds.")
+        return float(text)
 
 
 def text(body: dict[str, Any], field: str) -> str:

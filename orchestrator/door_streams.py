@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from flask import Flask, Response, request
-
-from orchestrator.door_requests import asking, wait_s
-from orchestrator.http_framing import HAND_OVER
+from orchestrator.door_requests import DoorRequest
+from orchestrator.door_routes import DoorRoutes, Result
 from orchestrator.live.harbour import Harbour
 
 
-def add_stream_routes(app: Flask, harbour: Harbour) -> None:
+def add_stream_routes(routes: DoorRoutes, harbour: Harbour) -> None:
     """``GET streams?wait=`` and ``POST streams``."""
 
-    @app.get("/api/internal/streams")
-    def wanted() -> Any:
-        return {"wanted": harbour.await_call(asking(), wait_s())}
+    def wanted(request: DoorRequest) -> Result:
+        return {"wanted": harbour.await_call(request.key, request.wait_s())}
 
-    @app.post("/api/internal/streams")
-    def offer() -> Any:
-        request.environ[HAND_OVER](partial(harbour.moor, asking()))
-        return Response("{}", content_type="application/json")
+    def offer(request: DoorRequest) -> Result:
+        request.hand_over_to(partial(harbour.moor, request.key))
+        return {}
+
+    routes.add("GET", "streams", wanted)
+    routes.add("POST", "streams", offer)

@@ -322,7 +322,7 @@ class _Http(wsgi.Server):
     can_add_keepalive_connection = True
 
     def __init__(self, app: WsgiApp, *, limits: ServerLimits, environ: dict[str, Any]) -> None:
-        super().__init__("unused", app, numthreads=1, server_name="hermit")
+        super().__init__(("unused", 0), app, numthreads=1, server_name="hermit")
         self.gateway = Gateway
         self.max_request_header_size = limits.header_bytes
         self.max_request_body_size = 0  # the request looks after this, as not all bodies are alike

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flask import Flask
-
 from crab.ferry import Ferry
+from orchestrator.door_routes import DoorRoutes
 from orchestrator.door_streams import add_stream_routes
 from orchestrator.doors import KEY as WHOSE
 from orchestrator.http_server import HttpServer, ServerLimits
@@ -133,7 +132,7 @@ def preview_house(home: Path, store: Store) -> Iterator[PreviewHouse]:
 
 @contextmanager
 def _door(path: Path, harbour: Harbour) -> Iterator[str]:
-    app, server = Flask("door"), HttpServer()
+    app, server = DoorRoutes(lambda _: None), HttpServer()
     add_stream_routes(app, harbour)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))

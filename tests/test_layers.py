@@ -33,6 +33,321 @@ MAX_FUNCTION_LINES = 60
 LONGER = {"orchestrator.nouns": 500, "orchestrator.migrations": 1200}
 """The one glossary, with nothing in it but fields and their sentences; and the list that only ever grows."""
 
+<<<<<<< HEAD
+=======
+FLOORS: tuple[tuple[str, str], ...] = (
+    ("words", "nouns errors files"),
+    ("what bytes say", "file_contents"),
+    (
+        "pure",
+        (
+            "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk "
+            "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
+            "migrations policy policy.code policy.git policy.judge policy.languages policy.parts policy.python "
+            "policy.rules policy.wrappers pricing shell shell.bodies shell.parts shell.source shell.syntax shell.words "
+            "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
+            "telegram_entities "
+            "telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines "
+            "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
+        ),
+    ),
+    ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
+    ("how a part is", "examine examine.finding"),
+    ("what it is made of", "bill"),
+    ("what is remembered", "recall recall.block recall.ranking recall.words"),
+    (
+        "when things come due",
+        (
+            "schedule schedule.cron schedule.drafts schedule.ics schedule.missed schedule.plans schedule.repeats "
+            "schedule.rules schedule.spread schedule.words schedule.zones"
+        ),
+    ),
+    ("names that strangers give", "attachments file_names"),
+    ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
+    (
+        "which packages a wish comes to",
+        "packages packages.errand packages.lists packages.outside packages.sentences packages.wishes",
+    ),
+    ("opening what strangers made", "beneath folders"),
+    ("what is done with it", "arrivals snapshots tree"),
+    ("beneath the rows", "store.fact_words"),
+    (
+        "the outside world, wrapped",
+        (
+            "bells delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
+            "events fetch.body fetch.fetcher "
+            "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
+            "store.telegram_bots store.preferences throttle "
+            "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
+            "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
+            "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
+            "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
+            "store.damage store.salvage "
+            "store.approval_history store.summaries store.turn_words "
+            "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
+            "store.telegram_carried "
+            "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
+            "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
+            "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
+            "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
+            "llm.upstreams.sse llm.upstreams.wires host host.apt host.base_image host.engine_setup host.image host.machine "
+            "host.progress host.test_tools"
+        ),
+    ),
+    ("the doctor's round", "checkups"),
+    ("files made of rows", "store.agenda_file store.published_memories"),
+    ("what may be set in motion", "capabilities capabilities.table"),
+    ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
+    ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
+    ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
+    (
+        "hands",
+        (
+            "delivery.trays agent_log agents archives audit budget doors drafting history locks notices outputs people "
+            "preferences "
+            "prices publishing seen"
+        ),
+    ),
+    ("who can be asked for a model", "llm.providers"),
+    (
+        "rules",
+        (
+            "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls "
+            "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
+            "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
+            "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
+            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.outlook agenda.runs agenda.saying "
+            "agenda.shapes "
+            "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
+        ),
+    ),
+    (
+        "everything in one file, and back",
+        (
+            "backup backup.gathering backup.keeping backup.layout backup.making backup.reading backup.rescue "
+            "backup.restoring backup.tape backup.unpacking backup.writing"
+        ),
+    ),
+    (
+        "the loop's host half",
+        (
+            "assets assets.assets assets.downloads assets.endings assets.landing assets.words delivery.taking "
+            "llm.proxy turns wake"
+        ),
+    ),
+    ("asking a model for the house", "llm.trials summaries"),
+    ("installations", "packages.installations"),
+    ("videos", "motion.motions"),
+    (
+        "judging and watching",
+        "delivery.sending delivery.tray_watch disk.metering hibernation leaving retention samples steps watch",
+    ),
+    ("the house in numbers", "metrics"),
+    (
+        "apps in a browser",
+        (
+            "previews.apps previews.changes previews.live previews.live_headers previews.previews previews.routes "
+            "previews.server previews.shares previews.shim previews.static_files previews.storage previews.wire"
+        ),
+    ),
+    ("shells for people", "terminals.terminal terminals.terminals"),
+    ("pictures of them", "thumbnails.parcel thumbnails.photographer thumbnails.thumbnails"),
+    ("noticing what was made", "delivery.out_watch"),
+    ("the inside's table of calls", "door_routes"),
+    ("the inside's requests", "door_calls door_streams"),
+    ("what the inside and the surfaces may call", "door services"),
+    (
+        "chat apps",
+        (
+            "channels channels.telegram channels.telegram.answers channels.telegram.app_letters "
+            "channels.telegram.arrivals channels.telegram.channel "
+            "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.calls "
+            "channels.telegram.carrier "
+            "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
+            "channels.telegram.commands_files channels.telegram.commands_operator channels.telegram.commands_own "
+            "channels.telegram.commands_plans "
+            "channels.telegram.contents channels.telegram.decisions channels.telegram.groups channels.telegram.hearing "
+            "channels.telegram.inbox channels.telegram.incoming channels.telegram.inquiries "
+            "channels.telegram.inquiry_text channels.telegram.letters channels.telegram.line "
+            "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_wire "
+            "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.noticing "
+            "channels.telegram.office channels.telegram.whereabouts channels.telegram.zones "
+            "channels.telegram.pacing channels.telegram.station "
+            "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
+            "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
+            "channels.telegram.questions channels.telegram.reception channels.telegram.refusals "
+            "channels.telegram.replies channels.telegram.seams channels.telegram.showing "
+            "channels.telegram.sorting channels.telegram.status_text"
+        ),
+    ),
+    ("builders of the composition", "app_builders"),
+    ("builders of one noun", "app_agenda app_assets"),
+    ("what may be set in motion, put together", "app_capabilities"),
+    ("composition", "app"),
+    (
+        "examinations",
+        (
+            "examine.embeddings examine.engine examine.inside examine.previews "
+            "examine.services examine.surroundings examine.telegram examine.walls"
+        ),
+    ),
+    (
+        "commands",
+        (
+            "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
+            "commands.delivered commands.doctor commands.files commands.history commands.hosts commands.inbox "
+            "commands.news commands.sending "
+            "commands.look commands.memory commands.money commands.providers commands.questions "
+            "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up"
+        ),
+    ),
+    ("the program", "__main__"),
+)  # fmt: skip
+"""The orchestrator from the bottom up. Modules of one floor don't know each other, except within a family."""
+
+DASHBOARD: tuple[tuple[str, str], ...] = (
+    (
+        "leaves",
+        "ages browsers csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
+    ),
+    ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
+    (
+        "nouns described",
+        (
+            "openapi_terminal "
+            "openapi_apps openapi_assets openapi_calendar openapi_memories openapi_money openapi_notices "
+            "openapi_logins openapi_packages openapi_providers openapi_questions"
+        ),
+    ),
+    ("what the operator looks after, described", "openapi_upkeep"),
+    ("who asks", "auth"),
+    ("what apps they may see, and which questions", "approval_filters apps roles"),
+    (
+        "routes",
+        (
+            "api.terminal pages.terminal "
+            "pages.providers pages.setup "
+            "api.backups api.doctor api.strangers pages.newcomers pages.upkeep "
+            "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
+            "api.calendar api.cubicles api.deliveries "
+            "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
+            "api.prices api.providers api.questions api.settings api.telegram api.tokens api.users pages pages.apps "
+            "pages.asking pages.cards "
+            "pages.approvals "
+            "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters "
+            "pages.glimpse pages.frame pages.home "
+            "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
+            "pages.search pages.spending pages.views feed metrics pages.you webhook"
+        ),
+    ),
+    ("the application", "app"),
+)
+CRAB: tuple[tuple[str, str], ...] = (
+    ("leaves", "door ferry hermit_commands hermit_files hermit_install lenient locks log output prompt reaper turn"),
+    ("reading, talking, running", "answer hermit_words live messages pier shell"),
+    ("a turn's work", "work"),
+    ("the loop, and the agent's own command", "agent hermit"),
+)
+
+FAMILIES = (
+    "orchestrator.memories",
+    "orchestrator.motion",
+    "orchestrator.agenda",
+    "orchestrator.assets",
+    "orchestrator.backup",
+    "orchestrator.capabilities",
+    "orchestrator.engine_",
+    "orchestrator.packages",
+    "orchestrator.panel",
+    "orchestrator.previews",
+    "orchestrator.policy",
+    "orchestrator.schedule",
+    "orchestrator.shell",
+    "orchestrator.store.",
+    "orchestrator.llm.upstreams",
+    "orchestrator.host",
+    "orchestrator.commands",
+    "orchestrator.examine",
+    "orchestrator.fetch",
+    "orchestrator.telegram_",
+    "orchestrator.terminals",
+    "orchestrator.thumbnails",
+    "orchestrator.channels.telegram",
+    "orchestrator.bots",
+    "dashboard.api",
+    "dashboard.pages",
+)
+"""Modules that share an idea and a beginning of their names may know each other, without a cycle."""
+RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrator.telegram_", "orchestrator.text")})
+
+SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
+"""One copy of the rules for reading answers serves both sides."""
+
+_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
+_SHOWS = (
+    "agent_log",
+    "agenda.outlook",
+    "agenda.shapes",
+    "agenda.telling",
+    "agents",
+    "approvals",
+    "assets.words",
+    "packages.installations",
+    "budget",
+    "cubicles",
+    "delivery.deliveries",
+    "disk.metering",
+    "events",
+    "history",
+    "llm.providers",
+    "llm.trials",
+    "memories.facts",
+    "notices",
+    "people",
+    "preferences",
+    "previews.apps",
+    "previews.policy",
+    "prices",
+    "questions",
+    "store.approval_history",
+    "backup.keeping",
+    "checkups",
+    "store.assets",
+    "store.packages",
+    "store.agenda",
+    "store.audit",
+    "store.ledger",
+    "store.notices",
+    "store.people",
+    "store.summaries",
+    "store.telegram_bots",
+    "terminals.lines",
+    "terminals.terminal",
+    "turn_json",
+    "turns",
+    "version",
+)
+_HANDS_OVER = (
+    "archives",
+    "attachments",
+    "delivery.file_kinds",
+    "delivery.words",
+    "file_contents",
+    "file_names",
+    "file_types",
+    "files",
+    "workspace",
+)
+DASHBOARD_SEES = frozenset(f"orchestrator.{name}" for name in (*_WORKS_WITH, *_SHOWS, *_HANDS_OVER))
+BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "beneath", "snapshots", "tree"))
+"""How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
+OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
+"""What the standard library calls its hash in versions before and after this one."""
+LOOPS = ("orchestrator.channels.telegram", "orchestrator.previews", "orchestrator.live.harbour")
+"""Who has an event loop of its own, in a thread of its own."""
+HOST_SEES = frozenset({"orchestrator.errors"})
+
+>>>>>>> c58d65c (The door answers from a table of its own, and model calls go through h11 over our sockets: half the time of a call was frameworks)
 
 @dataclass(frozen=True)
 class Module:

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from flask import Flask
 
 from crab.door import Door
 from crab.ferry import Ferry
+from orchestrator.door_routes import DoorRoutes
 from orchestrator.door_streams import add_stream_routes
 from orchestrator.doors import KEY as WHOSE
 from orchestrator.errors import NotFound, TooMany, Unavailable
@@ -45,7 +45,7 @@ class Coast:
 @pytest.fixture
 def coast(tmp_path: Path) -> Iterator[Coast]:
     """A door whose socket is crab/1's."""
-    app, harbour, server = Flask("door"), Harbour(), HttpServer()
+    app, harbour, server = DoorRoutes(lambda _: None), Harbour(), HttpServer()
     add_stream_routes(app, harbour)
     path = str(tmp_path / "door.sock")
     listening = socket.socket(socket.AF_UNIX)

@@ -13,29 +13,16 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
-from http.client import HTTPException
-from typing import Any
 from urllib.parse import urlsplit
 
 import certifi
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    NameResolutionError,
-    NewConnectionError,
-    ReadTimeoutError,
-    SSLError,
-)
 
 from orchestrator.errors import ConfigError, Stopped, UpstreamFailed
 from orchestrator.llm.upstreams.refusals import Provider, failure_of_status
+from orchestrator.llm.upstreams.wires import FAULTS, UnreachableError, Wire, Wires
 
 logger = logging.getLogger(__name__)
 
-KEPT_CONNECTIONS = 64
 CONNECT_TIMEOUT_S = 10.0
 IDLE_TIMEOUT_S = 120.0
 """The longest silence of a provider that thinks."""
@@ -44,54 +31,16 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 DRAIN_TIMEOUT_S = 0.2
 """How long the end of an answer that we have whole may take to arrive; else the connection is not worth keeping."""
 DRAIN_BYTES = 64 * 1024
-READ_BYTES = 64 * 1024
-
-_under_way: ContextVar[Exchange | None] = ContextVar("_under_way", default=None)
-"""The exchange that this thread is sending: urllib3 chooses the connection, and ``Exchange.close`` has to know it."""
-
-
-class _Held:
-    """What both kinds of connection add to urllib3's: they tell the exchange which socket it is on."""
-
-    sock: socket.socket | None
-
-    def connect(self) -> None:
-        super().connect()  # type: ignore[misc]  # a mix-in: the connection classes below have it
-        self._tell()
-
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        self._tell()
-        super().request(*args, **kwargs)  # type: ignore[misc]  # as above
-
-    def _tell(self) -> None:
-        exchange = _under_way.get()
-        if exchange is not None and self.sock is not None:
-            exchange.hold(self.sock)
-
-
-class _PlainConnection(_Held, HTTPConnection):
-    """HTTP."""
-
-
-class _TlsConnection(_Held, HTTPSConnection):
-    """HTTPS."""
-
-
-class _PlainPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _PlainConnection
-
-
-class _TlsPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
 
 
 def tls_context(ca_file: str | None = None) -> ssl.SSLContext:
     """Certificates and host names are checked, against ``ca_file`` when one is set, else against certifi's list."""
-    context = urllib3.util.ssl_.create_urllib3_context()
     try:
-        context.load_verify_locations(cafile=ca_file or certifi.where())
+        context = ssl.create_default_context(cafile=ca_file or certifi.where())
     except (OSError, ssl.SSLError):
         raise ConfigError("The file with certificates (SSL_CERT_FILE) cannot be read. Check its path.") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
     return context
 
 
@@ -113,35 +62,24 @@ class Endpoint:
         self.host = host
         self.idle_timeout_s = idle_timeout_s
         self.total_timeout_s = total_timeout_s
-        self._timeout = urllib3.Timeout(connect=connect_timeout_s, read=idle_timeout_s)
-        self._pool: urllib3.HTTPConnectionPool
-        if scheme == "https":
-            self._pool = _TlsPool(host, port, maxsize=KEPT_CONNECTIONS, ssl_context=tls or tls_context())
-        else:
-            self._pool = _PlainPool(host, port, maxsize=KEPT_CONNECTIONS)
-        # urllib3 would log headers that it cannot read as they came; a provider may have echoed the key in them.
-        logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)
+        default_port = 443 if scheme == "https" else 80
+        self.wires = Wires(
+            host,
+            default_port if port is None else port,
+            tls=(tls or tls_context()) if scheme == "https" else None,
+            connect_timeout_s=connect_timeout_s,
+        )
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider.name} at {self.host})"
 
-    def open(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> urllib3.BaseHTTPResponse:
-        """The answer's head, whatever its status; urllib3's errors as they are."""
-        return self._pool.urlopen(
-            method,
-            self._path + path + self._query,
-            body,
-            headers,
-            retries=False,
-            redirect=False,
-            timeout=self._timeout,
-            preload_content=False,
-            decode_content=False,
-        )
+    def target(self, path: str) -> str:
+        """What stands in the request line for this path below the base URL."""
+        return f"{self._path}{path}{self._query}"
 
     def close(self) -> None:
         """No kept connection is left."""
-        self._pool.close()
+        self.wires.close()
 
 
 class Exchange:
@@ -149,44 +87,33 @@ class Exchange:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._guard = threading.Lock()  # over _socket and _is_closed, between the reader and whoever closes
-        self._inside = threading.Lock()  # held within the response, which urllib3 does not make thread-safe
-        self._socket: socket.socket | None = None
+        self._guard = threading.Lock()  # over _wire and _is_closed, between the reader and whoever closes
+        self._inside = threading.Lock()  # held while the wire is used: nobody may close its descriptor under a reader
+        self._wire: Wire | None = None
         self._is_closed = False
-        self._response: urllib3.BaseHTTPResponse | None = None
+        self._headers: dict[str, str] | None = None
         self._deadline = time.monotonic() + endpoint.total_timeout_s
-
-    def hold(self, sock: socket.socket) -> None:
-        """Called by the connection as soon as it has a socket, so that ``close`` can shut it before any answer came."""
-        with self._guard:
-            self._socket = sock
-            sock.settimeout(self._endpoint.idle_timeout_s)  # a kept one may still be in the hurry of its last answer
-            if self._is_closed:
-                _shut(sock)
 
     def send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> int:
         """Send the request; returns the status when the answer's head is there."""
-        token = _under_way.set(self)
         try:
             with self._inside:
-                self._response = self._endpoint.open(method, path, body, headers)
-        except (HTTPError, HTTPException, OSError, ValueError) as error:
-            raise self._explain(error) from None  # urllib3's error could carry what was sent
-        finally:
-            _under_way.reset(token)
-        if self._is_closed:
-            self.drop()  # whoever closed could not: there was no response yet
+                wire = self._endpoint.wires.take()
+                self._hold(wire)
+                status, self._headers = wire.ask(method, self._endpoint.target(path), headers, body or b"")
+        except FAULTS as error:
+            raise self._explain(error) from None  # the error could carry what was sent
         self._raise_if_closed()
-        return self._response.status
+        return status
 
     @property
     def is_done(self) -> bool:
         """It holds no connection: the answer was read to its end, or nothing was sent, or it was closed."""
-        return self._socket is None
+        return self._wire is None
 
     def header(self, name: str) -> str:
-        """One header of the answer, or an empty text."""
-        return self._response.headers.get(name, "") if self._response is not None else ""
+        """One header of the answer, by its name in lower case, or an empty text."""
+        return (self._headers or {}).get(name, "")
 
     def failure(self, status: int) -> UpstreamFailed:
         """The sentence for a status that is no answer."""
@@ -213,8 +140,8 @@ class Exchange:
     def hurry(self, timeout_s: float) -> None:
         """From now on wait for the next byte no longer than this."""
         with self._guard:
-            if self._socket is not None and self._socket.fileno() >= 0:
-                self._socket.settimeout(timeout_s)
+            if self._wire is not None:
+                self._wire.socket.settimeout(timeout_s)
 
     def finish(self) -> None:
         """We know enough: read the answer's last bytes so that the connection can serve again, else drop it."""
@@ -230,22 +157,22 @@ class Exchange:
 
     def drop(self) -> None:
         """Give up the answer at hand with its connection, but not the exchange: it may send again."""
-        if self._response is not None:
-            with self._inside:
-                self._response.close()
-        self._let_go()
+        with self._guard:
+            wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
 
     def close(self) -> None:
         """The connection is gone when this returns, and a reader that waits for it wakes."""
         with self._guard:
             self._is_closed = True
-            sock, self._socket = self._socket, None
-        if sock is not None:
-            _shut(sock)
-        # A reader was woken by the shutdown and leaves at once; one that still connects closes for itself.
-        if self._response is not None and self._inside.acquire(timeout=1.0):
+            wire, self._wire = self._wire, None
+            if wire is not None:
+                _shut(wire.socket)
+        # A reader was woken by that and leaves at once; one that still connects closes for itself.
+        if wire is not None and self._inside.acquire(timeout=1.0):
             try:
-                self._response.close()
+                wire.close()
             finally:
                 self._inside.release()
 
@@ -255,7 +182,7 @@ class Exchange:
         return UpstreamFailed(text, may_retry=may_retry, may_have_cost=True)
 
     def _read(self) -> bytes:
-        if self._response is None:
+        if self._headers is None:
             raise RuntimeError("read before send")
         if time.monotonic() > self._deadline:
             raise self.broken(
@@ -264,18 +191,29 @@ class Exchange:
         try:
             with self._inside:
                 self._raise_if_closed()
-                piece = self._response.read1(READ_BYTES)
-                if self._response.closed:
-                    self._let_go()
-        except (HTTPError, HTTPException, OSError, ValueError) as error:
+                wire = self._wire
+                piece = b"" if wire is None else wire.read()
+        except FAULTS as error:
             raise self._explain(error) from None
         self._raise_if_closed()
+        if wire is not None and wire.is_whole:
+            self._give_back()
         return piece
 
-    def _let_go(self) -> None:
-        """Forget the socket: its connection is in the pool again and may soon carry another exchange."""
+    def _hold(self, wire: Wire) -> None:
+        """From now on ``close`` shuts this one, before any answer came too."""
         with self._guard:
-            self._socket = None
+            self._wire = wire
+            wire.socket.settimeout(self._endpoint.idle_timeout_s)  # a kept one may still be in its last one's hurry
+            if self._is_closed:
+                _shut(wire.socket)
+
+    def _give_back(self) -> None:
+        """The answer is whole: its connection may soon carry another exchange."""
+        with self._guard:
+            wire, self._wire = self._wire, None
+        if wire is not None:
+            self._endpoint.wires.give(wire)
 
     def _raise_if_closed(self) -> None:
         if self._is_closed:
@@ -283,18 +221,18 @@ class Exchange:
 
     def _explain(self, error: Exception) -> UpstreamFailed | Stopped:
         """The failure as our sentence. Only the error's type goes to the log: its text may hold what was sent."""
-        self._let_go()  # urllib3 has closed the connection
+        self.drop()
         if self._is_closed:
             return Stopped("The call to the model was stopped.")
         provider, host = self._endpoint.provider.name, self._endpoint.host
         logger.info("upstream %s at %s: %s", provider, host, type(error).__name__)
-        if isinstance(error, SSLError) and self._response is None:
+        if isinstance(error, ssl.SSLError) and self._headers is None:
             text = f"The provider {provider} at {host} does not show a valid certificate. Check the base URL."
             return UpstreamFailed(text, may_retry=False)
-        if isinstance(error, (ConnectTimeoutError, NewConnectionError, NameResolutionError)):
+        if isinstance(error, UnreachableError):
             text = f"The provider {provider} cannot be reached at {host}. Check the network and the base URL."
             return UpstreamFailed(text, may_retry=True)
-        if isinstance(error, (ReadTimeoutError, TimeoutError)):
+        if isinstance(error, TimeoutError):
             return self.broken("stopped answering", may_retry=True)
         return self.broken("broke off the connection before its answer was whole", may_retry=True)
 

@@ -1,0 +1,113 @@
+"""The table of what can be called at a door, and the WSGI application that looks up, calls and answers in JSON.
+
+No web framework: its request, response and routing objects took a fifth of a model call's time (docs/performance.md),
+and the door's strangers need none of what they bring.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Any
+
+from orchestrator.door_requests import DoorRequest, NoRoute
+from orchestrator.doors import KEY
+from orchestrator.errors import (
+    BadInput,
+    Conflict,
+    NotFound,
+    OrchestratorError,
+    OverBudget,
+    Stopped,
+    TooLarge,
+    TooMany,
+    Unavailable,
+)
+from orchestrator.http_framing import CONNECTION, HAND_OVER
+from orchestrator.nouns import CubicleKey
+
+logger = logging.getLogger(__name__)
+
+_ROOT = "/api/internal/"
+
+Result = dict[str, Any] | None
+"""What goes back as JSON; None for nothing at all, which is status 204."""
+Handler = Callable[[DoorRequest], Result]
+
+_STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
+    (NotFound, 404),
+    (Conflict, 409),
+    (Stopped, 409),
+    (TooLarge, 413),
+    (OverBudget, 402),
+    (TooMany, 429),
+    (Unavailable, 502),
+    (BadInput, 400),
+)
+_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+
+
+class DoorRoutes:
+    """The application behind every door."""
+
+    def __init__(self, heard: Callable[[CubicleKey], None]) -> None:
+        """``heard`` is told at each request whose crab lives."""
+        self._heard = heard
+        self._handlers: dict[str, dict[str, Handler]] = {}
+
+    def add(self, method: str, path: str, handler: Handler) -> None:
+        """Result ``method`` of ``path`` (``turns/next``); a ``*`` as its second part stands for any name there."""
+        self._handlers.setdefault(path, {})[method] = handler
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """WSGI (PEP 3333)."""
+        status, answer = self._answered(environ)
+        if answer is None:
+            start_response(_LINES[204], [])
+            return ()
+        body = json.dumps(answer).encode()
+        start_response(_LINES[status], [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return (body,)
+
+    def _answered(self, environ: dict[str, Any]) -> tuple[int, Result]:
+        try:
+            self._heard(environ[KEY])
+            handler, name = self._found(environ["REQUEST_METHOD"], environ["PATH_INFO"])
+            request = DoorRequest(
+                key=environ[KEY],
+                name=name,
+                query=environ["QUERY_STRING"],
+                body=environ["wsgi.input"].read(),
+                connection=environ[CONNECTION],
+                hand_over_to=environ[HAND_OVER],
+            )
+            return 200, handler(request)
+        except NoRoute as error:
+            return error.status, _error("no_route", "There is no such call at this door.")
+        except OrchestratorError as error:
+            status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+            return status, _error(error.code, error.message)
+        except Exception:  # whatever broke, the crab gets an answer and the log the reason
+            logger.exception("a door call broke")
+            return 500, _error("internal", "Something went wrong on the host; its log says what.")
+
+    def _found(self, method: str, path: str) -> tuple[Handler, str]:
+        """The handler, and the name in the path; raises NoRoute."""
+        if not path.startswith(_ROOT):
+            raise NoRoute(404)
+        path = path.removeprefix(_ROOT)
+        noun, _, rest = path.partition("/")
+        name, slash, rest = rest.partition("/")
+        for pattern, given in ((path, ""), (f"{noun}/*{slash}{rest}", name)):
+            methods = self._handlers.get(pattern)
+            if methods is not None and method not in methods:
+                raise NoRoute(405)
+            if methods is not None:
+                return methods[method], given
+        raise NoRoute(404)
+
+
+def _error(code: str, message: str) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message}}
