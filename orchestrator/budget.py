@@ -144,7 +144,6 @@ class Budget:
         """Hold ``micro`` micro-dollars for a call, and ``tokens`` where its price is unknown; raises OverBudget when
         the day's budgets do not cover it."""
         now = self._now()
-        then: tuple[Callable[[], None], ...] = ()
         with self._store.writing() as db:
             day = self._day(db, agent.name)
             row = rows.reserve(
@@ -161,14 +160,13 @@ class Budget:
                 tokens=tokens,
                 budget_tokens=agent.daily_budget_tokens,
             )
+            if row is not None:
+                return Hold(row, micro, key, turn, model, now, day, tokens)
             spent = rows.day(db, agent.name, day)
-            if row is None:
-                then = self._heed(db, Booking(key, turn, day, is_refused=True))
+            then = self._heed(db, Booking(key, turn, day, is_refused=True))
         for follow in then:
             follow()
-        if row is None:
-            raise OverBudget(_refusal(agent, spent, micro, f"{provider} {model}", day))
-        return Hold(row, micro, key, turn, model, now, day, tokens)
+        raise OverBudget(_refusal(agent, spent, micro, f"{provider} {model}", day))
 
     def settle(self, hold: Hold, cost_micro: int, use: TokenUse, *, tokens: int = 0) -> None:
         """Book what a call that went through has cost."""

@@ -60,8 +60,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
             "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
-            "llm.upstreams.sse host host.apt host.base_image host.engine_setup host.image host.machine host.progress "
-            "host.test_tools"
+            "llm.upstreams.sse llm.upstreams.wires host host.apt host.base_image host.engine_setup host.image "
+            "host.machine host.progress host.test_tools"
         ),
     ),
     ("the doctor's round", "checkups"),
@@ -123,6 +123,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("shells for people", "terminals.terminal terminals.terminals"),
     ("pictures of them", "thumbnails.parcel thumbnails.photographer thumbnails.thumbnails"),
     ("noticing what was made", "delivery.out_watch"),
+    ("the inside's table of calls", "door_routes"),
     ("the inside's requests", "door_calls door_streams"),
     ("what the inside and the surfaces may call", "door services"),
     (
