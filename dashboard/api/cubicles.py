@@ -38,7 +38,7 @@ def stop(name: str) -> Any:
 
 @api.post("/api/agents/<name>/cubicle/reset")
 def reset(name: str) -> Any:
-    """A fresh cubicle over the same workspace."""
+    """A new container over the same workspace."""
     key = own_cubicle(name)
     services().cubicles.reset(key)
     return _shown(key)

@@ -167,7 +167,7 @@ _OWN: tuple[Route, ...] = (
         for verb, summary in (
             ("start", "The container runs"),
             ("stop", "The container does not run"),
-            ("reset", "A fresh container over the same workspace"),
+            ("reset", "A new container over the same workspace"),
         )
     ),
     Route(

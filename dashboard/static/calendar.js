@@ -1,5 +1,5 @@
-// The form of a calendar's entry: a common way to repeat fills in the rule, "your own" shows it; how long it takes and the
-// last day become the entry's end and rule. And copying an address.
+// The form of a calendar's entry: it begins at the next full hour; a common way to repeat fills in the rule, "your own"
+// shows it; how long it takes and the last day become the entry's end and rule. And copying an address.
 
 const TOGETHER = "[data-preset], [data-rule], [data-last], [data-length], [name=start]";
 
@@ -11,6 +11,7 @@ export function startCalendar() {
     const form = event.target.form;
     if (event.target.matches(TOGETHER) && form?.querySelector("[data-preset]")) compose(form);
   });
+  document.addEventListener("toggle", (event) => soon(event.target.open && event.target.querySelector("[data-soon]")), true);
   document.addEventListener("reset", (event) => {
     const select = event.target.querySelector("[data-preset]");
     if (select) setTimeout(() => choose(select)); // the fields have their first values only after this
@@ -19,6 +20,13 @@ export function startCalendar() {
     const button = event.target.closest("[data-copy-it]");
     if (button) copy(button.closest("[data-copy]"));
   });
+}
+
+// Each time the form is unfolded, since its page may be an old one. What somebody wrote stays.
+function soon(start) {
+  if (!start || start.value !== start.defaultValue) return;
+  const clock = new Intl.DateTimeFormat("sv", { timeZone: start.dataset.soon, dateStyle: "short", timeStyle: "short" });
+  start.defaultValue = later(`${clock.format(new Date()).replace(" ", "T").slice(0, 13)}:00`, 60);
 }
 
 function choose(select) {

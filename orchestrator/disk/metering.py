@@ -242,7 +242,8 @@ class Disk:
             self._stop_for_the_host({key}, room)
         elif standing.level is Level.NEARLY_FULL and (before is None or before.standing.level is Level.OK):
             used = rules.in_words(gauge.use, gauge.limit)
-            self._tell("disk.warning", f"The workspace of {key} is nearly full: {used} are used.", key, standing.level)
+            text = f"The workspace of {key.agent} is nearly full: {used} are used."
+            self._tell("disk.warning", text, key, standing.level)
 
     def _guard_reserve(self, room: Room) -> None:
         if room.is_critical:

@@ -53,7 +53,9 @@ class Terminals:
                 self._opening -= 1
         terminal.start(self._ended_itself)
         try:
-            self._audit.note("terminal.opened", f"{opener.user.name} opened a terminal in {key}.", key)
+            self._audit.note(
+                "terminal.opened", f"{opener.user.name} opened a terminal in the cubicle of {key.agent}.", key
+            )
         except Unavailable:
             self._end_safely(terminal, "It could not be written down.")
             raise
@@ -76,7 +78,10 @@ class Terminals:
         self._forget(terminal, is_quiet=self._hang_up(terminal))
         terminal.finish()
         seconds = round(time.monotonic() - terminal.opened_at)
-        text = f"The terminal of {terminal.opener.user.name} in {terminal.key} was closed after {seconds} s. {why}"
+        text = (
+            f"The terminal of {terminal.opener.user.name} in the cubicle of {terminal.key.agent} was closed after "
+            f"{seconds} s. {why}"
+        )
         counts = {"seconds": seconds, "bytes_in": terminal.bytes_in, "bytes_out": terminal.bytes_out}
         self._audit.note("terminal.closed", text, terminal.key, **counts)
 
@@ -91,7 +96,7 @@ class Terminals:
             except OrchestratorError as error:
                 logger.warning("what was left in a terminal of %s may still run: %s", mark.name, error.message)
             else:
-                self._audit.note("terminal.ended", f"What was left in terminals of {mark.name} was ended.", None)
+                self._audit.note("terminal.ended", "What was left in terminals was ended.", None, container=mark.name)
 
     def close(self) -> None:
         """Every terminal is closed, and none is opened any more."""

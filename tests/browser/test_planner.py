@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import expect
@@ -15,12 +17,19 @@ from tests.browser.test_set_in_motion import NAMELESS
 pytestmark = pytest.mark.browser
 
 KEY = CubicleKey("crab", 1)
+ZONE = "Asia/Kolkata"
+"""Half an hour off: its full hours are nobody else's."""
 
 
 def a_wednesday() -> datetime:
     """In the middle of a month that is to come."""
     day = (datetime.now(UTC) + timedelta(days=62)).replace(day=15)
     return day + timedelta(days=2 - day.weekday())
+
+
+def next_hour() -> str:
+    """As the form's field has it."""
+    return f"{datetime.now(ZoneInfo(ZONE)) + timedelta(hours=1):%Y-%m-%dT%H}:00"
 
 
 def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
@@ -56,6 +65,31 @@ def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
         expect(page.locator(".chip")).to_have_count(count)
         assert page.evaluate(NAMELESS) == []
         assert fits(page)
+
+
+@pytest.mark.parametrize("path", ["/calendar", "/agents/crab/calendar"])
+def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> None:
+    """By the viewer's clock, and again after it was planned; another time that was chosen stays."""
+    visit.house.services.people.change(1, {"time_zone": ZONE})
+    visit.log_in()
+    page = visit.page
+    page.goto(f"{visit.house.url}{path}")
+    before = next_hour()
+    page.get_by_text("New entry", exact=True).click()
+    when = page.get_by_label("When", exact=False).first
+    expect(when).to_have_value(re.compile(f"{before}|{next_hour()}"))
+    page.get_by_label("Title").fill("Tides")
+    page.get_by_label("is told then").fill("What is the tide?")
+    page.get_by_role("button", name="Plan it").click()
+    expect(page.locator("details:has([data-soon])")).not_to_have_attribute("open", "")
+    (entry,) = visit.house.services.agenda.every("crab", 1)
+    assert entry.start[:16] in (before, next_hour())
+    page.get_by_text("New entry", exact=True).click()
+    expect(when).to_have_value(re.compile(f"{before}|{next_hour()}"))
+    when.fill("2031-05-05T09:00")
+    page.get_by_text("New entry", exact=True).click()
+    page.get_by_text("New entry", exact=True).click()
+    expect(when).to_have_value("2031-05-05T09:00")
 
 
 def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> None:

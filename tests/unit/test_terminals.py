@@ -195,7 +195,7 @@ def test_closing_ends_what_runs_inside_and_is_written_down(
     assert lines.hung_up == [(house.services.cubicles.name(key), terminal.id)]
     assert lines.lines[0].is_closed
     (begun,), (done,) = audited(house, "opened", key), audited(house, "closed", key)
-    assert begun.text == f"ada opened a terminal in {key}."
+    assert begun.text == f"ada opened a terminal in the cubicle of {key.agent}."
     assert (done.detail["bytes_in"], done.detail["bytes_out"]) == (12, 13)
     assert "secret" not in json.dumps([begun.text, done.text, done.detail])
     with pytest.raises(NotFound, match="page was closed"):

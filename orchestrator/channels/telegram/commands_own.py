@@ -132,7 +132,7 @@ def reset(call: Call) -> list[Body]:
         call.desk.services.turns.stop(turn.id)
     call.desk.services.cubicles.reset(call.key)
     what = "What ran in the old one has ended." if not running else "What was under way has been stopped."
-    return says("A new container", f"{what} Your files and the conversation are still there.")
+    return says("Reset: a new container", f"{what} Your files and the conversation are still there.")
 
 
 def budget(call: Call) -> list[Body]:
@@ -187,7 +187,7 @@ COMMANDS = (
     Command("stop", "Stop what is being done", stop),
     Command("clear", "Forget the conversation", clear),
     Command("find", "Search the conversation: /find words", find, is_private=True),
-    Command("reset", "A new container; files stay", reset),
+    Command("reset", "Reset: a new container; files stay", reset),
     Command("budget", "What was spent today, what is left", budget),
     Command("approvals", "What waits for your decision", approvals),
 )
