@@ -18,6 +18,7 @@ import docker
 import requests
 
 from bench.environments import locked
+from bench.wire import Line
 from tests.free_ports import free_port
 
 LAUNCH = ("-m", "orchestrator")
@@ -35,6 +36,7 @@ class House:
     model_url: str
     pid: int
     session: requests.Session
+    line: Line
     engine: docker.DockerClient
 
     def call(self, method: str, path: str, **body: Any) -> Any:
@@ -45,7 +47,7 @@ class House:
 
     def say(self, text: str, agent: str = "crab") -> str:
         """One turn; its reply."""
-        ended = self.call("POST", f"/agents/{agent}/messages", text=text, wait=True, timeout=120)
+        ended = self.line.post(f"/api/agents/{agent}/messages", {"text": text, "wait": True, "timeout": 120})
         if ended["status"] != "done":
             raise RuntimeError(f"the turn {ended['status']}: {ended['error']}")
         return str(ended["reply"])
@@ -85,7 +87,8 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
         process = subprocess.Popen([*command, "serve"], env=environment, stdout=subprocess.DEVNULL)
         session = requests.Session()
         session.headers["Authorization"] = f"Bearer {token}"
-        house = House(f"http://127.0.0.1:{port}", home, model_url, process.pid, session, docker.from_env())
+        line = Line(port, f"Authorization: Bearer {token}\r\n")
+        house = House(f"http://127.0.0.1:{port}", home, model_url, process.pid, session, line, docker.from_env())
         try:
             _await_health(house, process)
             house.call("PATCH", "/agents/crab", **GENEROUS)
@@ -96,6 +99,7 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
             process.wait(timeout=300)
             house.engine.close()
             session.close()
+            line.close()
 
 
 def fast_upstream() -> AbstractContextManager[str]:

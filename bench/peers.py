@@ -21,7 +21,8 @@ from bench import processes, proxying
 from bench.environments import newest
 from bench.figures import Found, number, p99
 from bench.house import fast_upstream, program, running_house
-from bench.proxying import Way, post, straight
+from bench.proxying import Way, straight
+from bench.wire import post
 from tests.free_ports import free_port
 
 _PATIENCE_S = 480

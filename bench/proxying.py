@@ -3,7 +3,6 @@ over the cubicle's own socket from the host's side, as the crab does from its ow
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import selectors
 import socket
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 from bench import processes
 from bench.figures import Row
 from bench.house import House, fast_upstream, running_house
+from bench.wire import exchange, is_whole, post, received
 
 _BODY: dict[str, object] = {"messages": [{"role": "user", "content": "Are you ready?"}]}
 _PER_DOOR = 8
@@ -59,23 +59,13 @@ def door(house: House, agent: str) -> Path:
     return house.home / "run" / agent / "1" / "door.sock"
 
 
-def post(path: str, body: dict[str, object], headers: str = "") -> bytes:
-    """A whole request."""
-    payload = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(payload)}\r\n\r\n".encode() + payload
-
-
 def one_caller(way: Way, count: int) -> list[float]:
     """Milliseconds of each of so many calls, one after the other on one connection."""
     times = []
     with way.connect(0) as wire:
         for n in range(count + 5):
             began = time.monotonic_ns()
-            wire.sendall(way.request)
-            said = b""
-            while not is_whole(said):
-                said += _received(wire)
+            exchange(wire, way.request)
             if n >= 5:
                 times.append((time.monotonic_ns() - began) / 1e6)
     return times
@@ -94,26 +84,6 @@ def rate(way: Way, connections: int, seconds: float) -> float:
         caller.join()
 
 
-def is_whole(said: bytes) -> bool:
-    """The answer has all of its body; chunks or a length. Raises RuntimeError for a bad status."""
-    head, end, body = said.partition(b"\r\n\r\n")
-    if not end:
-        return False
-    if not head.startswith(b"HTTP/1.1 200"):
-        raise RuntimeError(said.decode(errors="replace"))
-    _, named, length = head.lower().partition(b"\r\ncontent-length:")
-    if named:
-        return len(body) >= int(length.partition(b"\r\n")[0])
-    return body.endswith(b"0\r\n\r\n")
-
-
-def _received(wire: socket.socket) -> bytes:
-    piece = wire.recv(65_536)
-    if not piece:
-        raise RuntimeError("the connection was closed")
-    return piece
-
-
 def _call_on(answer: Connection, way: Way, connections: int, seconds: float) -> None:
     with selectors.DefaultSelector() as waiting:
         said: dict[socket.socket, bytes] = {}
@@ -126,7 +96,7 @@ def _call_on(answer: Connection, way: Way, connections: int, seconds: float) -> 
         while time.monotonic() - began < seconds:
             for ready, _ in waiting.select(1.0):
                 wire = ready.fileobj  # type: ignore[assignment]  # a socket was registered
-                said[wire] += _received(wire)
+                said[wire] += received(wire)
                 if is_whole(said[wire]):
                     done += 1
                     said[wire] = b""

@@ -9,7 +9,7 @@ import pytest
 
 from bench.figures import PAGE, Curve, Found, Row, growth_table, keep, markers, number, placed, table
 from bench.peer_model import decide
-from bench.proxying import is_whole
+from bench.wire import is_whole
 
 PARTS = ("", "many", "growth", "peer", "calendar", "page", "memory", "live", "app")
 
