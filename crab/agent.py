@@ -33,7 +33,8 @@ __all__ = [
     "wait_for_approval",
 ]
 
-POLL_S = 25
+POLL_S = 600
+"""Both ends notice at once when the other goes, so asking again is only a habit, and each time costs the host some."""
 LLM_TIMEOUT_S = 1800.0
 """Longer than any answer takes: the host ends a slow model call itself and says so."""
 

@@ -13,7 +13,7 @@ from crab.door import Door, DoorRefused
 
 PYTHON = "/usr/bin/python3"
 _FERRY = "import sys; sys.path.insert(0, '/app'); from crab.ferry import main; main()"
-WAIT_S = 25
+WAIT_S = 600
 BREATH_S = 1.0
 
 

@@ -74,3 +74,10 @@ class Bells:
             for ear in ears:
                 ear.ring()
             return bool(ears)
+
+    def ring_all(self) -> None:
+        """Wake the listeners of every cubicle."""
+        with self._lock:
+            for ears in self._ears.values():
+                for ear in ears:
+                    ear.ring()

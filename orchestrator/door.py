@@ -14,7 +14,7 @@ from orchestrator.agents import Agents
 from orchestrator.capabilities.calls import MAX_BATCH, Calls
 from orchestrator.capabilities.table import Caller
 from orchestrator.door_calls import add_call_routes
-from orchestrator.door_requests import DoorRequest, one_of, text, whole
+from orchestrator.door_requests import MAX_POLL_S, DoorRequest, one_of, text, whole
 from orchestrator.door_routes import DoorRoutes, Result
 from orchestrator.door_streams import add_stream_routes
 from orchestrator.errors import (
@@ -79,7 +79,7 @@ def _next_turn(house: House, request: DoorRequest) -> Result:
     boot = request.argument("boot")
     if not boot or len(boot) > 64:
         raise BadInput("boot: send the random id of this process.")
-    turn = house.turns.take(request.key, boot, request.wait_s(), hang_up=request.connection)
+    turn = house.turns.take(request.key, boot, request.wait_s(MAX_POLL_S), hang_up=request.connection)
     return None if turn is None else {"turn": _turn_json(house, turn)}
 
 

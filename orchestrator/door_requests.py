@@ -14,6 +14,8 @@ from orchestrator.nouns import CubicleKey
 from orchestrator.strict_json import read_object
 
 MAX_WAIT_S = 30.0
+MAX_POLL_S = 600.0
+"""Of the calls that end when their caller hangs up: they may last, as an idle cubicle costs nothing but its polls."""
 _MAX_ID = 2**53 - 1
 _MAX_ARGUMENTS = 16
 
@@ -62,12 +64,12 @@ class DoorRequest:
             raise BadInput(f"At most {_MAX_ARGUMENTS} arguments are read.") from error
         return next((value for known, value in pairs if known == name), default)
 
-    def wait_s(self) -> float:
+    def wait_s(self, most: float = MAX_WAIT_S) -> float:
         """How long the caller would wait, in seconds; raises BadInput."""
         text = self.argument("wait", "0")
         if not (text.isascii() and text.isdecimal()):
             raise BadInput("wait: send whole seconds.")
-        return min(float(text), MAX_WAIT_S)
+        return min(float(text), most)
 
     def unix_time(self, name: str) -> float:
         """The time in this argument, in Unix seconds, 0 where there is none; raises BadInput."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from orchestrator.door_requests import DoorRequest
+from orchestrator.door_requests import MAX_POLL_S, DoorRequest
 from orchestrator.door_routes import DoorRoutes, Result
 from orchestrator.live.harbour import Harbour
 
@@ -13,7 +13,8 @@ def add_stream_routes(routes: DoorRoutes, harbour: Harbour) -> None:
     """``GET streams?wait=`` and ``POST streams``."""
 
     def wanted(request: DoorRequest) -> Result:
-        return {"wanted": harbour.await_call(request.key, request.wait_s())}
+        wait_s = request.wait_s(MAX_POLL_S)
+        return {"wanted": harbour.await_call(request.key, wait_s, hang_up=request.connection)}
 
     def offer(request: DoorRequest) -> Result:
         request.hand_over_to(partial(harbour.moor, request.key))

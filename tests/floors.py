@@ -22,6 +22,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
+    ("whose disk is looked at", "disk.rota"),
     ("how a part is", "examine examine.finding"),
     ("what it is made of", "bill"),
     ("what is remembered", "recall recall.block recall.ranking recall.words"),
@@ -41,10 +42,11 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("opening what strangers made", "beneath folders"),
     ("what is done with it", "arrivals snapshots tree"),
     ("beneath the rows", "store.fact_words"),
+    ("who waits is woken", "bells"),
     (
         "the outside world, wrapped",
         (
-            "bells delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
+            "delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
             "store.telegram_bots store.preferences throttle "

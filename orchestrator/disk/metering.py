@@ -1,9 +1,10 @@
 """The disk use of each cubicle: measured as seldom as will do, acted on within seconds.
 
-A look at a workspace walks through all of it, so looks are rationed. Between them only the file system's free space is
-read, a few times a second: while it does not fall, nothing has grown. Once so much was written that a workspace may be
-half way to its next mark, it is looked at. A workspace at its limit has its turn ended and its container stopped; the
-rule for what comes then is in ``disk_rules``. What the host keeps for itself is guarded in the same pass.
+A look at a workspace walks through all of it, so looks are rationed (``rota``). Between them only the file system's
+free space is read, a few times a second: while it does not fall, nothing has grown. Once so much was written that a
+workspace may be half way to its next mark, it is looked at. A workspace at its limit has its turn ended and its
+container stopped; the rule for what comes then is in ``rules``. What the host keeps for itself is guarded in the same
+pass.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from orchestrator.audit import Audit
 from orchestrator.cubicles import Cubicles
 from orchestrator.disk import rules
 from orchestrator.disk.reserve import Reserve
+from orchestrator.disk.rota import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, Rota
 from orchestrator.disk.rules import Allowance, Level, Room, Standing
 from orchestrator.errors import Conflict, NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
-from orchestrator.files import Use
 from orchestrator.nouns import CubicleKey, Event, TurnStatus
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
@@ -31,18 +32,9 @@ logger = logging.getLogger(__name__)
 
 PERIOD_S, HASTY_PERIOD_S = 0.25, 0.05
 """Between two readings of the free space: as a rule, and while it falls."""
-ROUTINE_S = 60.0
-"""How often a running cubicle is looked at even when nothing seems to be written: while one writes, another may delete.
-"""
-ROUTINE_SHARE, URGENT_SHARE = 0.02, 0.2
-"""Which part of the time may be spent on looks: as a rule, and while the disk fills up."""
-_CREDIT_S = 5.0
-"""So much of unused ration is kept, so that many small workspaces can be looked at in one pass."""
 _RECOUNT_S = 60.0
 _AFTER_FAILURE_S = 1.0
 _MOST_ENTRIES = 2_000_000
-_WRITES_BYTES = 1 << 20
-"""A cubicle that has grown by this since it was last looked at is one that writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +47,6 @@ class DiskUse:
     inode_limit: int
     level: Level
     measured_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """What is known of one workspace."""
-
-    use: Use
-    limit: Allowance
-    standing: Standing
-    measured_at: float
-    """Unix seconds."""
-    seen_at: float
-    """The same on the monotonic clock."""
-    cost_s: float
-    """How long the look took."""
-    judged_fallen: tuple[int, int]
-    """What had been written on the file system, bytes and inodes, when it was last looked at and judged."""
 
 
 class Disk:
@@ -100,12 +75,14 @@ class Disk:
         self._gauges: dict[CubicleKey, Gauge] = {}
         self._running: dict[CubicleKey, float] = {}
         """Which cubicles are looked after, and when they were last seen to start or run."""
-        self._table_lock = threading.Lock()  # protects _gauges and _running; nothing is waited for under it
+        self._changes = 0
+        self._table_lock = threading.Lock()  # protects the three above; nothing is waited for under it
         self._walking = threading.Lock()  # one look at a time, whoever wants it
-        self._fallen = (0, 0)
+        self._rota = Rota(clock)
+        self._fallen = Allowance(0, 0)
         self._room: Room | None = None
         self._was_short = self._is_falling = False
-        self._recount_at = self._urgent_at = self._routine_at = float("-inf")
+        self._recount_at = float("-inf")
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="disk", daemon=True)
 
@@ -135,6 +112,7 @@ class Disk:
         with self._table_lock:
             self._gauges[key] = gauge
             self._running[key] = self._clock()
+            self._changes += 1
 
     def use_of(self, key: CubicleKey) -> DiskUse:
         """What the workspace takes, looked at just now or a moment ago. Raises NotFound, UnsafePath, Unavailable."""
@@ -189,39 +167,28 @@ class Disk:
         with self._table_lock:
             starting = {key: seen for key, seen in self._running.items() if now - seen < _RECOUNT_S}
             self._running = starting | dict.fromkeys(running, now)
+            self._changes += 1
         self._recount_at = now + _RECOUNT_S
 
     def _read_room(self) -> Room:
         """What is left; all that goes is counted up, so that what others free meanwhile hides nothing."""
         room, before = self._reserve.room(), self._room
         if before is not None:
-            fell = max(0, before.free_bytes - room.free_bytes), max(0, before.free_inodes - room.free_inodes)
-            self._fallen = self._fallen[0] + fell[0], self._fallen[1] + fell[1]
-            self._is_falling = fell[0] >= _WRITES_BYTES // 4
+            fell_bytes, fell_inodes = before.free_bytes - room.free_bytes, before.free_inodes - room.free_inodes
+            fallen = self._fallen
+            self._fallen = Allowance(fallen.bytes + max(0, fell_bytes), fallen.inodes + max(0, fell_inodes))
+            self._is_falling = fell_bytes >= WRITES_BYTES // 4
         self._room = room
         return room
 
     def _most_pressing(self, room: Room) -> CubicleKey | None:
         """Whom to look at now, as far as the ration allows."""
-        now = self._clock()
         with self._table_lock:
+            moment = Moment(self._fallen, room.is_short, self._changes)
+            if self._rota.is_calm(moment):
+                return None
             running = {key: self._gauges.get(key) for key in self._running}
-        pressures = {key: self._pressure(gauge, room) for key, gauge in running.items()}
-        urgent = [key for key, pressure in pressures.items() if pressure >= 1]
-        if urgent:
-            return max(urgent, key=pressures.__getitem__) if now >= self._urgent_at else None
-        routine = [key for key, gauge in running.items() if gauge is not None and now - gauge.seen_at >= ROUTINE_S]
-        return routine[0] if routine and now >= self._routine_at else None
-
-    def _pressure(self, gauge: Gauge | None, room: Room) -> float:
-        """How far the workspace may be over the point at which to look again; 1 is there."""
-        if gauge is None:
-            return float("inf")
-        wrote = [now - then for now, then in zip(self._fallen, gauge.judged_fallen, strict=True)]
-        if room.is_short and wrote[0] >= _WRITES_BYTES // 2:
-            return float("inf")
-        step = rules.step(gauge.use, gauge.limit, gauge.standing.ceiling)
-        return max(wrote[0] / step.bytes, wrote[1] / step.inodes)
+        return self._rota.next(running, moment)
 
     def _attend(self, key: CubicleKey, room: Room) -> None:
         """Look at one workspace and do what follows."""
@@ -238,7 +205,7 @@ class Disk:
         self._put(key, gauge)
         if must_stop:
             self._stop_full(key, gauge)
-        elif room.is_short and before is not None and gauge.use.bytes - before.use.bytes >= _WRITES_BYTES:
+        elif room.is_short and before is not None and gauge.use.bytes - before.use.bytes >= WRITES_BYTES:
             self._stop_for_the_host({key}, room)
         elif standing.level is Level.NEARLY_FULL and (before is None or before.standing.level is Level.OK):
             used = rules.in_words(gauge.use, gauge.limit)
@@ -292,6 +259,7 @@ class Disk:
         except Unavailable:
             with self._table_lock:
                 self._running.setdefault(key, self._clock())
+                self._changes += 1
             raise
 
     # --- looking -----------------------------------------------------------------------------------------------
@@ -311,8 +279,7 @@ class Disk:
             use = self._workspaces.measure(key, max_entries=_MOST_ENTRIES)
             now = self._clock()
         cost = now - started
-        self._urgent_at = max(self._urgent_at, started - _CREDIT_S) + cost / URGENT_SHARE
-        self._routine_at = max(self._routine_at, started - _CREDIT_S) + cost / ROUTINE_SHARE
+        self._rota.spent(started, cost)
         standing, fallen = (Standing(), self._fallen) if before is None else (before.standing, before.judged_fallen)
         gauge = Gauge(use, limit, standing, time.time(), now, cost, fallen)
         self._put(key, gauge)
@@ -321,6 +288,7 @@ class Disk:
     def _put(self, key: CubicleKey, gauge: Gauge) -> None:
         with self._table_lock:
             self._gauges[key] = gauge
+            self._changes += 1
 
     # --- telling -----------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ import time
 from collections import defaultdict, deque
 from typing import NamedTuple
 
+from orchestrator.bells import Bells
 from orchestrator.errors import NotFound, TooMany, Unavailable
 from orchestrator.nouns import CubicleKey
 
@@ -46,14 +47,15 @@ class Harbour:
         self._calls: dict[CubicleKey, float] = {}
         """Cubicles that need a ferry, and since when."""
         self._waiters: defaultdict[CubicleKey, deque[_Waiter]] = defaultdict(deque)
-        self._changed = threading.Condition()  # notified of every new call; protects all of the above
         self._is_closed = False
+        self._lock = threading.Lock()  # protects all of the above
+        self._bells = Bells()  # rung at every new call
 
     # --- the cubicle's side ------------------------------------------------------------------------------------
 
     def moor(self, key: CubicleKey, connection: socket.socket) -> None:
         """A ferry offers a connection; one too many is closed."""
-        with self._changed:
+        with self._lock:
             spares = self._spares[key]
             while spares and _has_ended(spares[0]):
                 spares.popleft().close()
@@ -64,18 +66,18 @@ class Harbour:
             self._calls.pop(key, None)
             self._wake(key)
 
-    def await_call(self, key: CubicleKey, timeout_s: float) -> bool:
-        """Wait until this cubicle needs a ferry; False when it did not in time."""
+    def await_call(self, key: CubicleKey, timeout_s: float, *, hang_up: int | None = None) -> bool:
+        """Wait until this cubicle needs a ferry; False when it did not in time, or the cubicle hung up, as
+        ``hang_up`` tells, the descriptor of its connection."""
         deadline = time.monotonic() + timeout_s
-        with self._changed:
+        with self._bells.listening(key, hang_up) as ear:
             while not self._is_closed:
-                since = self._calls.get(key)
+                with self._lock:
+                    since = self._calls.get(key)
                 if since is not None and time.monotonic() - since < WAIT_S:
                     return True
-                left = deadline - time.monotonic()
-                if left <= 0:
+                if not ear.wait(deadline):
                     break
-                self._changed.wait(left)
         return False
 
     # --- the side of whoever has a request ---------------------------------------------------------------------
@@ -103,7 +105,7 @@ class Harbour:
 
     def end(self, key: CubicleKey, connection: socket.socket) -> None:
         """The stream is over; again is fine."""
-        with self._changed:
+        with self._lock:
             self._busy[key].discard(connection)
             if not self._busy[key]:
                 del self._busy[key]
@@ -111,12 +113,12 @@ class Harbour:
 
     def streams(self, key: CubicleKey) -> int:
         """How many are in use."""
-        with self._changed:
+        with self._lock:
             return len(self._busy.get(key, ()))
 
     def close_cubicle(self, key: CubicleKey) -> None:
         """Every connection of this cubicle is cut."""
-        with self._changed:
+        with self._lock:
             spares, busy = self._spares.pop(key, deque()), self._busy.pop(key, set())
             self._calls.pop(key, None)
         for connection in (*spares, *busy):
@@ -126,13 +128,13 @@ class Harbour:
 
     def close(self) -> None:
         """Everything is cut, and nobody waits any more."""
-        with self._changed:
+        with self._lock:
             self._is_closed = True
             keys = {*self._spares, *self._busy}
             for key in list(self._waiters):
                 while self._waiters[key]:
                     self._wake(key)
-            self._changed.notify_all()
+        self._bells.ring_all()
         for key in keys:
             self.close_cubicle(key)
 
@@ -151,7 +153,7 @@ class Harbour:
 
     def _take(self, key: CubicleKey, waiter: _Waiter) -> socket.socket | None:
         """A spare; None where there is none, and then it is called for, and the waiter is woken once there is one."""
-        with self._changed:
+        with self._lock:
             if self._is_closed:
                 raise Unavailable(_NO_FERRY)
             if len(self._busy.get(key, ())) >= MAX_STREAMS:
@@ -166,13 +168,13 @@ class Harbour:
             now = time.monotonic()
             if now - self._calls.get(key, -WAIT_S) >= WAIT_S:
                 self._calls[key] = now
-                self._changed.notify_all()
+                self._bells.ring(key)
             self._waiters[key].append(waiter)
         return None
 
     def _leave(self, key: CubicleKey, waiter: _Waiter) -> None:
         """It waits no more; what it was woken for may be somebody else's."""
-        with self._changed:
+        with self._lock:
             waiters = self._waiters[key]
             if waiter in waiters:
                 waiters.remove(waiter)

@@ -12,8 +12,9 @@ import pytest
 
 from orchestrator.audit import Audit
 from orchestrator.cubicles import Cubicles, Install
-from orchestrator.disk.metering import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE, Disk
+from orchestrator.disk.metering import Disk
 from orchestrator.disk.reserve import BALLAST_BYTES, Reserve
+from orchestrator.disk.rota import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE
 from orchestrator.disk.rules import MB, TRIES, Level, Room
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.files import Use

@@ -161,6 +161,17 @@ def test_without_a_ferry_one_is_called(coast: Coast, inside: Serve) -> None:
     door.close()
 
 
+def test_a_cubicle_that_hangs_up_waits_no_more(coast: Coast) -> None:
+    """However long it wanted to wait: a poll holds one of the few connections that a door has."""
+    for _ in range(2 * LIMITS.connections):
+        with socket.socket(socket.AF_UNIX) as gone:
+            gone.connect(coast.door)
+            gone.sendall(b"GET /api/internal/streams?wait=600 HTTP/1.1\r\nHost: door\r\n\r\n")
+    door = Door(coast.door)
+    assert door.get("streams?wait=0") == {"wanted": False}
+    door.close()
+
+
 def test_a_cubicle_that_never_answers(coast: Coast, monkeypatch: pytest.MonkeyPatch) -> None:
     """The request ends with a sentence, and nobody is called for ever."""
     monkeypatch.setattr(harbours, "WAIT_S", 0.1)
