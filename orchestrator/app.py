@@ -110,7 +110,7 @@ class App:
         self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
         self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
         self._samples = Samples(self._store, self._cubicles, self._disk_bytes)
-        self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
+        self._metrics = build_metrics(ground, self._cubicles, self._disk_bytes, self._samples)
         self._leaving = self._made_leaving(agents, people)
         self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
         self._watch = build_watch(

@@ -273,13 +273,10 @@ def build_bots(ground: Ground) -> Bots:
     )
 
 
-def build_metrics(ground: Ground, cubicles: Cubicles, disk: Disk, samples: Samples) -> Metrics:
+def build_metrics(
+    ground: Ground, cubicles: Cubicles, disk_bytes: Callable[[CubicleKey], int | None], samples: Samples
+) -> Metrics:
     """The house in numbers."""
-
-    def disk_bytes(key: CubicleKey) -> int | None:
-        gauge = disk.known(key)
-        return None if gauge is None else gauge.use.bytes
-
     gauges = Gauges(
         running=lambda: samples.running, streams=ground.broker.clients, disk_bytes=disk_bytes, cubicles=cubicles.known
     )

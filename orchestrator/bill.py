@@ -12,7 +12,7 @@ import re
 import tomllib
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
@@ -54,7 +54,7 @@ def read_lock(text: str, *, is_optional: bool = False) -> list[Material]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         if (hashed := _HASH.fullmatch(line)) and found:
-            found[-1] = _with_hash(found[-1], hashed[1])
+            found[-1] = replace(found[-1], hashes=(*found[-1].hashes, hashed[1]))
         elif pinned := _PINNED.fullmatch(line):
             name, version, marker = pinned[1].lower(), pinned[2], pinned[3] or ""
             purl = f"pkg:pypi/{quote(name)}@{quote(version)}"
@@ -127,12 +127,6 @@ def cyclonedx(materials: Sequence[Material], *, version: str, now: datetime) -> 
         "components": components,
         "dependencies": [{"ref": "hermitshell", "dependsOn": [each["bom-ref"] for each in components]}],
     }
-
-
-def _with_hash(one: Material, digest: str) -> Material:
-    return Material(
-        one.name, one.version, one.purl, (*one.hashes, digest), one.licence, one.is_optional, one.where, one.source
-    )
 
 
 def _components(materials: Iterable[Material]) -> Iterator[dict[str, Any]]:

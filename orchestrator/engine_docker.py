@@ -29,7 +29,6 @@ from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Exit, Usage
 logger = logging.getLogger(__name__)
 
 SECCOMP_FILE = Path(__file__).resolve().parents[1] / "cubicle" / "seccomp.json"
-CALL_TIMEOUT_S = 60
 _INSTALL, _HOME, _AGENT, _USER = (f"hermitshell.{name}" for name in ("install", "home", "agent", "user"))
 _SPEC = "hermitshell.spec"
 _WORKSPACE = "/app/workspace"

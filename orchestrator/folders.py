@@ -9,6 +9,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from orchestrator.errors import UnsafePath
 
@@ -45,6 +46,15 @@ def make(parent: int, name: str, mode: int) -> None:
         return
     with child(parent, name) as made:
         os.fchmod(made, mode)
+
+
+def flush(path: Path) -> None:
+    """The names in a folder are on the disk as they are now."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def own(folder: int, uid: int, gid: int) -> None:

@@ -62,7 +62,7 @@ class Samples:
             return rows.since(db, key, self._now() - min(seconds, KEPT_S))
 
     def look(self) -> None:
-        """Look at all that run now, and forget what is older than a day."""
+        """Look at all that run now; with what is noted of them, what is older than a day is forgotten."""
         running = sorted(self._cubicles.running(), key=str)
         self.running = len(running)
         taken = [(key, sample) for key in running if (sample := self._sample(key))]

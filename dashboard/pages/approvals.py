@@ -12,7 +12,7 @@ from dashboard.approval_filters import wanted
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
-from dashboard.pages.views import agent_views
+from dashboard.pages.frame import around
 from orchestrator.nouns import ApprovalStatus
 
 pages = Blueprint("approvals_page", __name__)
@@ -62,8 +62,7 @@ def approvals() -> str:
     """The whole page."""
     return render_template(
         "approvals.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         known_agents=[agent.name for agent in services().agents.every()],
         kinds=KINDS,
         outcomes=OUTCOMES,

@@ -13,9 +13,7 @@ from dashboard import headers
 from dashboard.apps import SeenApp, apps_of, guests_of, own_app, seen_app, shared_apps
 from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
-from dashboard.pages.asking import pending
-from dashboard.pages.frame import frame, own_key
-from dashboard.pages.views import agent_views
+from dashboard.pages.frame import around, frame, own_key
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.previews.policy import SANDBOX
 
@@ -62,8 +60,7 @@ def one(name: str, app: str) -> str:
     return render_template(
         "app.html",
         agent=services().agents.get(name),
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         held=held(seen),
         **_sharing(seen),
     )

@@ -14,8 +14,7 @@ from flask import Blueprint, render_template, request
 from dashboard import ages, bodies
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
-from dashboard.pages.asking import pending
-from dashboard.pages.views import agent_views
+from dashboard.pages.frame import around
 from orchestrator.store.audit import AuditRow
 
 pages = Blueprint("audit_page", __name__)
@@ -90,8 +89,7 @@ def audit() -> str:
     wanted = {name: value for name, value in (("q", query), ("agent", agent), ("kind", kind)) if value}
     return render_template(
         "audit.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         records=_views(found[:PAGE]),
         wanted=wanted,
         known_agents=house.audit.agents(),

@@ -127,15 +127,12 @@ def _listed(key: CubicleKey, parts: Parts) -> dict[str, Any]:
     if len(after) > 1:
         raise BadInput("after: send what the page before gave as next.")
     page = services().workspaces.listing(key, parts, after=after[0] if after else None, limit=PAGE)
-    entries = [_view(parts, entry) for entry in page.entries]
-    if not parts:
-        order = list(FOLDERS)
-        entries = [_view((), entry) for entry in sorted(page.entries, key=lambda entry: order.index(entry.raw))]
+    entries = page.entries if parts else sorted(page.entries, key=lambda entry: tuple(FOLDERS).index(entry.raw))
     return {
         "path": encoded(*parts),
         "folder": parts[0].decode() if len(parts) == 1 else "" if parts else "top",
         "is_data": parts[:1] == (b"data",),
-        "entries": entries,
+        "entries": [_view(parts, entry) for entry in entries],
         "after": sent,
         "next": None if page.next is None else encoded(page.next),
     }

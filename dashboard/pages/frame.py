@@ -1,4 +1,5 @@
-"""What every page of an agent is given beside its own: the agent, the way between its pages, the list of all agents."""
+"""What pages are given beside their own: what stands around every page, and around an agent's the agent and the way
+between its pages."""
 
 from __future__ import annotations
 
@@ -11,6 +12,11 @@ from dashboard.pages.views import agent_views
 from orchestrator.nouns import CubicleKey
 
 
+def around() -> dict[str, Any]:
+    """For `shell.html`: the list of all agents, and what waits for the viewer."""
+    return {"agents": agent_views(), "waiting": pending()}
+
+
 def own_key(name: str) -> CubicleKey:
     """The viewer's own part of an agent; raises NotFound for an unknown one."""
     return CubicleKey(services().agents.get(name).name, asker().user.id)
@@ -21,7 +27,6 @@ def frame(name: str, tab: str) -> dict[str, Any]:
     return {
         "agent": services().agents.get(name),
         "tab": tab,
-        "agents": agent_views(),
-        "waiting": pending(),
+        **around(),
         "has_terminal": services().settings.terminal and asker().is_operator,
     }

@@ -12,9 +12,8 @@ from flask import Blueprint, render_template
 from dashboard.auth import operator_only
 from dashboard.house import services
 from dashboard.pages import providers
-from dashboard.pages.asking import pending
+from dashboard.pages.frame import around
 from dashboard.pages.upkeep import upkeep
-from dashboard.pages.views import agent_views
 from orchestrator.prices import words_of
 from orchestrator.store.people import Token
 from orchestrator.version import VERSION
@@ -48,8 +47,7 @@ def install() -> str:
     known = providers.views()
     return render_template(
         "install.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         parts=_parts(),
         providers=known,
         chosen=next(view.state.name for view in known if view.state.is_default),

@@ -10,9 +10,9 @@ from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
 from dashboard.house import services
-from dashboard.pages.asking import pending
+from dashboard.pages.frame import around
 from dashboard.pages.settings import POLICIES, TOOLSETS
-from dashboard.pages.views import REHEARSAL, agent_views
+from dashboard.pages.views import REHEARSAL
 from dashboard.roles import ROLES, Role
 
 pages = Blueprint("newcomers", __name__)
@@ -48,8 +48,7 @@ def wizard() -> str:
     models = services().models()
     return render_template(
         "wizard.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         steps=STEPS,
         roles=[RoleView(role) for role in ROLES],
         policies=POLICIES,

@@ -8,8 +8,7 @@ from flask import Blueprint, render_template
 
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
-from dashboard.pages.asking import pending
-from dashboard.pages.views import agent_views
+from dashboard.pages.frame import around
 from dashboard.pages.you import zones
 from orchestrator.nouns import Role, User
 
@@ -38,8 +37,7 @@ def people() -> str:
     """The whole page."""
     return render_template(
         "people.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         people=_views(),
         strangers=services().strangers(),
         zones=zones(),

@@ -14,9 +14,8 @@ from flask import Blueprint, render_template, request
 from dashboard import ages
 from dashboard.auth import asker
 from dashboard.house import services
-from dashboard.pages.asking import pending
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
-from dashboard.pages.views import agent_views
+from dashboard.pages.frame import around
 from orchestrator.agenda.outlook import FIRST, LAST, Day, Item, Scope
 
 pages = Blueprint("planner", __name__)
@@ -181,8 +180,7 @@ def planner() -> str:
     wanted = _wanted()
     return render_template(
         "planner.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         views=VIEWS,
         choices=CHOICES,
         known_agents=[agent.name for agent in services().agents.every()],

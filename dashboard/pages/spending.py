@@ -11,8 +11,7 @@ from flask import Blueprint, render_template, request
 
 from dashboard.auth import operator_only
 from dashboard.house import services
-from dashboard.pages.asking import pending
-from dashboard.pages.views import agent_views
+from dashboard.pages.frame import around
 from orchestrator.nouns import MICRO
 from orchestrator.store.ledger import Spent
 
@@ -87,8 +86,7 @@ def spending() -> str:
     by_day = {row.name: row for row in sums(shown, lambda row: (row.day, ""))}
     return render_template(
         "spending.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         wanted=wanted,
         is_known=wanted in agents,
         chart=chart(days, {day: found.micro for day, found in by_day.items()}, sum(budgets)),

@@ -10,8 +10,7 @@ from flask import Blueprint, render_template
 
 from dashboard.auth import asker
 from dashboard.house import services
-from dashboard.pages.asking import pending
-from dashboard.pages.views import agent_views
+from dashboard.pages.frame import around
 from orchestrator.people import id_of_token, session_id
 
 pages = Blueprint("you", __name__)
@@ -24,8 +23,7 @@ def you() -> str:
     given = house.settings.secrets.get("HERMIT_ADMIN_PASSWORD")
     return render_template(
         "you.html",
-        agents=agent_views(),
-        waiting=pending(),
+        **around(),
         zones=zones(),
         sessions=_sessions(),
         has_password=house.people.has_password(user.id),

@@ -69,9 +69,10 @@ class Notes:
         claimed = max(0, facts.st_size - facts.st_blocks * 512)
         if key is None or not claimed:
             return True
-        if self.holes.get(key, 0) + claimed > _MOST_HOLES:
+        in_all = self.holes.get(key, 0) + claimed
+        if in_all > _MOST_HOLES:
             return False
-        self.holes[key] = self.holes.get(key, 0) + claimed
+        self.holes[key] = in_all
         return True
 
 
@@ -89,7 +90,7 @@ class Gathering:
     def measured(self) -> int:
         """About how many bytes there are to be taken."""
         cubicles = (self._workspaces.measure(CubicleKey(agent, int(user))).bytes for agent, user in self._keys)
-        own = (facts.st_size for _, facts in self._own_files())
+        own = (facts.st_size for facts in self._own_files())
         return sum(cubicles) + sum(own) + os.fstat(self._database.fileno()).st_size
 
     def items(self) -> Iterator[Item]:
@@ -128,15 +129,14 @@ class Gathering:
         for name in names:
             yield from self._own((*parts, name))
 
-    def _own_files(self) -> Iterator[tuple[str, os.stat_result]]:
+    def _own_files(self) -> Iterator[os.stat_result]:
         for folder, folders, files in os.walk(os.fsdecode(self._home)):
             if folder == os.fsdecode(self._home):
                 skipped = {os.fsdecode(name) for name in (*layout.LEFT_OUT, layout.WORKSPACES, layout.DATABASE[0])}
                 folders[:] = [name for name in folders if name not in skipped]
             for name in files:
-                path = Path(folder, name)
                 try:
-                    yield name, path.lstat()
+                    yield Path(folder, name).lstat()
                 except FileNotFoundError:  # gone meanwhile
                     continue
 

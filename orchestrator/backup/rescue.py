@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator import folders
 from orchestrator.backup import layout, reading
 from orchestrator.backup.writing import PACKED, PLAIN
 from orchestrator.errors import Conflict, NotFound, OrchestratorError, Unavailable
@@ -130,11 +131,7 @@ def _put_in_place(fresh: Path, path: Path) -> None:
     for ending in ("-wal", "-shm"):
         Path(f"{path}{ending}").unlink(missing_ok=True)
     fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    folders.flush(path.parent)
 
 
 def _forget(fresh: Path) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from orchestrator import folders
 from orchestrator.backup import layout, tape
 from orchestrator.backup.gathering import Gathering, Item, Notes, has_changed, taken
 from orchestrator.backup.layout import Manifest, Member
@@ -178,11 +179,7 @@ def _name(part: Path, path: Path, *, may_replace: bool) -> None:
             raise Conflict(f"{path} is there already. Choose another name, or add --force to replace it.") from error
         except OSError:  # a file system without hard links
             part.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    folders.flush(path.parent)
 
 
 class _Writing:

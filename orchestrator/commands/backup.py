@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import docker
@@ -40,7 +41,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run_backup(context: Context, options: argparse.Namespace) -> int:
     """Write a backup and read it back."""
-    if not (context.settings.home / "db" / "hermit.db").is_file():
+    if not rescue.database(context.settings.home).is_file():
         raise NotFound(f"There is nothing in {context.settings.home} yet. './hermit up' begins.")
     if options.file == "-":
         written = _to_output(context)
@@ -59,12 +60,12 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
     """Put an install back."""
     home = context.settings.home
     with Progress().task("Restoring") as task:
-
-        def meter(doing: str, done: int, total: int) -> None:
-            task.detail(f"{doing}: {_share(done, total)}")
-
         restored = restoring.restore(
-            options.file, home, may_replace=options.force, meter=meter, make_way=lambda: _end_cubicles(context, home)
+            options.file,
+            home,
+            may_replace=options.force,
+            meter=_meter(task),
+            make_way=lambda: _end_cubicles(context, home),
         )
     made = restored.checked.manifest
     print(f"{home} is restored: {made.agents} agents, {made.people} people, {made.turns:,} messages.")
@@ -99,29 +100,24 @@ def _losses(salvaged: Salvaged) -> list[str]:
 
 def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:
     with Progress().task("Backing up") as task:
-
-        def watch(doing: str, done: int, total: int) -> None:
-            task.detail(f"{doing}: {_share(done, total)}")
-
-        return making.make(context.home, path, watch, may_replace=may_replace)
+        return making.make(context.home, path, _meter(task), may_replace=may_replace)
 
 
 def _to_output(context: Context) -> Written:
     if sys.stdout.isatty():
         raise BadInput("A backup is nothing for a terminal. Send it somewhere: './hermit backup - | …'.")
     with Progress().task("Backing up") as task:
-        out = sys.stdout.buffer
-        written = writing.write(context.home, out, _meter(task, making.WRITING), packed=True, check=lambda: None)
+        out, tell = sys.stdout.buffer, partial(_meter(task), making.WRITING)
+        written = writing.write(context.home, out, tell, packed=True, check=lambda: None)
         out.flush()
     return written
 
 
-def _meter(task: Task, doing: str) -> writing.Meter:
-    return lambda done, total: task.detail(f"{doing}: {_share(done, total)}")
+def _meter(task: Task) -> making.Watch:
+    def tell(doing: str, done: int, total: int) -> None:
+        task.detail(f"{doing}: {min(99, 100 * done // max(total, 1))} %, {done / 1e6:,.0f} MB")
 
-
-def _share(done: int, total: int) -> str:
-    return f"{min(99, 100 * done // max(total, 1))} %, {done / 1e6:,.0f} MB"
+    return tell
 
 
 def _end_cubicles(context: Context, home: Path) -> None:

@@ -65,7 +65,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
         ensure_image(client, target, machine=machine, progress=progress, root=context.root)
     client.close()
     ensure_test_tools(machine, progress, context.root)
-    environment = {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
+    environment = _untouched(context)
     os.chdir(context.root)
     codes = [
         subprocess.run([sys.executable, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
@@ -93,10 +93,9 @@ def _soak(context: Context, given: list[str]) -> int:
     client = ensure_engine(context.machine, context.progress)
     ensure_image(client, "base", machine=context.machine, progress=context.progress, root=context.root)
     client.close()
-    environment = {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
     return subprocess.run(
         [sys.executable, "-P", "-m", "tests.chaos.soak", *wanted],
-        env={**environment, "PYTHONPATH": str(context.root)},
+        env={**_untouched(context), "PYTHONPATH": str(context.root)},
         cwd=context.root,
         check=False,
     ).returncode
@@ -117,13 +116,17 @@ def _fuzz(context: Context, given: list[str]) -> int:
         "--show-capture=no",
     ]
     places = [] if any(not argument.startswith("-") for argument in chosen) else ["tests/fuzz", "tests/unit"]
-    environment = {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
     return subprocess.run(
         [sys.executable, "-P", "-m", "pytest", *wanted, *chosen, *places],
-        env={**environment, "HYPOTHESIS_PROFILE": "long"},
+        env={**_untouched(context), "HYPOTHESIS_PROFILE": "long"},
         cwd=context.root,
         check=False,
     ).returncode
+
+
+def _untouched(context: Context) -> dict[str, str]:
+    """The environment, without what would reach an install of somebody's."""
+    return {name: value for name, value in context.environment.items() if not name.startswith("HERMIT_")}
 
 
 def _rounds(given: list[str]) -> list[list[str]]:

@@ -21,7 +21,6 @@ _FILE = {
 }
 _URL = re.compile(r"https?://[!-~]{1,2000}")
 _PLACE = re.compile(r"node_modules/[A-Za-z0-9@._/-]{1,500}")
-_UNITS = ("KB", "MB")
 
 
 @dataclass(frozen=True, slots=True)

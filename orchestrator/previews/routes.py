@@ -20,7 +20,6 @@ from orchestrator.previews.tickets import Ticket, Tickets
 from orchestrator.previews.wire import Request, Wire
 
 _STATUS = ((NotFound, 404), (TooMany, 429), (TooLarge, 413), (BadInput, 400), (Unavailable, 503))
-_FRAMES = frozenset({"iframe", "frame"})
 _OUTSIDE = frozenset({"document", "embed", "object"})
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>

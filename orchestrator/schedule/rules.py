@@ -79,7 +79,6 @@ class _Numbers:
 
 _ALL = frozenset(Freq)
 _FROM_DAYS = _ALL - {Freq.HOURLY, Freq.MINUTELY}
-_FROM_MONTHS = frozenset({Freq.YEARLY, Freq.MONTHLY})
 _LISTS: Mapping[str, _Numbers] = MappingProxyType(
     {
         "BYMONTH": _Numbers("months", 12, 1, _ALL),

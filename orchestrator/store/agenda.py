@@ -175,11 +175,6 @@ def paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: i
     return [_entry(row) for row in rows]
 
 
-def cubicles(db: sqlite3.Connection) -> list[CubicleKey]:
-    """The cubicles that have entries."""
-    return [CubicleKey(str(a), int(u)) for a, u in db.execute("SELECT DISTINCT agent, user FROM agenda_entries")]
-
-
 def standing(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many entries of a cubicle have not ended."""
     row = db.execute(

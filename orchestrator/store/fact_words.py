@@ -25,11 +25,6 @@ def add(db: sqlite3.Connection, fact: int, scope: str, text: str) -> None:
     db.execute("INSERT INTO fact_words (rowid, text, scope) VALUES (?, ?, ?)", (fact, text, _checked(scope)))
 
 
-def remove(db: sqlite3.Connection, fact: int) -> None:
-    """The fact is found no more; one that is not there is fine."""
-    db.execute("DELETE FROM fact_words WHERE rowid = ?", (fact,))
-
-
 def search(db: sqlite3.Connection, scope: str, match: str, limit: int) -> list[tuple[int, float]]:
     """The facts of ``scope`` that the expression (`recall.words.match_of`) finds, best first, each with how well."""
     expression = _within(scope, match)

@@ -13,7 +13,6 @@ from orchestrator.nouns import CubicleKey
 RESOLVING, ASKED, DOWNLOADING, DONE = "resolving", "asked", "downloading", "done"
 DENIED, EXPIRED, CANCELLED, FAILED = "denied", "expired", "cancelled", "failed"
 STATUSES = (RESOLVING, ASKED, DOWNLOADING, DONE, DENIED, EXPIRED, CANCELLED, FAILED)
-OPEN = (RESOLVING, ASKED, DOWNLOADING)
 _STAYS = (
     "NOT EXISTS (SELECT 1 FROM leaving WHERE leaving.agent = installations.agent OR leaving.user = installations.user)"
 )

@@ -130,14 +130,6 @@ def test_a_scope_is_one_plain_word(db: sqlite3.Connection, scope: str) -> None:
         fact_words.search(db, scope, '"x"', 1)
 
 
-def test_what_is_removed_is_not_found(db: sqlite3.Connection) -> None:
-    """Removing again is fine."""
-    fact_words.add(db, 1, MINE, "nuts")
-    for _ in range(2):
-        fact_words.remove(db, 1)
-        assert found(db, "nuts") == []
-
-
 @pytest.mark.parametrize(
     ("fact", "question"),
     [

@@ -84,6 +84,12 @@ def wait_until_silent(store: Store) -> None:
     raise AssertionError("nobody heard")
 
 
+def message_of(office: Office, ref: str) -> int | None:
+    """The number of the message that a letter became; None while there is none."""
+    found = office.mail.outcome(ref)
+    return None if found is None else found.message
+
+
 # --- the plain way ---------------------------------------------------------------------------------------------
 
 
@@ -94,11 +100,11 @@ def test_a_letter_becomes_a_message_once(api: BotApi, office: Office) -> None:
     assert office.post("a", "Hello again") is False
     office.post("b")
     office.wait_for("b")
-    number = office.mail.message_of("a")
+    number = message_of(office, "a")
     assert number is not None
     assert office.mail.ref_of("crab", 42, number) == "a"
     assert office.mail.ref_of("otter", 42, number) is None
-    assert office.mail.message_of("nothing") is None
+    assert message_of(office, "nothing") is None
     assert api.said(42) == ["Hello", "b"]
     assert office.told == [("a", None), ("b", None)]
 
@@ -321,7 +327,7 @@ def test_each_arrives_once_in_order(api: BotApi, office: Office, file: Path, fau
     said = [text for text in api.said(42) if text]
     assert said == ["before", "The text", "behind"]
     assert len(api.messages(42)) == (5 if kind == "album" else 3)
-    number = office.mail.message_of("broken")
+    number = message_of(office, "broken")
     assert next(m for m in api.messages(42) if m["message_id"] == number).get("caption", "The text") == "The text"
 
 
@@ -557,7 +563,7 @@ def test_a_death_while_sending_doubles_and_loses_nothing(
             elsewhere.store.close()
     with Office(api, store, crab=bot) as office:
         office.wait_for("a", "b")
-        number = office.mail.message_of("a")
+        number = message_of(office, "a")
     shown = [text for text in api.said(42) if text]
     assert shown == ["before", "The text", "b"]
     message = next(one for one in api.messages(42) if one["message_id"] == number)

@@ -72,11 +72,6 @@ class Mail:
         with self._store.writing() as db:
             return rows.withdraw(db, ref)
 
-    def message_of(self, ref: str) -> int | None:
-        """The number of the message that the letter became (of an album, its first); None while there is none."""
-        found = self.outcome(ref)
-        return None if found is None else found.message
-
     def ref_of(self, agent: str, chat: int, message: int) -> str | None:
         """The letter that became this message."""
         with self._store.reading() as db:
