@@ -12,7 +12,7 @@ from orchestrator.store import ledger
 from tests.house import PaperHouse
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.test_dashboard_audit import page
-from tests.unit.test_dashboard_pages import EVIL
+from tests.unit.test_dashboard_pages import EVALUATED, EVIL
 
 LONG_AGO = 40
 
@@ -70,7 +70,7 @@ def test_hostile_names_stay_text(paper: PaperHouse, browser: Browser) -> None:
     spend(paper, "crab", 5, model=EVIL, guess=True)
     seen = page(browser, "/spending")
     assert "<script>alert(1)</script>" in seen
-    assert "49" not in seen
+    assert EVALUATED not in seen
 
 
 def test_a_deleted_agents_spending_stays(paper: PaperHouse, browser: Browser) -> None:
