@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
@@ -32,6 +33,9 @@ class Agents:
         self._store = store
         self._providers = providers
         self._on_change = on_change
+        self._known: dict[str, Agent] = {}
+        self._changes = 0
+        self._lock = threading.Lock()  # protects _known and _changes
 
     def every(self) -> list[Agent]:
         """All agents, oldest first."""
@@ -39,9 +43,18 @@ class Agents:
             return rows.every(db)
 
     def get(self, name: str) -> Agent:
-        """The agent of this name; raises NotFound."""
+        """The agent of this name; raises NotFound. Every step of every turn asks, so what was read once is known until
+        it changes here, where alone agents are changed."""
+        with self._lock:
+            if name in self._known:
+                return self._known[name]
+            changes = self._changes
         with self._store.reading() as db:
-            return _found(db, name)
+            agent = _found(db, name)
+        with self._lock:
+            if changes == self._changes:
+                self._known[name] = agent
+        return agent
 
     def has_telegram(self, name: str) -> bool:
         """The agent has a bot of its own."""
@@ -63,7 +76,7 @@ class Agents:
                 raise Conflict(f"An agent called {name} exists already. Choose another name.") from error
             self._store_token(db, name, fields)
             audit_rows.add(db, "agent.created", f"Agent {name} was created.", now=time.time(), agent=name)
-        self._on_change(name)
+        self._changed(name)
         return agent
 
     def change(self, name: str, fields: Mapping[str, Any]) -> Agent:
@@ -78,7 +91,7 @@ class Agents:
             audit_rows.add(
                 db, "agent.changed", f"Agent {name} was changed.", now=time.time(), agent=name, detail=detail
             )
-        self._on_change(name)
+        self._changed(name)
         return agent
 
     def set_telegram_token(self, name: str, token: str | None) -> None:
@@ -96,6 +109,12 @@ class Agents:
             _found(db, name)
             rows.remove(db, name)
             audit_rows.add(db, "agent.removed", f"Agent {name} was deleted.", now=time.time(), agent=name)
+        self._changed(name)
+
+    def _changed(self, name: str) -> None:
+        with self._lock:
+            self._changes += 1
+            self._known.pop(name, None)
         self._on_change(name)
 
     def _with(self, agent: Agent, fields: Mapping[str, Any]) -> Agent:

@@ -47,7 +47,7 @@ class Capabilities:
         store = ground.store
         self._approvals, self._turns = approvals, turns
         self.notices = Notices(store, ground.broker)
-        ground.budget.heed(BudgetNotices(self.notices).heed)
+        ground.budget.heed(BudgetNotices(self.notices, ground.agents).heed)
         self.questions = self._made_questions(ground)
         turns.when_ended(self.questions.cancel_turn)
         self.memories = self._made_memories(ground)

@@ -73,6 +73,8 @@ class Booking:
     key: CubicleKey
     turn: int | None
     day: str
+    sums: rows.Day
+    """How that day stands now."""
     is_refused: bool
 
 
@@ -163,7 +165,7 @@ class Budget:
             if row is not None:
                 return Hold(row, micro, key, turn, model, now, day, tokens)
             spent = rows.day(db, agent.name, day)
-            then = self._heed(db, Booking(key, turn, day, is_refused=True))
+            then = self._heed(db, Booking(key, turn, day, spent, is_refused=True))
         for follow in then:
             follow()
         raise OverBudget(_refusal(agent, spent, micro, f"{provider} {model}", day))
@@ -204,7 +206,7 @@ class Budget:
         now = self._now()
         then: tuple[Callable[[], None], ...] = ()
         with self._store.writing() as db:
-            closed = rows.close(
+            sums = rows.close(
                 db,
                 hold.row,
                 bill.state,
@@ -214,9 +216,9 @@ class Budget:
                 now=now,
                 cost_tokens=bill.tokens,
             )
-            if closed:
+            if sums is not None:
                 _write_down(db, hold, bill, now)
-                then = self._heed(db, Booking(hold.key, hold.turn, hold.day, is_refused=False))
+                then = self._heed(db, Booking(hold.key, hold.turn, hold.day, sums, is_refused=False))
         for follow in then:
             follow()
 

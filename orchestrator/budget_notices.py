@@ -8,10 +8,11 @@ import sqlite3
 from collections.abc import Callable
 from functools import partial
 
+from orchestrator.agents import Agents
 from orchestrator.budget import Booking, dollars
+from orchestrator.errors import NotFound
 from orchestrator.notices import Notices
 from orchestrator.nouns import Agent, CubicleKey
-from orchestrator.store import agents as agent_rows
 from orchestrator.store import ledger as rows
 from orchestrator.store import people as people_rows
 from orchestrator.store.ledger import Day
@@ -24,16 +25,18 @@ NEARLY, WHOLLY = 80, 100
 class BudgetNotices:
     """Says it, once."""
 
-    def __init__(self, notices: Notices) -> None:
+    def __init__(self, notices: Notices, agents: Agents) -> None:
         self._notices = notices
+        self._agents = agents
 
     def heed(self, db: sqlite3.Connection, booking: Booking) -> tuple[Callable[[], None], ...]:
         """Look whether this booking is worth a word, within its transaction (`Budget.heed`)."""
         key = booking.key
-        agent = agent_rows.one(db, key.agent)
-        if agent is None:  # deleted while its call was under way
+        try:
+            agent = self._agents.get(key.agent)
+        except NotFound:  # deleted while its call was under way
             return ()
-        day = rows.day(db, key.agent, booking.day)
+        day = booking.sums
         # With calls under way a refusal may be over in a moment: their holds are more than they will cost.
         is_final = booking.is_refused and not day.reserved_micro and not day.reserved_tokens
         level = WHOLLY if is_final else reached(agent, day)

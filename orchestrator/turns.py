@@ -217,11 +217,11 @@ class Turns:
         """Raises NotFound unless the turn is this cubicle's, Stopped unless it is under way and nobody wants it
         to end."""
         with self._store.reading() as db:
-            found = rows.one(db, turn)
-            if found is None or found.cubicle != key:
-                raise NotFound("There is no such turn in this cubicle.")
-            if found.status.is_final or rows.is_stop_asked(db, turn):
-                raise Stopped("The turn was stopped.")
+            may_go_on = rows.may_go_on(db, turn, key)
+        if may_go_on is None:
+            raise NotFound("There is no such turn in this cubicle.")
+        if not may_go_on:
+            raise Stopped("The turn was stopped.")
 
     def held(self, key: CubicleKey) -> int | None:
         """The turn that a crab of this cubicle works on."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,14 @@ class Spent:
 
 
 _NOTHING = Day(0, 0)
+_SUMS = "cost_micro, reserved_micro, cost_tokens, reserved_tokens, refused_micro, refused_tokens"
+"""The columns of a ``Day``, in its order."""
 
 
 def day(db: sqlite3.Connection, agent: str, day: str) -> Day:
     """The sums of one agent on one UTC day (``YYYY-MM-DD``)."""
     row = db.execute(
-        "SELECT cost_micro, reserved_micro, cost_tokens, reserved_tokens, refused_micro, refused_tokens "
-        "FROM spending_days WHERE agent = ? AND day = ?",
+        f"SELECT {_SUMS} FROM spending_days WHERE agent = ? AND day = ?",  # noqa: S608 - constant columns
         (agent, day),
     ).fetchone()
     return _NOTHING if row is None else Day(*row)
@@ -86,15 +88,10 @@ def reserve(
     when the budgets do not cover it."""
     values = {"agent": agent, "day": day, "micro": micro, "tokens": tokens}
     budgets = {"budget": budget_micro, "most": budget_tokens}
-    db.execute("INSERT INTO spending_days (agent, day) VALUES (?, ?) ON CONFLICT DO NOTHING", (agent, day))
-    held = db.execute(
-        "UPDATE spending_days SET reserved_micro = reserved_micro + :micro, reserved_tokens = reserved_tokens + "
-        ":tokens, refused_micro = NULL, refused_tokens = NULL WHERE agent = :agent AND day = :day "
-        "AND cost_micro + reserved_micro + :micro <= :budget "
-        "AND (:tokens = 0 OR cost_tokens + reserved_tokens + :tokens <= :most)",
-        values | budgets,
-    )
-    if held.rowcount != 1:
+    is_held = _hold(db, values | budgets)
+    if not is_held and _begin_day(db, agent, day):
+        is_held = _hold(db, values | budgets)
+    if not is_held:
         db.execute(
             "UPDATE spending_days SET refused_micro = :budget, refused_tokens = :most "
             "WHERE agent = :agent AND day = :day",
@@ -109,6 +106,24 @@ def reserve(
     return int(cursor.lastrowid or 0)
 
 
+def _hold(db: sqlite3.Connection, values: dict[str, Any]) -> bool:
+    """Add to what is held on a day that has begun, if its budgets cover it."""
+    held = db.execute(
+        "UPDATE spending_days SET reserved_micro = reserved_micro + :micro, reserved_tokens = reserved_tokens + "
+        ":tokens, refused_micro = NULL, refused_tokens = NULL WHERE agent = :agent AND day = :day "
+        "AND cost_micro + reserved_micro + :micro <= :budget "
+        "AND (:tokens = 0 OR cost_tokens + reserved_tokens + :tokens <= :most)",
+        values,
+    )
+    return held.rowcount == 1
+
+
+def _begin_day(db: sqlite3.Connection, agent: str, day: str) -> bool:
+    """The agent's first call of the day; False when it is not."""
+    begun = db.execute("INSERT INTO spending_days (agent, day) VALUES (?, ?) ON CONFLICT DO NOTHING", (agent, day))
+    return begun.rowcount == 1
+
+
 def close(
     db: sqlite3.Connection,
     row: int,
@@ -119,9 +134,9 @@ def close(
     completion_tokens: int | None,
     now: float,
     cost_tokens: int = 0,
-) -> bool:
-    """End a reservation as ``settled``, ``kept`` or ``released``; False when it was ended before. ``cost_tokens``
-    counts only where tokens were held."""
+) -> Day | None:
+    """End a reservation as ``settled``, ``kept`` or ``released``: how its day stands then, None when it was ended
+    before. ``cost_tokens`` counts only where tokens were held."""
     ended = db.execute(
         "UPDATE spending SET state = ?, cost_micro = ?, prompt_tokens = ?, completion_tokens = ?, ended_at = ?, "
         "cost_tokens = CASE WHEN reserved_tokens > 0 THEN ? ELSE 0 END "
@@ -129,11 +144,11 @@ def close(
         (state, cost_micro, prompt_tokens, completion_tokens, now, cost_tokens, row),
     ).fetchone()
     if ended is None:
-        return False
-    db.execute(
-        "UPDATE spending_days SET reserved_micro = reserved_micro - ?, cost_micro = cost_micro + ?, "
+        return None
+    sums = db.execute(
+        "UPDATE spending_days SET reserved_micro = reserved_micro - ?, cost_micro = cost_micro + ?, "  # noqa: S608 - constant columns
         "reserved_tokens = reserved_tokens - ?, cost_tokens = cost_tokens + ?, "
-        "refused_micro = NULL, refused_tokens = NULL WHERE agent = ? AND day = ?",
+        f"refused_micro = NULL, refused_tokens = NULL WHERE agent = ? AND day = ? RETURNING {_SUMS}",
         (
             ended["reserved_micro"],
             cost_micro,
@@ -142,8 +157,8 @@ def close(
             ended["agent"],
             ended["day"],
         ),
-    )
-    return True
+    ).fetchone()
+    return Day(*sums)
 
 
 def open_rows(db: sqlite3.Connection) -> list[tuple[int, int, int]]:

@@ -193,3 +193,16 @@ def test_removing_takes_its_turns_along(house: Rooms) -> None:
     with pytest.raises(NotFound):
         house.turns.get(turn.id)
     assert [row.text for row in house.audited("turn.asked")] == ["go"]
+
+
+def test_what_is_known_of_an_agent_is_what_it_is(house: Rooms) -> None:
+    """However often it was asked for before; a change that came to nothing changes nothing."""
+    assert house.agents.get("crab").step_limit == house.agents.get("crab").step_limit
+    house.agents.change("crab", {"step_limit": 7})
+    assert house.agents.get("crab").step_limit == 7
+    with pytest.raises(BadInput):
+        house.agents.change("crab", {"step_limit": 8, "image": "no such"})
+    assert house.agents.get("crab").step_limit == 7
+    house.agents.remove("crab")
+    with pytest.raises(NotFound):
+        house.agents.get("crab")

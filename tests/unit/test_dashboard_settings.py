@@ -148,6 +148,7 @@ def test_choices_are_told_in_words(browser: Browser, paper: PaperHouse) -> None:
         assert words in said, words
     with paper.app._store.writing() as db:
         db.execute("UPDATE agents SET provider = 'gone' WHERE name = 'crab'")
+    paper.services.agents.change("crab", {})  # whoever changes agents behind its back must say so
     assert "gone (not set up)" in text(browser, SETTINGS)
 
 

@@ -204,7 +204,8 @@ def _hold(db: sqlite3.Connection, micro: int, *, budget: int = 100, day: str = "
 
 
 def _close(db: sqlite3.Connection, row: int, state: str, cost: int) -> bool:
-    return ledger.close(db, row, state, cost_micro=cost, prompt_tokens=1, completion_tokens=1, now=2.0)
+    closed = ledger.close(db, row, state, cost_micro=cost, prompt_tokens=1, completion_tokens=1, now=2.0)
+    return closed is not None
 
 
 def test_the_sum_is_always_that_of_the_rows(db: sqlite3.Connection) -> None:
