@@ -121,6 +121,15 @@ def own_cubicle(agent: str) -> CubicleKey:
     return CubicleKey(agent, services().people.get(int(wanted)).id)
 
 
+def login_holder() -> Callable[[], User | None]:
+    """Whose the login behind this request is, to be asked at any time after it; None once it has ended."""
+    who, people = asker(), services().people
+    if who.session:
+        return lambda: people.of_session(who.session)
+    token = _bearer(request.headers.get("Authorization", ""))
+    return lambda: people.of_token(token)
+
+
 def own_turn(turn: int) -> Turn:
     """The turn, when it is the asker's to see; raises NotFound."""
     who = asker()
@@ -137,11 +146,16 @@ def _by_token() -> Asker | None:
     header = request.headers.get("Authorization")
     if header is None:
         return None
-    scheme, _, token = header.partition(" ")
-    user = services().people.of_token(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
+    token = _bearer(header)
+    user = services().people.of_token(token) if token else None
     if user is None:
         raise Unauthorized("This API token is not known. './hermit token create NAME' makes a new one.")
     return Asker(user, session="")
+
+
+def _bearer(header: str) -> str:
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _by_session() -> Asker | None:

@@ -16,8 +16,10 @@ from orchestrator.delivery import deliveries
 from orchestrator.disk.metering import DiskUse
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Delivery, Event, Role, Step, Turn, TurnStatus, User
+from orchestrator.people import id_of_token, session_id
 from orchestrator.services import Services
 from orchestrator.store.audit import AuditRow
+from orchestrator.store.people import Session
 from orchestrator.store.summaries import Summary
 from orchestrator.store.telegram_bots import BotState, CodeWay
 from orchestrator.turn_json import step_json as step_body
@@ -140,6 +142,18 @@ def approval_json(approval: Approval) -> dict[str, Any]:
 def delivery_json(delivery: Delivery) -> dict[str, Any]:
     """A file that left an agent's ``out/``."""
     return with_iso_times(deliveries.as_json(delivery))
+
+
+def session_facts(session: Session, own_token: str) -> dict[str, Any]:
+    """A login for whom it belongs to; ``own_token`` is that of the one who asks, or empty."""
+    return {
+        "id": session_id(session.sha256),
+        "browser": session.browser,
+        "address": session.address,
+        "created_at": session.created_at,
+        "seen_at": session.seen_at,
+        "is_this": bool(own_token) and session_id(session.sha256) == id_of_token(own_token),
+    }
 
 
 def audit_json(row: AuditRow) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -40,13 +41,10 @@ def search() -> Any:
 def _file(how: str, wanted: dict[str, Any], before: int | None) -> Response:
     if how not in TYPES:
         raise BadInput("format: choose json, jsonl or csv.")
-    end = transfers().begin(asker().user.id)
-    try:
+    with ExitStack() as until_sent:
+        until_sent.callback(transfers().begin(asker().user.id))
         response = Response(lines(services().audit.pages(**wanted, before=before), how), content_type=TYPES[how])
-    except BaseException:
-        end()
-        raise
-    response.call_on_close(end)
+        response.call_on_close(until_sent.pop_all().close)
     name = f"audit-{time.strftime('%Y-%m-%d', time.gmtime())}.{how}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -43,15 +44,12 @@ def make() -> Any:
 @operator_only
 def download(backup: str) -> Response:
     """One backup, as bytes."""
-    end = transfers().begin(asker().user.id)
-    try:
+    with ExitStack() as until_sent:
+        until_sent.callback(transfers().begin(asker().user.id))
         file, size = services().backups.open(backup, asker().user)
-    except BaseException:
-        end()
-        raise
-    response = Response(iter(()) if request.method == "HEAD" else _pieces(file), content_type="application/gzip")
-    response.call_on_close(file.close)
-    response.call_on_close(end)
+        until_sent.callback(file.close)
+        response = Response(iter(()) if request.method == "HEAD" else _pieces(file), content_type="application/gzip")
+        response.call_on_close(until_sent.pop_all().close)
     response.content_length = size
     response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(backup, safe='')}"
     response.headers["Content-Security-Policy"] = HELD
@@ -67,9 +65,8 @@ def remove(backup: str) -> Any:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(_CHUNK):
-            yield piece
+    while piece := file.read(_CHUNK):
+        yield piece
 
 
 def _shown(progress: Progress) -> dict[str, Any]:

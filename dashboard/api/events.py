@@ -9,15 +9,14 @@ import json
 import time
 from collections.abc import Callable, Iterator
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
-from dashboard.auth import Asker, asker
+from dashboard.auth import Asker, asker, login_holder
 from dashboard.house import services
 from dashboard.shapes import event_json
 from orchestrator.errors import Unavailable
 from orchestrator.events import LIVE, Subscription
 from orchestrator.nouns import Event
-from orchestrator.people import People
 
 api = Blueprint("events", __name__)
 
@@ -31,8 +30,10 @@ def events() -> Response:
     """All news from now on."""
     who, broker = asker(), services().broker
     subscription = broker.subscribe()
-    is_welcome = _check_of(who, services().people, request.headers.get("Authorization", ""))
-    response = Response(_stream(subscription, who, is_welcome, HEARTBEAT_S), mimetype="text/event-stream")
+    holder = login_holder()
+    response = Response(
+        _stream(subscription, who, lambda: holder() == who.user, HEARTBEAT_S), mimetype="text/event-stream"
+    )
     response.headers["X-Accel-Buffering"] = "no"
     response.call_on_close(lambda: broker.unsubscribe(subscription))
     return response
@@ -70,11 +71,3 @@ def _concerns(event: Event, who: Asker) -> bool:
     if event.kind in LIVE:
         return event.cubicle is not None and event.cubicle.user == who.user.id
     return who.is_operator or event.cubicle is None or event.cubicle.user == who.user.id
-
-
-def _check_of(who: Asker, people: People, authorization: str) -> Callable[[], bool]:
-    """Asks whether the login that opened the stream still holds, with the same rights."""
-    token = authorization.partition(" ")[2].strip()
-    if who.session:
-        return lambda: people.of_session(who.session) == who.user
-    return lambda: people.of_token(token) == who.user

@@ -11,10 +11,9 @@ from flask import Blueprint, make_response
 from dashboard import bodies, cookies
 from dashboard.auth import Asker, asker
 from dashboard.house import services
-from dashboard.shapes import user_json
-from dashboard.times import iso
+from dashboard.shapes import session_facts, user_json
+from dashboard.times import with_iso_times
 from orchestrator.errors import Conflict, Forbidden
-from orchestrator.people import id_of_token, session_id
 
 api = Blueprint("me", __name__)
 
@@ -56,20 +55,8 @@ def set_login() -> Any:
 def sessions() -> Any:
     """Where one is logged in."""
     who = asker()
-    own = id_of_token(who.session) if who.session else ""
-    return {
-        "sessions": [
-            {
-                "id": (name := session_id(found.sha256)),
-                "browser": found.browser,
-                "address": found.address,
-                "created_at": iso(found.created_at),
-                "seen_at": iso(found.seen_at),
-                "is_this": name == own,
-            }
-            for found in services().people.sessions(who.user.id)
-        ]
-    }
+    found = services().people.sessions(who.user.id)
+    return {"sessions": [with_iso_times(session_facts(session, who.session)) for session in found]}
 
 
 @api.delete("/api/me/sessions/<session>")

@@ -9,17 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from flask import Blueprint, Response, request
 
 from dashboard import bodies
-from dashboard.auth import Asker, asker, operator_only
+from dashboard.auth import Asker, asker, login_holder, operator_only
 from dashboard.house import services
 from orchestrator.errors import BadInput
 from orchestrator.nouns import CubicleKey, User
-from orchestrator.people import People
 from orchestrator.terminals.lines import Size
 from orchestrator.terminals.terminal import Opener, Terminal
 
@@ -34,9 +33,9 @@ _DEFAULT = Size(80, 24)
 @operator_only
 def open_one(name: str) -> Any:
     """A shell in the asker's own cubicle."""
-    who, house = asker(), services()
+    who, house, holder = asker(), services(), login_holder()
     size = _size(bodies.json_body("columns", "rows"))
-    opener = Opener(who.user, _login(who), _check_of(who, house.people, request.headers.get("Authorization", "")))
+    opener = Opener(who.user, _login(who), lambda: _same(holder(), who.user))
     terminal = house.terminals.open(CubicleKey(house.agents.get(name).name, who.user.id), opener, size)
     return {"id": terminal.id}, 201
 
@@ -123,15 +122,6 @@ def _login(who: Asker) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _check_of(who: Asker, people: People, authorization: str) -> Callable[[], bool]:
-    """Asks whether the login that opened the terminal still holds, and is still an operator's."""
-    token = authorization.partition(" ")[2].strip()
-
-    def holds() -> bool:
-        return _same(people.of_session(who.session) if who.session else people.of_token(token), who.user)
-
-    return holds
-
-
 def _same(now: User | None, then: User) -> bool:
+    """The login still holds, and is still an operator's."""
     return now is not None and (now.id, now.role) == (then.id, then.role)

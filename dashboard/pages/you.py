@@ -11,7 +11,7 @@ from flask import Blueprint, render_template
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.frame import around
-from orchestrator.people import id_of_token, session_id
+from dashboard.shapes import session_facts
 
 pages = Blueprint("you", __name__)
 
@@ -39,18 +39,7 @@ def sessions() -> str:
 
 def _sessions() -> list[dict[str, Any]]:
     who = asker()
-    own = id_of_token(who.session) if who.session else ""
-    return [
-        {
-            "id": session_id(found.sha256),
-            "browser": found.browser,
-            "address": found.address,
-            "created_at": found.created_at,
-            "seen_at": found.seen_at,
-            "is_this": session_id(found.sha256) == own,
-        }
-        for found in services().people.sessions(who.user.id)
-    ]
+    return [session_facts(session, who.session) for session in services().people.sessions(who.user.id)]
 
 
 @cache

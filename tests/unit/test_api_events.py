@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import requests
+from flask import Flask, g
 
 from dashboard.api import events
-from dashboard.auth import Asker
+from dashboard.auth import Asker, login_holder
 from orchestrator.nouns import CubicleKey, Event
 from tests.house import API_TOKEN, PaperHouse, Scene
 from tests.unit.conftest import Api
@@ -84,17 +85,36 @@ def test_members_hear_of_their_own_alone(paper: PaperHouse, member: Api) -> None
         assert next(news)[1]["text"] == "mine"
 
 
-def test_a_stream_ends_with_the_login_behind_it(paper: PaperHouse, member: Api) -> None:
+def test_a_stream_ends_with_the_login_behind_it(paper: PaperHouse, app: Flask, member: Api) -> None:
     """Whoever was logged out, or became somebody else, hears no more."""
     people = paper.services.people
     session = people.use_link(people.make_link(member.user.id))
     subscription = paper.services.broker.subscribe()
     asker = Asker(member.user, session)
-    stream = events._stream(subscription, asker, events._check_of(asker, people, ""), heartbeat_s=0.01)
+    with app.test_request_context():
+        g.asker = asker
+        holder = login_holder()
+    stream = events._stream(subscription, asker, lambda: holder() == member.user, heartbeat_s=0.01)
     assert next(stream) == "retry: 2000\n\n"
     assert next(stream) == ": still here\n\n"
     people.log_out(session)
     assert list(stream) == []
+
+
+def test_a_login_is_asked_about_long_after_its_request(paper: PaperHouse, app: Flask, member: Api) -> None:
+    """By its session, or by its token alone, whose it is until it ends."""
+    people = paper.services.people
+    session = people.use_link(people.make_link(member.user.id))
+    token = people.make_token("phone", member.user.id)
+    holders = []
+    for of_session, headers in ((session, {}), ("", {"Authorization": f"bearer  {token}"})):
+        with app.test_request_context(headers=headers):
+            g.asker = Asker(member.user, of_session)
+            holders.append(login_holder())
+    assert [holder() for holder in holders] == [member.user, member.user]
+    people.log_out(session)
+    people.remove_token("phone")
+    assert [holder() for holder in holders] == [None, None]
 
 
 def test_whoever_leaves_is_forgotten(paper: PaperHouse, operator: Api) -> None:
