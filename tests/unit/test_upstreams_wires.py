@@ -90,6 +90,7 @@ def hasty(answer: bytes) -> Iterator[Wires]:
         wires = Wires("127.0.0.1", server.getsockname()[1], tls=None, connect_timeout_s=5.0)
         yield wires
         serving.join(5)
+        assert not serving.is_alive(), "the connection was not closed"
         wires.close()
 
 

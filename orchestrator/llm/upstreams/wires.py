@@ -75,7 +75,7 @@ class Wire:
         """Get ready for the next request; False when this connection has served its last."""
         if not self.is_whole or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
-        if self._http.trailing_data[0]:
+        if self._http.trailing_data != (b"", False):  # something came that nobody asked for, or the end
             return False
         self._http.start_next_cycle()
         self.is_whole = False
