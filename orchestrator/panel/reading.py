@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from crab.answer import MAX_ACTIONS, split_action
+from crab.answer import split_action
 from orchestrator.errors import BadInput
 from orchestrator.panel.actions import CLEARED, Action
 from orchestrator.panel.kinds import Unfit, read_value
@@ -23,11 +23,6 @@ MAX_KEYS = 50
 _CONTAINERS = ("fields", "arguments")
 """Some models put the fields of the object form into an object or a list of their own."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def read_batch(entries: Sequence[object], *, limit: int = MAX_ACTIONS) -> list[Action | BadInput]:
-    """Each entry's action or what is wrong with it, in their order; one bad entry touches no other."""
-    return [_tried(entry) if at < limit else _over(limit) for at, entry in enumerate(entries)]
 
 
 def read_action(entry: object) -> Action:
@@ -89,17 +84,6 @@ def _read_named(schema: Schema, fields: Mapping[str, object]) -> Action:
 
 
 # --- one entry -----------------------------------------------------------------------------------------------------
-
-
-def _tried(entry: object) -> Action | BadInput:
-    try:
-        return read_action(entry)
-    except BadInput as wrong:
-        return wrong
-
-
-def _over(limit: int) -> BadInput:
-    return BadInput(f"One answer may hold {limit} panel actions; this one was left out. Give it in the next answer.")
 
 
 def _schema(name: str, *, is_command: bool = False) -> Schema:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crab.answer import MAX_ACTIONS
 from orchestrator.errors import BadInput
 from orchestrator.panel.actions import (
     CLEARED,
@@ -23,7 +22,7 @@ from orchestrator.panel.actions import (
     MemoryAdd,
     MemoryDelete,
 )
-from orchestrator.panel.reading import read_action, read_batch, read_fields
+from orchestrator.panel.reading import read_action, read_fields
 from orchestrator.panel.schemas import SCHEMAS
 from orchestrator.panel.writing import as_object, as_text
 
@@ -163,15 +162,6 @@ def test_what_is_wrong_is_said(entry: object, words: str) -> None:
     assert refused.value.message.isprintable()
 
 
-def test_a_batch_keeps_its_order() -> None:
-    """One bad entry touches no other, and what is over the limit is told so."""
-    done = read_batch(["MEMORY_ADD:a", "MEMORY_ADD:a|b", 5, {"name": "MEMORY_DELETE", "id": 1}])
-    assert [type(outcome) for outcome in done] == [MemoryAdd, BadInput, BadInput, MemoryDelete]
-    many = read_batch(["MEMORY_ADD:a"] * 100)
-    assert [type(outcome) for outcome in many] == [MemoryAdd] * MAX_ACTIONS + [BadInput] * (100 - MAX_ACTIONS)
-    assert "50 panel actions" in str(many[-1])
-
-
 def test_a_command_can_read_the_same_fields() -> None:
     """A name and a JSON object are enough, such as from a program in the cubicle."""
     assert read_fields("CALENDAR_LIST", {"to": "2026-03-01"}) == CalendarList(None, date(2026, 3, 1))
@@ -230,11 +220,19 @@ _actions: st.SearchStrategy[Action] = st.one_of(
 )  # fmt: skip
 
 
+def outcome_of(entry: object) -> Action | BadInput:
+    """The action that it means, or what is wrong with it."""
+    try:
+        return read_action(entry)
+    except BadInput as refused:
+        return refused
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(_texts, _objects, _values, _wild_text))
 def test_nothing_else_comes_out(entry: object) -> None:
     """Whatever comes in becomes an action that reads as itself again, or a plain refusal."""
-    (outcome,) = read_batch([entry])
+    outcome = outcome_of(entry)
     if isinstance(outcome, BadInput):
         assert outcome.message
         assert outcome.message.isprintable()
