@@ -161,7 +161,7 @@ async function clear(target) {
 
 async function reset(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Reset the cubicle? ${agent} gets a new container. What runs in the old one ends; all files stay.`, "Reset it"))) return;
+  if (!(await ask(`Reset the cubicle? ${agent} gets a new container. What runs in the old one ends; the files in its workspace stay.`, "Reset it"))) return;
   try {
     await call("POST", `/api/agents/${agent}/cubicle/reset`);
   } catch (error) {
