@@ -11,7 +11,7 @@ from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
 from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
-from orchestrator.channels.telegram import line
+from orchestrator.channels.telegram import opening
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles, Install
 from orchestrator.delivery.deliveries import Deliveries
@@ -267,7 +267,7 @@ def build_bots(ground: Ground) -> Bots:
         ground.agents,
         ground.people,
         ground.broker,
-        prove=lambda token: line.prove(token, settings.telegram_api_url),
+        prove=lambda token: opening.prove(token, settings.telegram_api_url),
         blot=ground.parts.blot,
         trusted_operator=settings.telegram_operator_id,
     )

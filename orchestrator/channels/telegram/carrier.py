@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.channels.telegram.letters import Attached, Body, Letter
-from orchestrator.channels.telegram.line_parcels import ALBUM_MOST, UPLOAD_BYTES
+from orchestrator.channels.telegram.line_terms import ALBUM_MOST, UPLOAD_BYTES
 from orchestrator.channels.telegram.mail import Mail
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.errors import NotFound

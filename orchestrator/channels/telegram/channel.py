@@ -13,9 +13,8 @@ import logging
 import threading
 from collections.abc import Awaitable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orchestrator.channels.telegram.line import Line
 from orchestrator.channels.telegram.office import Office
 from orchestrator.channels.telegram.refusals import Revoked
 from orchestrator.channels.telegram.station import Hook, Menus, Station
@@ -24,6 +23,9 @@ from orchestrator.nouns import Carrier, Event
 from orchestrator.services import Services
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_bots import BotState, BotStatus
+
+if TYPE_CHECKING:
+    from orchestrator.channels.telegram.line import Line  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 

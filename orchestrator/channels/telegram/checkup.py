@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from orchestrator.channels.telegram.line import Line, Me, Patience, Webhook
+from orchestrator.channels.telegram import opening
+from orchestrator.channels.telegram.line_terms import Me, Patience, Webhook
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ def check_up(token: str, api_url: str) -> Checkup:
 
 
 async def _check_up(token: str, api_url: str) -> Checkup:
-    line = Line(token, api_url=api_url, patience=Patience(connect_s=5, read_s=10))
+    line = opening.line(token, api_url=api_url, patience=Patience(connect_s=5, read_s=10))
     await line.open()
     try:
         return Checkup(await line.me(), await line.webhook())

@@ -20,9 +20,8 @@ from telegram import BotCommand
 from telegram.error import TelegramError
 
 from orchestrator.channels.telegram.letters import Body
-from orchestrator.channels.telegram.line_bot import UPDATES, Me, Pace, PlainBot, Scope, Webhook, whose
+from orchestrator.channels.telegram.line_bot import UPDATES, Pace, PlainBot, whose
 from orchestrator.channels.telegram.line_parcels import (
-    ALBUM_MOST,
     Parcel,
     entities,
     manner,
@@ -32,7 +31,8 @@ from orchestrator.channels.telegram.line_parcels import (
     well_formed,
     worded,
 )
-from orchestrator.channels.telegram.line_wire import STAND_IN, Patience, Sink, Told, Wire
+from orchestrator.channels.telegram.line_terms import ALBUM_MOST, Me, Patience, Scope, Webhook
+from orchestrator.channels.telegram.line_wire import STAND_IN, Sink, Told, Wire
 from orchestrator.channels.telegram.refusals import (
     Flood,
     Forbidden,

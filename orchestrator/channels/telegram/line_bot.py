@@ -5,8 +5,7 @@ commands is meant. Decides nothing about what is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from telegram import (
     BotCommandScope,
@@ -17,33 +16,11 @@ from telegram import (
 )
 from telegram.ext import AIORateLimiter, ExtBot
 
+from orchestrator.channels.telegram.line_terms import Scope
+
 UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 _UNPACED = frozenset(("sendChatAction", "sendMessageDraft", "answerCallbackQuery", "deleteMessage", "getFile"))
 """Calls that don't count as messages; pacing them would keep the messages waiting."""
-
-Scope = Literal["default", "private", "groups"] | int
-"""Whose menu of commands: everybody's, that of private chats, of groups, or of the one chat of this number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Me:
-    """The bot, as Telegram knows it."""
-
-    bot: int
-    username: str
-    name: str
-    can_read_groups: bool
-    """It gets every message of its groups, not only those that speak to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """Where Telegram posts the bot's updates; empty when they are fetched."""
-
-    url: str
-    waiting: int
-    """Updates that were not taken yet."""
-    last_error: str
 
 
 class PlainBot(ExtBot[int]):

@@ -21,13 +21,11 @@ from telegram import (
 )
 
 from orchestrator.channels.telegram.letters import Attached, Body, Button
+from orchestrator.channels.telegram.line_terms import UPLOAD_BYTES
 from orchestrator.channels.telegram.refusals import Refused, TooBig
 from orchestrator.telegram_text import Rich, caption, utf16_len
 
-UPLOAD_BYTES = 50 * 1000 * 1000
-"""What Telegram takes from bots in one call (it says 50 MB; a little less than 50 MiB is sure)."""
 PHOTO_BYTES = 10 * 1000 * 1000
-ALBUM_MOST = 10
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 _MEDIA = {"photo": InputMediaPhoto, "video": InputMediaVideo, "audio": InputMediaAudio}
 _TOGETHER = (frozenset(("photo", "video")), frozenset(("audio",)), frozenset(("document",)))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import httpx
 from telegram.error import NetworkError, TelegramError
 from telegram.request import BaseRequest, HTTPXRequest, RequestData
 
+from orchestrator.channels.telegram.line_terms import Patience
 from orchestrator.channels.telegram.refusals import LineError, Refused, Revoked, TooBig, Unreachable, refusal
 
 STAND_IN = "TOKEN"
@@ -28,18 +28,6 @@ class Sink(Protocol):
 
     def write(self, piece: bytes, /) -> object:
         """One more piece."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a connection may be silent before it counts as broken."""
-
-    connect_s: float = 10.0
-    read_s: float = 25.0
-    upload_s: float = 60.0
-    """Between two pieces of an upload."""
-    digest_s: float = 120.0
-    """After an upload, until Telegram has looked at the file."""
 
 
 class Told(TelegramError):

@@ -13,15 +13,18 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from orchestrator.channels.telegram.letters import Body, Letter
-from orchestrator.channels.telegram.line import Line
 from orchestrator.channels.telegram.mail_round import FIRST_PAUSE_S, Means, Round
 from orchestrator.channels.telegram.packing import packed, unpacked
 from orchestrator.errors import OrchestratorError
 from orchestrator.store import telegram_mail as rows
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_mail import Outcome
+
+if TYPE_CHECKING:
+    from orchestrator.channels.telegram.line import Line  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 

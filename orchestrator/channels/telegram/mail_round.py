@@ -12,13 +12,13 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from orchestrator.channels.telegram.letters import Body
-from orchestrator.channels.telegram.line import (
+from orchestrator.channels.telegram.packing import packed, unpacked
+from orchestrator.channels.telegram.refusals import (
     Flood,
     Forbidden,
-    Line,
     LineError,
     Moved,
     NoSuchChat,
@@ -28,13 +28,15 @@ from orchestrator.channels.telegram.line import (
     TooBig,
     Unreachable,
 )
-from orchestrator.channels.telegram.packing import packed, unpacked
 from orchestrator.errors import Unavailable
 from orchestrator.store import audit
 from orchestrator.store import telegram_mail as rows
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_mail import Posted
 from orchestrator.telegram_text import Rich
+
+if TYPE_CHECKING:
+    from orchestrator.channels.telegram.line import Line  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")

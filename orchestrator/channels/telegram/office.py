@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.channels.telegram.answers import Answers
 from orchestrator.channels.telegram.app_letters import AppLetters
@@ -18,7 +19,6 @@ from orchestrator.channels.telegram.groups import Groups
 from orchestrator.channels.telegram.hearing import Deeds, Hearing
 from orchestrator.channels.telegram.inbox import Inbox
 from orchestrator.channels.telegram.inquiries import Inquiries
-from orchestrator.channels.telegram.line import Line
 from orchestrator.channels.telegram.mail import Mail
 from orchestrator.channels.telegram.noticing import Noticing
 from orchestrator.channels.telegram.papers import Papers
@@ -33,6 +33,9 @@ from orchestrator.services import Services
 from orchestrator.store import telegram_people as people_rows
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_bots import BotStatus
+
+if TYPE_CHECKING:
+    from orchestrator.channels.telegram.line import Line  # for its name alone: it loads the library
 
 
 class Office:

@@ -8,17 +8,21 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestrator.bots.registry import Bots
+from orchestrator.channels.telegram import opening
 from orchestrator.channels.telegram.inbox import Inbox
 from orchestrator.channels.telegram.letters import Body
-from orchestrator.channels.telegram.line import Line
-from orchestrator.channels.telegram.line_bot import Scope
+from orchestrator.channels.telegram.line_terms import Scope
 from orchestrator.channels.telegram.notes import note
 from orchestrator.channels.telegram.polling import Poller
 from orchestrator.channels.telegram.refusals import Forbidden, LineError, NoSuchChat, Revoked
 from orchestrator.errors import Unavailable
 from orchestrator.store.telegram_bots import BotState, BotStatus, CodeWay
+
+if TYPE_CHECKING:
+    from orchestrator.channels.telegram.line import Line  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +58,7 @@ class Station:
         """Raises BadInput when the token can't be one; nothing is sent yet."""
         self.agent = state.agent
         self.token = token
-        self.line = Line(token, api_url=api_url, count=count)
+        self.line: Line = opening.line(token, api_url=api_url, count=count)
         self._bots = bots
         self._poller = Poller(state.agent, self.line, inbox, on_kept=on_kept, reports=self)
         self._hook = hook
