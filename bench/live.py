@@ -35,15 +35,16 @@ TIMES = 20
 class Slowly:
     """A reply of many words that notes when each left."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: int = WORDS, name: str = "word") -> None:
         self.sent: dict[str, int] = {}
+        self._words = [f"{name}{n:03d} " for n in range(words)]
 
     def reply(self) -> Reply:
         """What the model says."""
 
         def pieces(request: Request) -> Iterator[Piece]:
             yield stream_head()
-            deltas = ['{"message": "', *(f"word{n:03d} " for n in range(WORDS)), '"}']
+            deltas = ['{"message": "', *self._words, '"}']
             for delta, event in zip(
                 ["", *deltas, "", "", ""], sse_events(request, deltas, "count", "stop"), strict=False
             ):
@@ -83,10 +84,24 @@ class Watcher:
                 self.heard.append((time.monotonic_ns(), kind, json.loads(line[6:])))
 
 
+def firsts(agent: Talker, plays: Plays, watcher: Watcher) -> list[float]:
+    """The same for the first word of each answer alone."""
+    late = []
+    for turn in range(TIMES):
+        slowly = Slowly(words=3, name=f"t{turn}w")
+        agent.ask(plays.add(slowly.reply()), timeout=120)
+        late += _late(slowly, watcher)[:1]
+    return late
+
+
 def drafts(agent: Talker, plays: Plays, watcher: Watcher) -> list[float]:
     """Milliseconds from a word's leaving the model server until its draft is read."""
     slowly = Slowly()
     agent.ask(plays.add(slowly.reply()), timeout=120)
+    return _late(slowly, watcher)
+
+
+def _late(slowly: Slowly, watcher: Watcher) -> list[float]:
     seen: dict[str, int] = {}
     for at, kind, body in watcher.heard:
         if kind == "delta":
@@ -113,6 +128,7 @@ def measure(house: ProcessHouse) -> str:
     agent.ask(plays.add(answers("Awake.")))
     watcher = Watcher(Api(house.api.url))
     rows = (
+        ("the first word of an answer → its draft at a watcher", firsts(agent, plays, watcher), "≤ 1.5"),
         ("a word of the model → its draft at a watcher", drafts(agent, plays, watcher), "≤ 20"),
         ("a line printed in the cubicle → the output at a watcher", outputs(agent, plays, watcher), "≤ 700"),
     )
