@@ -91,7 +91,7 @@ class Answer:
         if first == b"{":
             yield self._whole(chain((head,), pieces))
         elif first == b"<":
-            text = "answered with a web page instead of a model's answer. Check the base URL"
+            text = "answered with a web page instead of a model's answer. Check its address"
             raise self._exchange.broken(text, may_retry=False)
         else:
             yield from self._streamed(chain((head,), pieces))

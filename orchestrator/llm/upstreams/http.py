@@ -227,10 +227,10 @@ class Exchange:
         provider, host = self._endpoint.provider.name, self._endpoint.host
         logger.info("upstream %s at %s: %s", provider, host, type(error).__name__)
         if isinstance(error, ssl.SSLError) and self._headers is None:
-            text = f"The provider {provider} at {host} does not show a valid certificate. Check the base URL."
+            text = f"The provider {provider} at {host} does not show a valid certificate. Check its address."
             return UpstreamFailed(text, may_retry=False)
         if isinstance(error, UnreachableError):
-            text = f"The provider {provider} cannot be reached at {host}. Check the network and the base URL."
+            text = f"The provider {provider} cannot be reached at {host}. Check the network and its address."
             return UpstreamFailed(text, may_retry=True)
         if isinstance(error, TimeoutError):
             return self.broken("stopped answering", may_retry=True)
@@ -245,7 +245,7 @@ def _shut(sock: socket.socket) -> None:
 
 
 def _split(base_url: str, name: str) -> tuple[str, str, int | None, str, str]:
-    mend = f"The base URL of {name} must look like https://HOST/v1."
+    mend = f"The address of {name} must look like https://HOST/v1."
     try:
         parts = urlsplit(base_url.strip())
         host, port = parts.hostname, parts.port
@@ -254,5 +254,5 @@ def _split(base_url: str, name: str) -> tuple[str, str, int | None, str, str]:
     if parts.scheme not in ("http", "https") or not host or not base_url.strip().isprintable():
         raise ConfigError(mend)
     if parts.username or parts.password:
-        raise ConfigError(f"The base URL of {name} holds a password. Put the key into its own setting.")
+        raise ConfigError(f"The address of {name} holds a password. Give the key by itself.")
     return parts.scheme, host, port, parts.path.rstrip("/"), f"?{parts.query}" if parts.query else ""

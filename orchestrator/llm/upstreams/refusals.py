@@ -36,9 +36,7 @@ def failure_of_status(
     """The error for any status but 200."""
     name = provider.name
     if 300 <= status < 400:
-        text = (
-            f"The provider {name} sends us elsewhere ({status}), which we do not follow. Check the base URL at {host}."
-        )
+        text = f"The provider {name} at {host} sends us elsewhere ({status}), where we do not go. Check its address."
         return UpstreamFailed(text, may_retry=False)
     if status in (401, 403):
         where = f" Check the key in {provider.key_setting}." if provider.key_setting else " It may want a key."
@@ -54,11 +52,11 @@ def failure_of_status(
     return UpstreamFailed(_REFUSED.get(status, _OTHER).format(name=name, status=status, host=host), may_retry=False)
 
 
-_OTHER = "The provider {name} gave an answer that we do not know ({status}). Check the base URL at {host}."
+_OTHER = "The provider {name} at {host} gave an answer that we do not know ({status}). Check its address."
 _REFUSED = {
     400: "The provider {name} refused the request (400). Check the model's name and the conversation's length.",
     402: "The account at {name} is out of credit (402). Top it up there, or choose another provider.",
-    404: "The provider {name} does not know this model or address (404). Check the model's name and the base URL.",
+    404: "The provider {name} does not know this model or address (404). Check the model's name and the address.",
     413: "The conversation is too large for {name} (413). Clear the history, or choose a model that takes more.",
     422: "The provider {name} refused the request (422). Check the model's name.",
 }
