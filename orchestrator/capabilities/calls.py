@@ -178,7 +178,7 @@ class Calls:
                 ended_at=None if outcome.waits_for else now,
             )
             rows.add(db, done, capability.cost)
-            self._audit(db, done, as_object(action))
+            self._audit(db, done, as_object(action) | {"policy": str(capability.policy)})
         return done, outcome
 
     def _allowed(self, caller: Caller, action: Action) -> Capability:

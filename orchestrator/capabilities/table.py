@@ -24,7 +24,7 @@ class Finish(Protocol):
 
 
 class Policy(StrEnum):
-    """Who decides."""
+    """Who decides; the audit log says it of each call."""
 
     FREE = "free"
     """It is done at once, within its limits."""

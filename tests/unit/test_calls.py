@@ -72,7 +72,7 @@ def test_a_call_is_done_and_answered(desk: Desk) -> None:
     assert desk.done() == ["crab/1: the cat is called Mia"]
     assert desk.followed == [FACT["text"]]
     row = desk.house.audited("capability")[0]
-    assert row.detail == {"name": "MEMORY_ADD", **FACT}
+    assert row.detail == {"name": "MEMORY_ADD", **FACT, "policy": "free"}
     assert (row.agent, row.user) == ("crab", 1)
 
 
