@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -65,6 +66,13 @@ class House:
         return self.engine.containers.list(filters=filters)[0]
 
 
+def launch_tunables() -> str:
+    """How ``./hermit`` has memory allocated."""
+    found = re.search(r"GLIBC_TUNABLES-([^}]+)", (ROOT / "hermit").read_text(encoding="utf-8"))
+    assert found is not None
+    return found[1]
+
+
 @contextmanager
 def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
     """Start everything, with more settings where given; stop and remove everything."""
@@ -81,6 +89,7 @@ def running_house(settings: Mapping[str, str] | None = None) -> Iterator[House]:
             "HERMIT_LLM_BASE_URL": model_url,
             "HERMIT_LLM_MODEL": "scripted-large",
             "PYTHONPATH": str(ROOT),
+            "GLIBC_TUNABLES": launch_tunables(),
             **(settings or {}),
         }
         command = [str(locked("product", "requirements.lock")), *LAUNCH]

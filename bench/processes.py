@@ -19,6 +19,17 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * _TICK_S
 
 
+def run_s(pid: int) -> float:
+    """The same to the nanosecond, of the threads that live: for many processes that take next to nothing each."""
+    total = 0
+    for task in (_PROC / str(pid) / "task").glob("*/schedstat"):
+        try:
+            total += int(task.read_text().split()[0])
+        except OSError:  # it ended meanwhile
+            continue
+    return total / 1e9
+
+
 def rss_mib(pid: int) -> float:
     """What it keeps resident."""
     return _field(_PROC / str(pid) / "status", "VmRSS")

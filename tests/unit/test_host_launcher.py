@@ -17,7 +17,7 @@ ECHO = """
 import json, os, sys
 import hermit_witness
 print(json.dumps({"args": sys.argv[1:], "cwd": os.getcwd(), "root": os.environ["HERMIT_ROOT"], "python": sys.prefix,
-                  "witness": hermit_witness.__file__}))
+                  "witness": hermit_witness.__file__, "tunables": os.environ["GLIBC_TUNABLES"]}))
 """
 
 
@@ -74,6 +74,14 @@ def test_it_works_from_anywhere_and_through_a_link(repository: Path, elsewhere: 
     given = json.loads(ran.stdout)
     assert given["cwd"] == str(elsewhere)
     assert given["witness"] == str(repository / "hermit_witness.py")
+
+
+def test_memory_is_allocated_for_threads_that_wait(repository: Path) -> None:
+    """As the image's file has it too, unless somebody wants it otherwise."""
+    tunables = launch(repository)[0]["tunables"]
+    assert "tcache_count=0" in tunables
+    assert f"GLIBC_TUNABLES={tunables} " in (LAUNCHER.parent / "orchestrator/Dockerfile").read_text()
+    assert launch(repository, GLIBC_TUNABLES="mine")[0]["tunables"] == "mine"
 
 
 def test_a_changed_lock_is_installed_once(repository: Path) -> None:
