@@ -95,14 +95,13 @@ class DockerEngine:
         with _explained():
             try:
                 sample = self._api.stats(name, stream=False, one_shot=True)
-                started_at = _seconds(self._api.inspect_container(name)["State"]["StartedAt"])
+                before, since = self._samples.get(name) or (0, self._started_at(name))
             except docker.errors.NotFound as error:
                 raise NotFound("This cubicle does not run.") from error
         memory = sample.get("memory_stats", {})
         if "usage" not in memory:
             raise NotFound("This cubicle does not run.")
         now, used = time.time(), int(sample["cpu_stats"]["cpu_usage"]["total_usage"])
-        before, since = self._samples.get(name, (0, started_at))
         self._samples[name] = (used, now)
         cached = memory.get("stats", {})
         return Usage(
@@ -190,6 +189,9 @@ class DockerEngine:
             "Created": _seconds(facts["State"]["StartedAt"]),
         }
         return _container(name, entry)
+
+    def _started_at(self, name: str) -> float:
+        return _seconds(self._api.inspect_container(name)["State"]["StartedAt"])
 
     def _remove(self, name: str) -> None:
         self._samples.pop(name, None)
