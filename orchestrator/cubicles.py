@@ -20,6 +20,7 @@ from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Engine, Event
 from orchestrator.store import agents as rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import leaving as leaving_rows
+from orchestrator.store import people as people_rows
 from orchestrator.store.database import Store
 from orchestrator.workspace import Workspaces
 
@@ -280,9 +281,10 @@ class Cubicles:
 
     def _tell(self, key: CubicleKey, what: str, why: str = "") -> None:
         with self._store.writing() as db:
-            audit_rows.add(
-                db, f"cubicle.{what}", f"Cubicle {key} {what}{why}.", now=time.time(), agent=key.agent, user=key.user
-            )
+            person = people_rows.one(db, key.user)
+            whose = person.name if person else "somebody who is gone"
+            text = f"The cubicle of {key.agent} for {whose} {what}{why}."
+            audit_rows.add(db, f"cubicle.{what}", text, now=time.time(), agent=key.agent, user=key.user)
         self._broker.publish(Event("cubicle", key, {"state": what}))
 
 

@@ -74,5 +74,5 @@ def test_no_descriptor_is_left() -> None:
             ear.wait(_soon(0.001))
     ended.set()
     ringer.join(5)
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - as above
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208 - as above; another test's may just have gone
     assert bells._ears == {}

@@ -71,7 +71,7 @@ def test_a_cubicle_is_started_with_its_door_open(house: Rooms) -> None:
     assert spec.mounts.work.is_dir()
     assert set(block.doors.now_open) == {KEY}
     assert block.cubicles.ensure(KEY).id == container.id
-    assert [row.text for row in house.audited("cubicle.started")] == ["Cubicle crab/1 started."]
+    assert [row.text for row in house.audited("cubicle.started")] == ["The cubicle of crab for ada started."]
     assert block.cubicles.running() == {KEY}
     assert block.cubicles.poll(KEY) is None
 
