@@ -70,7 +70,20 @@ def measured(sizes: Sequence[int]) -> Found:
             took = _all_up(house, fresh)
             everybody += fresh
             crowds.append(_crowd(house, everybody, took * size / len(fresh)))
-    return Found(table(_rows(crowds), _floors(crowds[0])), _curves(crowds), {"cubicles": "Cubicles at once"})
+        asleep = _asleep(house, everybody)
+    rows = [*_rows(crowds), asleep]
+    return Found(table(rows, _floors(crowds[0])), _curves(crowds), {"cubicles": "Cubicles at once"})
+
+
+def _asleep(house: House, names: Sequence[str]) -> Row:
+    """All of it while every cubicle is stopped, as it is after an hour without anything to do."""
+    for name in names:
+        house.call("POST", f"/agents/{name}/cubicle/stop")
+    time.sleep(_SETTLE_S)
+    began, before = time.monotonic(), processes.run_s(house.pid)
+    time.sleep(_IDLE_S)
+    share = (processes.run_s(house.pid) - before) / (time.monotonic() - began) * 100
+    return Row(f"{len(names)} asleep: all of it idle for {_IDLE_S:.0f} s, of one core", [share], most=0.5, unit="%")
 
 
 def _all_up(house: House, names: Sequence[str]) -> float:

@@ -10,6 +10,8 @@ import errno
 import io
 import re
 import time
+from email.utils import formatdate
+from functools import lru_cache
 from typing import Any
 
 from cheroot import wsgi
@@ -115,12 +117,19 @@ class Request(HTTPRequest):
         """After an upload that was refused half read nothing on its connection can be told apart."""
         if self.is_upload and self.rfile.remaining:
             self.close_connection = self.conn.is_unheard = True
+        self.outheaders.append((b"Date", _date(int(time.time()))))
         super().send_headers()
 
     def simple_response(self, status: Any, msg: str = "") -> None:
         """Errors below the application close the connection: what follows on it can't be told apart."""
         self.close_connection = True
         super().simple_response(status, msg)
+
+
+@lru_cache(maxsize=2)
+def _date(second: int) -> bytes:
+    """As HTTP writes it; made once a second, not once an answer."""
+    return formatdate(second, usegmt=True).encode("ascii")
 
 
 class _StrictLine:
