@@ -12,6 +12,7 @@ import pytest
 from orchestrator.channels.telegram.inbox import Inbox
 from orchestrator.channels.telegram.incoming import Message, Press, Stranger
 from orchestrator.nouns import Role, User
+from orchestrator.store.telegram_mail import known_after
 from tests.rooms import Rooms, rooms
 
 ADA, EVE, BOT = 42, 666, 7
@@ -165,6 +166,14 @@ def test_presses_do_not_wait_for_what_was_said(scene: Scene) -> None:
     assert [one.item.update for one in found if one] == [10, 11]
     assert found[1] is not None
     assert isinstance(found[1].item, Press)
+
+
+def test_a_pressed_message_is_none_of_theirs(scene: Scene) -> None:
+    """After a crash a letter whose fate is unknown is looked for among the numbers that nobody knows of: that somebody
+    pressed its button already must not hide it, or it would be sent again and the button be dead."""
+    scene.keep(update(2), press(11))
+    with scene.house.store.reading() as db:
+        assert known_after(db, "crab", ADA, 0) == {2}
 
 
 def test_everything_comes_back_as_it_was_sorted(scene: Scene) -> None:

@@ -162,7 +162,8 @@ class Inbox:
             chat=chat_of(item),
             thread=place.thread if place else None,
             person=item.sender.id,
-            message=item.message if isinstance(item, Message | Press) else None,
+            # Of what people sent: a pressed one is ours, and perhaps one that is still looked for.
+            message=item.message if isinstance(item, Message) else None,
             album=item.album if isinstance(item, Message) else "",
             origin=item.origin if is_prompt and isinstance(item, Message) else None,
             body=json.dumps({"kind": _NAMES[type(item)], **asdict(item)}),
