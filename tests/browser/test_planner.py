@@ -112,11 +112,12 @@ def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> Non
     if page.viewport_size != DESK:
         return  # a phone has no chips in a month
     to = page.locator(f'[data-drop="{day + timedelta(days=2):%Y-%m-%d}"]')
+    # In steps, as a hand does it: a browser takes the second move for the beginning of a drag.
     page.locator(".chip", has_text="Often").first.drag_to(
         to, steps=10
-    )  # as a hand does it: a drag begins with a second move
+    )
     expect(page.locator("[data-moved]")).to_contain_text("“Often” repeats")
-    page.locator(".chip", has_text="Once").drag_to(to, steps=10)  # as a hand does it: a drag begins with a second move
+    page.locator(".chip", has_text="Once").drag_to(to, steps=10)
     expect(to.locator(".chip")).to_contain_text("Once")
     friday, saturday = (f"{day + timedelta(days=n):%Y-%m-%d}" for n in (2, 3))
     assert (services.agenda.get(once.id).start, services.agenda.get(once.id).end) == (
