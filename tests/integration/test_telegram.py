@@ -206,6 +206,7 @@ def test_a_stranger_reaches_nothing(phone: Phone) -> None:
         bob.says(phone.bot, text)
     bob.sends_document(phone.bot, "virus.pdf", b"%PDF evil")
     card = phone.question("5550123")
+    eventually(lambda: phone.api.said(bob, bot=phone.bot))
     assert len(phone.api.said(bob, bot=phone.bot)) == 1
     assert "5550123" in phone.api.said(bob, bot=phone.bot)[0]
     assert len(phone.house.model.requests) == before
