@@ -3,10 +3,8 @@ model that says what a test wants."""
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,20 +23,8 @@ from orchestrator.nouns import CubicleKey
 from orchestrator.pricing import load_prices
 from orchestrator.summaries import Summaries
 from tests.fakes import FakeUpstream
+from tests.over_socket import OverSocket
 from tests.rooms import KEY, OTHER, Rooms, rooms
-
-
-class OverSocket(http.client.HTTPConnection):
-    """HTTP over the unix socket at a path."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("door", timeout=10)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(10)
-        self.sock.connect(str(self._path))
 
 
 @dataclass

@@ -3,9 +3,7 @@ something at their doors, and the people over the API."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,22 +17,10 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.store.database import Store
 from tests.house import PaperHouse, paper_house
+from tests.over_socket import OverSocket
 
 ENTRY: dict[str, Any] = {"title": "Look", "prompt": "Look after things.", "start": "2190-03-01T09:00"}
 """A good one for the calendar."""
-
-
-class Line(http.client.HTTPConnection):
-    """A connection to a door."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("door", timeout=30)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(30)
-        self.sock.connect(str(self._path))
 
 
 @dataclass
@@ -72,7 +58,7 @@ class Siege:
     def ask(self, method: str, path: str, body: object = None, *, key: CubicleKey | None = None) -> tuple[int, Any]:
         """A request at a door."""
         key = key or self.mine
-        line = Line(self.home / "run" / key.agent / str(key.user) / "door.sock")
+        line = OverSocket(self.home / "run" / key.agent / str(key.user) / "door.sock")
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         try:
             line.request(method, f"/api/internal/{path}", data, {"Content-Type": "application/json"})

@@ -22,8 +22,9 @@ import pytest
 
 from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.table import Caller
+from tests.over_socket import OverSocket
 from tests.rooms import at_once
-from tests.siege import ENTRY, Line, Siege, besieged
+from tests.siege import ENTRY, Siege, besieged
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = "canary7f3a9c"
@@ -206,7 +207,7 @@ def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: Siege) -> 
     siege.calls.command(Caller(siege.mine, None), "never", "ASK", {"question": "?", "timeout": 604_800})
     before = threading.active_count()
     path = siege.home / "run" / "crab" / str(siege.mine.user) / "door.sock"
-    lines = [Line(path) for _ in range(16)]
+    lines = [OverSocket(path) for _ in range(16)]
     for line in lines:
         line.request("GET", "/api/internal/calls/never?wait=30")
     queued = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(20)]

@@ -18,7 +18,8 @@ import pytest
 from orchestrator.doors import Doors
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import CubicleKey, TurnStatus
-from tests.door_street import OverSocket, Street, street_of
+from tests.door_street import Street, street_of
+from tests.over_socket import OverSocket
 from tests.rooms import KEY, OTHER, rooms
 
 HUGE = 2**70
