@@ -31,6 +31,19 @@ _SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content
 
 
 class Gateway(wsgi.Gateway_10):
+    def respond(self) -> None:
+        """Run the application and send what it answers. What it opened is closed whatever happens: cheroot's own sends
+        the head of an answer without a body first, and never comes to closing when the client has gone by then."""
+        answer = self.req.server.wsgi_app(self.env, self.start_response)
+        try:
+            for chunk in filter(None, answer):
+                self.write(chunk)
+            self.req.ensure_headers_sent()
+        finally:
+            close = getattr(answer, "close", None)
+            if close is not None:
+                close()
+
     def get_environ(self) -> Any:
         """The request as WSGI, the body already read whole, so that no handler waits for a slow client; an upload's
         body is read by whoever handles it."""

@@ -28,10 +28,35 @@ def _app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         environ["test.gate"].wait(SLOW_S)
     if environ["PATH_INFO"] == "/break":
         raise ZeroDivisionError
+    if environ["PATH_INFO"] == "/same":
+        start("304 Not Modified", [])
+        return Opened(environ, [])
+    if environ["PATH_INFO"] == "/long":
+        start("200 OK", [("Content-Length", str(1 << 20))])
+        return Opened(environ, [bytes(1 << 16)] * 16)
+    if environ["PATH_INFO"] == "/late":
+        start("200 OK", [("Content-Length", "1")])
+        return Opened(environ, (1 // 0 for _ in range(1)))
     told = {"door": environ.get("test.door"), "path": environ["PATH_INFO"], "body": body.decode("latin-1")}
     answer = json.dumps(told | {"names": sorted(k for k in environ if k.startswith("HTTP_"))}).encode()
     start("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))])
     return [answer]
+
+
+class Opened:
+    """An answer that holds something open, as a file's does; sets ``test.closed`` when it is closed."""
+
+    def __init__(self, environ: dict[str, Any], chunks: Iterable[Any]) -> None:
+        self._environ = environ
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[Any]:
+        self._environ["test.opened"].set()
+        self._environ["test.gate"].wait(SLOW_S)
+        return iter(self._chunks)
+
+    def close(self) -> None:
+        self._environ["test.closed"].set()
 
 
 class Doors:
@@ -40,7 +65,7 @@ class Doors:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.server = HttpServer()
-        self.gate = threading.Event()
+        self.gate, self.opened, self.closed = threading.Event(), threading.Event(), threading.Event()
         self.clients: list[socket.socket] = []
 
     def add(self, name: str, **limits: Any) -> Listener:
@@ -49,9 +74,8 @@ class Doors:
         listening.bind(str(self.folder / name))
         listening.listen(256)
         listening.setblocking(False)
-        return self.server.add(
-            listening, _app, limits=ServerLimits(**limits), environ={"test.door": name, "test.gate": self.gate}
-        )
+        told = {"test.door": name, "test.gate": self.gate, "test.opened": self.opened, "test.closed": self.closed}
+        return self.server.add(listening, _app, limits=ServerLimits(**limits), environ=told)
 
     def connect(self, name: str) -> socket.socket:
         """A client's connection."""
@@ -396,3 +420,20 @@ def test_a_client_that_breaks_off_is_no_news(doors: Doors, caplog: pytest.LogCap
     client.shutdown(socket.SHUT_WR)
     assert _answer(client) == b""
     assert not [record for record in caplog.records if record.levelname != "DEBUG"]
+
+
+@pytest.mark.parametrize("path", ["/same", "/long"])
+def test_what_an_answer_opened_is_closed_when_its_client_has_gone(doors: Doors, path: str) -> None:
+    """Whether the first bytes that can't be sent are a body's or the head of an answer that has none."""
+    client = doors.connect("a")
+    client.sendall(_get(path))
+    assert doors.opened.wait(SLOW_S)
+    client.close()
+    doors.gate.set()
+    assert doors.closed.wait(SLOW_S)
+
+
+def test_an_answer_that_breaks_before_its_first_byte_is_a_500(doors: Doors) -> None:
+    doors.gate.set()
+    assert _status(doors.say("a", _get("/late"))) == 500
+    assert doors.closed.wait(SLOW_S)
