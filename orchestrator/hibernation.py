@@ -8,13 +8,13 @@ crab that waits takes memory, and no time of a processor.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
 from orchestrator.cubicles import Cubicles
-from orchestrator.errors import NotFound, OrchestratorError
+from orchestrator.errors import NotFound
 from orchestrator.nouns import Container, CubicleKey
+from orchestrator.rounds import Rounds
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
 
@@ -41,19 +41,16 @@ class Hibernation:
         self._after_s = after_s
         self._is_waking = is_waking
         self._now = now
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="hibernation", daemon=True)
+        self._rounds = Rounds("hibernation", self.look, every_s=lambda: PERIOD_S)
 
     def start(self) -> None:
         """Begin to look, where it is wanted."""
         if self._after_s:
-            self._thread.start()
+            self._rounds.start()
 
     def close(self) -> None:
         """End after the current look."""
-        self._ending.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=30)
+        self._rounds.close()
 
     def look(self) -> None:
         """Every cubicle that has been idle for long enough is put to sleep. Raises Unavailable."""
@@ -79,12 +76,3 @@ class Hibernation:
                 logger.info("%s sleeps until its next turn", container.name)
         except NotFound:
             logger.info("%s was deleted before it fell asleep", container.name)
-
-    def _loop(self) -> None:
-        while not self._ending.wait(PERIOD_S):
-            try:
-                self.look()
-            except OrchestratorError as error:
-                logger.warning("nothing could be put to sleep: %s", error.message)
-            except Exception:  # the top of a thread: the next look may do better
-                logger.exception("a look for idle cubicles broke")

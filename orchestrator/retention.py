@@ -6,14 +6,14 @@ Conversations and the audit log are kept for ever unless somebody said otherwise
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 
 from orchestrator.config import Keep
-from orchestrator.errors import OrchestratorError
+from orchestrator.rounds import Rounds
 from orchestrator.store import audit
 from orchestrator.store import retention as rows
 from orchestrator.store.database import Store
@@ -52,18 +52,16 @@ class Retention:
         self._store, self._keep, self._now, self._pause_s = store, keep, now, pause_s
         self._running, self._doubted_at = running, -_DAY_S
         self._expire_backups = expire_backups
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="retention", daemon=True)
+        waits = itertools.chain([_FIRST_S], itertools.repeat(_PERIOD_S))
+        self._rounds = Rounds("retention", self.look, every_s=lambda: next(waits))
 
     def start(self) -> None:
         """Begin; the first look is some minutes after the start, when everything else has settled."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """End after the current piece."""
-        self._ending.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._rounds.close()
 
     def look(self) -> dict[str, int]:
         """Let go of all that is old enough; how much of what that was, which the audit log gets as one line."""
@@ -110,25 +108,14 @@ class Retention:
 
     def _let_go(self, piece: Piece, days: int) -> int:
         count, before = 0, self._before(days)
-        while not self._ending.is_set():
+        while not self._rounds.is_ending:
             with self._store.writing() as db:
                 gone = piece(db, before, AT_ONCE)
             if not gone:
                 break
             count += gone
-            self._ending.wait(self._pause_s)
+            self._rounds.pause(self._pause_s)
         return count
 
     def _before(self, days: int) -> float:
         return self._now() - days * _DAY_S
-
-    def _loop(self) -> None:
-        wait_s = _FIRST_S
-        while not self._ending.wait(wait_s):
-            wait_s = _PERIOD_S
-            try:
-                self.look()
-            except OrchestratorError as error:
-                logger.warning("what is old could not be let go: %s", error.message)
-            except Exception:  # the top of a thread: the next look may do better
-                logger.exception("letting go of what is old broke")

@@ -8,13 +8,13 @@ rounds found.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
 from orchestrator.cubicles import Cubicles
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CubicleKey
+from orchestrator.rounds import Rounds
 from orchestrator.store import samples as rows
 from orchestrator.store.database import Store
 from orchestrator.store.samples import Sample
@@ -43,18 +43,15 @@ class Samples:
         self._now = now
         self.running: int | None = None
         """How many cubicles ran at the last look; None where nobody could look."""
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="samples", daemon=True)
+        self._rounds = Rounds("samples", self._try_to_look, every_s=lambda: PERIOD_S)
 
     def start(self) -> None:
         """Begin; the first look is after a minute."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """End after the current look."""
-        self._ending.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=30)
+        self._rounds.close()
 
     def last(self, key: CubicleKey, seconds: float) -> list[Sample]:
         """A cubicle's samples of the last so many seconds, oldest first."""
@@ -79,12 +76,9 @@ class Samples:
             return None
         return Sample(int(self._now()), usage.cpu_percent, usage.memory_bytes, usage.pids, self._disk_bytes(key))
 
-    def _loop(self) -> None:
-        while not self._ending.wait(PERIOD_S):
-            try:
-                self.look()
-            except OrchestratorError as error:
-                self.running = None
-                logger.info("what the cubicles use can't be looked at: %s", error.message)
-            except Exception:  # the top of a thread: the next look may do better
-                logger.exception("a look at what the cubicles use broke")
+    def _try_to_look(self) -> None:
+        try:
+            self.look()
+        except OrchestratorError as error:
+            self.running = None
+            logger.info("what the cubicles use can't be looked at: %s", error.message)

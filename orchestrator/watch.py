@@ -3,19 +3,15 @@ questions that nobody answered, and queues that nobody serves."""
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from collections.abc import Callable
 
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.cubicles import Cubicles
-from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.nouns import CubicleKey, TurnStatus
+from orchestrator.rounds import Rounds
 from orchestrator.turns import Turns
-
-logger = logging.getLogger(__name__)
 
 PERIOD_S = 1.0
 STOP_GRACE_S = 5.0
@@ -50,18 +46,15 @@ class Watch:
         self._tidy = tidy
         self._heard: dict[CubicleKey, float] = {}
         self._stop_seen: dict[int, float] = {}
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="watch", daemon=True)
+        self._rounds = Rounds("watch", lambda: self.look(time.monotonic()), every_s=lambda: PERIOD_S)
 
     def start(self) -> None:
         """Begin the passes."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """End after the current pass."""
-        self._ending.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=30)
+        self._rounds.close()
 
     def heard(self, key: CubicleKey) -> None:
         """This cubicle's crab said something just now. Called at each door request."""
@@ -98,14 +91,3 @@ class Watch:
             self._heard[key] = now
         allowed = self._agents.get(key.agent).command_timeout_s + SILENCE_S
         return now - self._heard.setdefault(key, now) > allowed
-
-    def _loop(self) -> None:
-        while not self._ending.wait(PERIOD_S):
-            try:
-                self.look(time.monotonic())
-            except NotFound as error:
-                logger.info("an agent went away while it was looked after: %s", error.message)
-            except OrchestratorError as error:
-                logger.warning("the watch could not look: %s", error.message)
-            except Exception:  # the top of a thread: the next pass may do better
-                logger.exception("a pass of the watch broke")

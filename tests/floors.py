@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("opening what strangers made", "beneath folders"),
     ("what is done with it", "arrivals snapshots tree"),
     ("beneath the rows", "store.fact_words"),
-    ("who waits is woken", "bells"),
+    ("who waits is woken, who looks goes round", "bells rounds"),
     (
         "the outside world, wrapped",
         (

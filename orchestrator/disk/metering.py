@@ -22,9 +22,10 @@ from orchestrator.disk import rules
 from orchestrator.disk.reserve import Reserve
 from orchestrator.disk.rota import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, Rota
 from orchestrator.disk.rules import Allowance, Level, Room, Standing
-from orchestrator.errors import Conflict, NotFound, OrchestratorError, Unavailable
+from orchestrator.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event, TurnStatus
+from orchestrator.rounds import Rounds
 from orchestrator.turns import Turns
 from orchestrator.workspace import Workspaces
 
@@ -83,18 +84,15 @@ class Disk:
         self._room: Room | None = None
         self._was_short = self._is_falling = False
         self._recount_at = float("-inf")
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="disk", daemon=True)
+        self._rounds = Rounds("disk", self.look, every_s=self._pause_s, after_failure_s=_AFTER_FAILURE_S)
 
     def start(self) -> None:
         """Begin the passes."""
-        self._thread.start()
+        self._rounds.start()
 
     def close(self) -> None:
         """End after the current pass."""
-        self._ending.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=30)
+        self._rounds.close()
 
     # --- for others --------------------------------------------------------------------------------------------
 
@@ -158,7 +156,7 @@ class Disk:
         if self._clock() >= self._recount_at or (room.is_short and not self._was_short):
             self._recount()
         self._guard_reserve(room)
-        while (key := self._most_pressing(room)) is not None and not self._ending.is_set():
+        while (key := self._most_pressing(room)) is not None and not self._rounds.is_ending:
             self._attend(key, room)
 
     def _recount(self) -> None:
@@ -305,14 +303,5 @@ class Disk:
         self._audit.note(kind, text, key)
         self._broker.publish(Event("cubicle", key, {"state": level.value, "text": text}))
 
-    def _loop(self) -> None:
-        while not self._ending.wait(HASTY_PERIOD_S if self._is_falling else PERIOD_S):
-            try:
-                self.look()
-            except NotFound as error:
-                logger.info("an agent went away while its disk was looked after: %s", error.message)
-            except OrchestratorError as error:
-                logger.warning("the disk could not be looked after: %s", error.message)
-                self._ending.wait(_AFTER_FAILURE_S)
-            except Exception:  # the top of a thread: the next pass may do better
-                logger.exception("a pass over the disk broke")
+    def _pause_s(self) -> float:
+        return HASTY_PERIOD_S if self._is_falling else PERIOD_S

@@ -434,6 +434,7 @@ def test_what_an_answer_opened_is_closed_when_its_client_has_gone(doors: Doors, 
 
 
 def test_an_answer_that_breaks_before_its_first_byte_is_a_500(doors: Doors) -> None:
+    """However far the application had said that all is well."""
     doors.gate.set()
     assert _status(doors.say("a", _get("/late"))) == 500
     assert doors.closed.wait(SLOW_S)
