@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator import whole_files
 from orchestrator.errors import ConfigError, NotFound, Unavailable
 from orchestrator.nouns import MICRO
 from orchestrator.pricing import Price, PriceRow, PriceTable, check_row, load_prices, normal, price_of
@@ -112,15 +112,8 @@ class Prices:
     def _write(self, document: dict[str, Any]) -> None:
         document["date"] = time.strftime("%Y-%m-%d", time.gmtime(self._now()))
         text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-        new = self._file.with_name(f".{self._file.name}.new")
         try:
-            new.unlink(missing_ok=True)
-            new.touch(mode=0o600, exist_ok=False)
-            with new.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self._file)
+            whole_files.replace(self._file, text)
         except OSError as error:
             raise Unavailable(f"The prices can't be written ({error.strerror}). Look after the disk.") from error
         self._mark = _mark(self._file)

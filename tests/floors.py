@@ -42,6 +42,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("opening what strangers made", "beneath folders"),
     ("what is done with it", "arrivals snapshots tree"),
     ("beneath the rows", "store.fact_words"),
+    ("what the house writes is whole", "whole_files"),
     ("who waits is woken, who looks goes round", "bells rounds"),
     (
         "the outside world, wrapped",

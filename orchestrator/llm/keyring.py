@@ -7,12 +7,12 @@ whole or not at all.
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from orchestrator import whole_files
 from orchestrator.errors import ConfigError, Unavailable
 
 
@@ -65,14 +65,7 @@ def _read(file: Path) -> dict[str, OwnKey]:
 
 
 def _write(file: Path, keys: Mapping[str, OwnKey]) -> None:
-    new = file.with_name(f".{file.name}.new")
     try:
-        new.unlink(missing_ok=True)
-        new.touch(mode=0o600, exist_ok=False)
-        with new.open("w", encoding="utf-8") as out:
-            json.dump({name: asdict(own) for name, own in keys.items()}, out, indent=1)
-            out.flush()
-            os.fsync(out.fileno())
-        new.replace(file)
+        whole_files.replace(file, json.dumps({name: asdict(own) for name, own in keys.items()}, indent=1))
     except OSError as error:
         raise Unavailable(f"The key can't be written down ({error.strerror}). Look after the disk.") from error
