@@ -173,19 +173,18 @@ class App:
         )
 
     def _behind_the_door(self, ground: Ground) -> House:
-        agents, people = ground.agents, ground.people
         return House(
             self._turns,
             Steps(
                 store=self._store,
                 broker=self._broker,
-                agents=agents,
+                agents=ground.agents,
                 approvals=self._approvals,
                 outputs=self._turns.outputs,
             ),
             self._proxy,
-            agents,
-            people,
+            ground.agents,
+            ground.people,
             calls=self._capabilities.calls,
             harbour=self._harbour,
             told=self._summaries.told,
@@ -318,6 +317,7 @@ class App:
 
     def _tidy(self) -> None:
         self._capabilities.look()
+        self.services.audit.index()
         self._store.tidy()
 
     def _take_update(self, agent: str, update: dict[str, object]) -> None:

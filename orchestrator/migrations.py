@@ -1062,6 +1062,23 @@ def m039_turns_not_cleared(db: Database) -> None:
     _run(db, "CREATE INDEX turns_not_cleared ON turns (agent, user, id) WHERE forgotten = 0;")
 
 
+@migrations()
+def m040_audit_words_later(db: Database) -> None:
+    """The words of audit rows get into the index many rows at a time, soon after them (``store.audit``): row by row
+    they took more than everything else that a model call writes. A row that goes before that has no words to let go."""
+    _run(
+        db,
+        """
+        DROP TRIGGER audit_indexed;
+        DROP TRIGGER audit_let_go;
+        CREATE TRIGGER audit_let_go AFTER DELETE ON audit
+            WHEN EXISTS (SELECT 1 FROM audit_fts_docsize WHERE id = old.id) BEGIN
+            INSERT INTO audit_fts (audit_fts, rowid, text, detail) VALUES ('delete', old.id, old.text, old.detail);
+        END;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -214,8 +214,9 @@ class BotApi:
         self._server.cut()
 
     def online(self) -> None:
-        """All is well again."""
+        """All is well again, for whoever comes from now on."""
         with self.world.changed:
+            self._server.turn_away()
             self.world.is_offline = False
 
     def limit_flood(self, pause_s: float | None = 1.0) -> None:

@@ -14,6 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -45,16 +46,30 @@ class Server(http.server.ThreadingHTTPServer):
         self.world = world
         self.faults: list[Fault] = []
         self._open: set[socket.socket] = set()
+        self._is_unwelcome = False
+        self.socket.setblocking(False)  # who waits may have been turned away before they are let in
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """The next connection, and whether it came while the server was offline."""
+        with self.world.changed:
+            self._is_unwelcome = self.world.is_offline or self.world.is_closing
+            connection, address = super().get_request()
+            return connection, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """A connection that comes while the server is offline is reset."""
+        """A connection that came while the server was offline is reset."""
+        if self._is_unwelcome:
+            _reset(request)
+            return
         with self.world.changed:
-            if self.world.is_offline or self.world.is_closing:
-                _linger(request)
-                request.close()
-                return
             self._open.add(request)
         super().process_request(request, client_address)
+
+    def turn_away(self) -> None:
+        """Whoever has come by now, and was not let in, is reset."""
+        with suppress(BlockingIOError):
+            while True:
+                _reset(self.socket.accept()[0])
 
     def shutdown_request(self, request: Any) -> None:
         """The connection is over."""
@@ -84,9 +99,10 @@ class Server(http.server.ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def _linger(connection: socket.socket) -> None:
-    """Closing will send a reset instead of a farewell."""
+def _reset(connection: socket.socket) -> None:
+    """Close without a farewell."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def _shut(connection: socket.socket) -> None:
@@ -189,12 +205,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if refusal is not None:
             raise refusal
         if fault.html:
-            self._send(fault.status or 502, "text/html", fault.html.encode())
+            self._send(fault.status or 502, "text/html", fault.html.encode(), then="close")
         elif fault.is_silent:
             fault.released.wait(HANG_S)
         else:
-            _linger(self.connection)
-            self.connection.close()
+            _reset(self.connection)
         raise Dropped
 
     def _send_file(self, path: str) -> None:
@@ -215,10 +230,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self, status: int, body: Json) -> None:
         self._send(status, "application/json", json.dumps(body).encode())
 
-    def _send(self, status: int, kind: str, content: bytes) -> None:
+    def _send(self, status: int, kind: str, content: bytes, *, then: str = "keep-alive") -> None:
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nServer: nginx\r\nContent-Type: {kind}\r\n"
-            f"Content-Length: {len(content)}\r\nConnection: keep-alive\r\n\r\n"
+            f"Content-Length: {len(content)}\r\nConnection: {then}\r\n\r\n"
         )
         self.wfile.write(head.encode() + content)
 

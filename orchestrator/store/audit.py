@@ -1,4 +1,7 @@
-"""Rows of the audit log: append and search. Every search costs what its page has, at a million rows too."""
+"""Rows of the audit log: append and search. Every search costs what its page has, at a million rows too.
+
+A row is searched by its words from the next ``index`` on, not from its own transaction on.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _MAX_WORDS = 50
+_INDEX_LACKS = "id > (SELECT COALESCE(MAX(id), 0) FROM audit_fts_docsize)"
+"""Rows that the index of words has not seen; a table of FTS5's own tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,18 @@ def add(
     )
 
 
+def is_indexed(db: sqlite3.Connection) -> bool:
+    """Every row is found by its words."""
+    return db.execute(f"SELECT 1 FROM audit WHERE {_INDEX_LACKS} LIMIT 1").fetchone() is None  # noqa: S608 - a constant
+
+
+def index(db: sqlite3.Connection, *, most: int) -> None:
+    """The words of rows that were added since the last time get into the index: the oldest ``most`` of them. They go
+    in together, because each transaction with new words costs the index far more than the words do."""
+    new = f"SELECT id, text, detail FROM audit WHERE {_INDEX_LACKS} ORDER BY id LIMIT ?"  # noqa: S608 - a constant
+    db.execute(f"INSERT INTO audit_fts (rowid, text, detail) {new}", (most,))
+
+
 def search(
     db: sqlite3.Connection,
     *,
@@ -51,7 +68,8 @@ def search(
     before: int | None = None,
     limit: int = 100,
 ) -> list[AuditRow]:
-    """The newest rows that match everything given, newest first; ``before`` is the id to go on from."""
+    """The newest rows that match everything given, newest first; ``before`` is the id to go on from. By ``words`` only
+    rows are found that ``index`` has seen."""
     wanted: list[tuple[str, Any]] = []
     source = "audit a"
     if words.replace("\0", " ").strip():

@@ -22,7 +22,7 @@ from orchestrator.store import copies
 
 _NEEDED = ("agents", "users")
 _INDEXES = {"fact_words": ("text", "scope")}
-"""Full-text tables that are filled by hand; the others follow from their triggers."""
+"""A full-text table that is filled by hand; the others follow from their triggers, or from the table itself."""
 
 _MOST_TRIES = 200_000
 """So many looks into what is left of a table; a damaged page may claim any number of rows."""
@@ -57,6 +57,7 @@ def salvage(damaged: Path, fresh: Path) -> Salvaged:
             _Table(source, target, table, columns).copied()
         _keep_numbers(source, target, {table: count.highest for table, count in counts.items()})
         dangling = _drop_dangling(target)
+        target.execute("INSERT INTO audit_fts (audit_fts) VALUES ('rebuild')")
         target.execute("COMMIT")
         for table in _NEEDED:
             if target.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] == 0:  # noqa: S608 - constants

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from orchestrator.audit import Audit
 from orchestrator.config import Keep
 from orchestrator.retention import AT_ONCE, Retention
 from orchestrator.store import audit
@@ -156,12 +157,14 @@ def test_the_audit_log_goes_by_age_alone(store: Store) -> None:
         db.execute("DELETE FROM audit")
     with closing(Audits(store)) as audits:
         audits.old(450)
+        Audit(audits.store).index()
         gone = look(audits.store, Keep(0, 0, 700, 0))
         assert gone == {"audit rows": 450}
+        Audit(audits.store).index()
         with audits.store.writing() as db:
             assert audit.search(db, words="ancient") == []
             assert len(audit.search(db, words="recent")) == 1
-            db.execute("INSERT INTO audit_fts (audit_fts) VALUES ('integrity-check')")
+            db.execute("INSERT INTO audit_fts (audit_fts, rank) VALUES ('integrity-check', 1)")
             with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
                 db.execute("DELETE FROM audit")
 
