@@ -109,7 +109,11 @@ class Command:
 _WHEN = "2026-02-28T09:00 (the person's clock), or with Z or an offset"
 _END = Option("end", "when it ends, for show", value="WHEN")
 _COLOR = Option("color", "a name such as red, or #rrggbb", value="COLOR")
-_REPEAT = Option("repeat", "such as 'FREQ=WEEKLY;BYDAY=MO' or a cron line '0 9 * * 1'", value="RULE")
+_REPEAT = Option(
+    "repeat",
+    "such as 'FREQ=WEEKLY;BYDAY=MO' or a cron line '0 9 * * 1'; ';EXDATE=20261224' behind it leaves a day out",
+    value="RULE",
+)
 _LIMIT = Option("limit", "the most to list", value="N")
 _NO_WAIT = Option("no-wait", "return at once; what comes of it shows later")
 

@@ -20,12 +20,17 @@ _WORDS: dict[str, Schema] = {
     "repeat": _REPEAT,
     "color": nullable(STRING),
     "missed": _MISSED,
+    "without": {
+        **nullable(listing(STRING)),
+        "description": "days and times that a series leaves out; changing it sends the whole list",
+    },
 }
 _ENTRY: dict[str, Schema] = {
     "id": INTEGER,
     "agent": STRING,
     "user": INTEGER,
     **_WORDS,
+    "without": listing(STRING),
     "status": choice("active", "paused", "ended"),
     "words": {**STRING, "description": "when it comes due, such as: every weekday at 09:00"},
     "next_at": nullable(TIME),

@@ -1079,6 +1079,12 @@ def m040_audit_words_later(db: Database) -> None:
     )
 
 
+@migrations()
+def m041_left_out(db: Database) -> None:
+    """A series of the calendar may leave out days and times."""
+    _run(db, "ALTER TABLE agenda_entries ADD COLUMN \"without\" TEXT NOT NULL DEFAULT '';")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

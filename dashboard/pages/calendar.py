@@ -118,6 +118,22 @@ class EntryView:
         return self.entry.end[:10] if self.entry.repeat and self.entry.end and not self.minutes else ""
 
     @property
+    def left_out(self) -> list[tuple[str, list[str]]]:
+        """The days and times that it leaves out and that are still to come, each in words with the list without it."""
+        today = f"{datetime.now(ZoneInfo(self.entry.time_zone)):%Y-%m-%d}"
+        every = self.entry.without.split(",") if self.entry.without else []
+        return [
+            (_left_out_words(one, self.entry.time_zone), [other for other in every if other != one])
+            for one in every
+            if one >= today
+        ]
+
+    def without(self, at: float) -> list[str]:
+        """What it leaves out, with the day of this time of it."""
+        day = datetime.fromtimestamp(at, ZoneInfo(self.entry.time_zone)).date().isoformat()
+        return sorted({*filter(None, self.entry.without.split(",")), day})
+
+    @property
     def rule(self) -> str:
         """How it repeats, without the last day, which has a field of its own."""
         return _UNTIL.sub("", self.entry.repeat)
@@ -185,6 +201,13 @@ def entry_view(entry: Entry) -> EntryView:
     agenda = services().agenda
     lasts = agenda.length(entry)
     return EntryView(entry, agenda.words(entry), 0 if lasts is None else round(lasts.total_seconds() / 60))
+
+
+def _left_out_words(text: str, zone: str) -> str:
+    """``Thu 24 Dec 2026``, with the time where it is one."""
+    when = datetime.fromisoformat(text)
+    when = when if when.tzinfo is None else when.astimezone(ZoneInfo(zone))
+    return f"{when:%a} {when.day} {when:%b} {when.year}" + (f", {when:%H:%M}" if len(text) > 10 else "")
 
 
 def _entries(key: CubicleKey) -> list[EntryView]:

@@ -24,9 +24,13 @@ export function startCalendar() {
 
 // Each time the form is unfolded, since its page may be an old one. What somebody wrote stays.
 function soon(start) {
-  if (!start || start.value !== start.defaultValue) return;
+  if (start && start.value === start.defaultValue) start.defaultValue = fullHour(start);
+}
+
+// The next full hour by the clock of the field's zone.
+export function fullHour(start) {
   const clock = new Intl.DateTimeFormat("sv", { timeZone: start.dataset.soon, dateStyle: "short", timeStyle: "short" });
-  start.defaultValue = later(`${clock.format(new Date()).replace(" ", "T").slice(0, 13)}:00`, 60);
+  return later(`${clock.format(new Date()).replace(" ", "T").slice(0, 13)}:00`, 60);
 }
 
 function choose(select) {

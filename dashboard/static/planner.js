@@ -2,7 +2,7 @@
 // happens once is dragged to another day, with a way back. Days are plain dates; clocks are the server's business.
 
 import { call } from "./api.js";
-import { later } from "./calendar.js";
+import { fullHour, later } from "./calendar.js";
 
 const DAY_MINUTES = 1440;
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 };
@@ -26,7 +26,8 @@ function begin(day) {
   const details = document.querySelector("#new");
   const form = details.querySelector("form");
   details.open = true;
-  form.elements.start.value = `${day}T09:00`;
+  const soonest = fullHour(form.elements.start);
+  form.elements.start.value = `${day}T09:00` > soonest ? `${day}T09:00` : soonest;
   form.elements.start.dispatchEvent(new Event("input", { bubbles: true }));
   form.elements.title.focus();
 }
@@ -91,7 +92,7 @@ async function drop(event) {
   if (!days) return;
   const end = chip.endWall ? later(chip.endWall, days * DAY_MINUTES) : "";
   const was = { start: chip.start, end: chip.end };
-  await put(chip, { start: later(chip.wall, days * DAY_MINUTES), end }, `“${chip.title}” is on ${place.dataset.drop} now.`, was);
+  await put(chip, { start: later(chip.wall, days * DAY_MINUTES), end }, `“${chip.title}” is on ${place.dataset.words} now.`, was);
 }
 
 async function put(chip, when, words, was) {

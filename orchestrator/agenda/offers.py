@@ -127,7 +127,7 @@ class Offers:
 
     def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:
         before = notice.detail["before"]
-        wish = Wish(**{field.name: before[field.name] for field in fields(Wish)})
+        wish = Wish(**{field.name: before[field.name] for field in fields(Wish) if field.name in before})
         entry = rows.one(db, int(notice.subject))
         if entry is None:
             back, then = self._agenda.create_in(
@@ -181,6 +181,7 @@ def _listed(entry: Entry, words: str) -> dict[str, Any]:
 
 def _brief(entry: Entry, words: str) -> dict[str, Any]:
     more = {"prompt": entry.prompt, "end": entry.end, "time_zone": entry.time_zone, "color": entry.color}
+    more["without"] = entry.without
     return {**_listed(entry, words), **more}
 
 

@@ -103,9 +103,9 @@ def paused(store: Store, scope: Scope) -> list[Entry]:
         return rows.paused(db, scope.agent, scope.user, MOST_PAUSED)
 
 
-def _series(row: tuple[int, float, str, str, str, str]) -> Series:
-    key, next_at, start, end, zone, repeat = row
-    return Series(key, at(next_at), plan_of(start, end, zone, repeat) if repeat else None)
+def _series(row: tuple[int, float, str, str, str, str, str]) -> Series:
+    key, next_at, start, end, zone, repeat, without = row
+    return Series(key, at(next_at), plan_of(start, end, zone, repeat, without) if repeat else None)
 
 
 def _by_day(runs: Iterable[Run], zone: str) -> dict[date, list[list[Run]]]:

@@ -24,6 +24,7 @@ def as_json(entry: Entry, words: str) -> dict[str, Any]:
         "repeat": entry.repeat or None,
         "color": entry.color or None,
         "missed": entry.missed,
+        "without": entry.without.split(",") if entry.without else [],
         "status": str(entry.status),
         "words": words,
         "next_at": entry.next_at,

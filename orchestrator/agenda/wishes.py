@@ -1,12 +1,13 @@
 """What somebody wants in the calendar: read from a panel action or from named fields, and found in order. Pure.
 
 An ``end`` within a day of the start says how long each time takes, and of what happens once it always does; a later one
-is the last moment at which a series comes due. A start without an offset is a time of the entry's own zone, which is
-the person's unless it is said.
+is the last moment at which a series comes due. Only a series leaves days and times out. A start without an offset is a
+time of the entry's own zone, which is the person's unless it is said.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -23,11 +24,16 @@ from orchestrator.schedule.plans import Plan
 from orchestrator.schedule.zones import moment_of, zone_named
 from orchestrator.store.agenda import Entry
 
-NAMED = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "missed")
+NAMED = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "missed", "without")
 """The fields that a person may give, in the order in which they are shown."""
 LONGEST = timedelta(days=1)
 """An end no later than this after the start is the end of each time, not of the series."""
 
+MOST_LEFT_OUT = 100
+"""So many days or times a series leaves out."""
+
+_DAYS_OUT = re.compile(r";?\s*\bEXDATE(?:;VALUE=DATE)?[=:]([0-9TZ:,\s-]*)", re.IGNORECASE)
+"""``;EXDATE=20261224,20261231``"""
 _DEFAULTED = ("time_zone", "missed")
 _DAY_ENDS = time(23, 59, 59)
 _SCHEMA: Mapping[str, Field] = {field.name: field for field in SCHEMAS["CALENDAR_CREATE"].fields}
@@ -45,6 +51,7 @@ class Wish:
     repeat: str = ""
     color: str = ""
     missed: str = Missed.RUN.value
+    without: str = ""
 
     @classmethod
     def of(cls, entry: Entry) -> Wish:
@@ -58,55 +65,58 @@ class Wish:
     @property
     def when(self) -> tuple[str, ...]:
         """All that decides when it is due."""
-        return self.start, self.end, self.time_zone, self.repeat
+        return self.start, self.end, self.time_zone, self.repeat, self.without
 
 
 def asked(action: CalendarCreate, time_zone: str) -> Wish:
-    """What a panel action wants; ``time_zone`` is the person's."""
-    return Wish(
-        title=action.title,
-        prompt=action.prompt,
-        start=write_value(action.start),
-        time_zone=time_zone,
-        end="" if action.end is None else write_value(action.end),
-        repeat=action.repeat,
-        color=action.color,
+    """What a panel action wants; ``time_zone`` is the person's. Raises BadInput."""
+    return _sorted_out(
+        Wish(
+            title=action.title,
+            prompt=action.prompt,
+            start=write_value(action.start),
+            time_zone=time_zone,
+            end="" if action.end is None else write_value(action.end),
+            repeat=action.repeat,
+            color=action.color,
+        )
     )
 
 
 def amended(wish: Wish, action: CalendarUpdate) -> Wish:
-    """What a panel action wants otherwise."""
+    """What a panel action wants otherwise; raises BadInput."""
     given = {field.name: getattr(action, field.name) for field in fields(action) if field.name != "id"}
     texts = {name: "" if value is CLEARED else write_value(value) for name, value in given.items() if value is not None}
-    return replace(wish, **texts)
+    return _sorted_out(replace(wish, **texts))
 
 
 def read_new(given: Mapping[str, Any], time_zone: str) -> Wish:
     """What named fields want; raises BadInput. ``time_zone`` is the person's."""
-    texts = _read({name: value for name, value in given.items() if value or name not in _DEFAULTED})
+    texts = _read({name: value for name, value in given.items() if value or name not in _DEFAULTED}, "")
     for name in ("title", "prompt", "start"):
         if not texts.get(name):
             raise BadInput(f"{name} is needed.")
-    return Wish(**{"time_zone": time_zone, **texts})
+    return _sorted_out(Wish(**{"time_zone": time_zone, **texts}))
 
 
 def read_change(wish: Wish, given: Mapping[str, Any]) -> Wish:
     """What named fields want otherwise, where null or an empty text takes something away; raises BadInput."""
-    return replace(wish, **_read(given))
+    return _sorted_out(replace(wish, **_read(given, wish.repeat)))
 
 
 @lru_cache(maxsize=20_000)
-def plan_of(start: str, end: str, time_zone: str, repeat: str) -> Plan:
+def plan_of(start: str, end: str, time_zone: str, repeat: str, without: str = "") -> Plan:
     """When it is due; raises BadInput."""
     begins, ends = _when(start), _when(end) if end else None
-    plan = make_plan(begins, time_zone, repeat=repeat)
+    left_out = [_when(text) for text in without.split(",") if text]
+    plan = make_plan(begins, time_zone, repeat=repeat, without=left_out)
     if ends is None or length_of(start, end, time_zone, repeat) is not None:
         return plan
-    return make_plan(begins, time_zone, repeat=repeat, until=ends)
+    return make_plan(begins, time_zone, repeat=repeat, until=ends, without=left_out)
 
 
 @lru_cache(maxsize=20_000)
-def length_of(start: str, end: str, time_zone: str, repeat: str) -> timedelta | None:
+def length_of(start: str, end: str, time_zone: str, repeat: str, _without: str = "") -> timedelta | None:
     """How long each time takes; None when nobody said. Raises BadInput for an end before the start."""
     if not end:
         return None
@@ -143,11 +153,37 @@ def _when(text: str) -> When:
     return date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
 
 
-def _read(given: Mapping[str, Any]) -> dict[str, str]:
+def _read(given: Mapping[str, Any], repeat: str) -> dict[str, str]:
+    """The fields as texts; ``repeat`` is what it was."""
     unknown = sorted(set(given) - set(NAMED))
     if unknown:
         raise BadInput(f"{unknown[0][:40]}: there is no such field here; there are {', '.join(NAMED)}.")
-    return {name: _text(name, value) for name, value in given.items()}
+    texts = {name: _text(name, value) for name, value in given.items() if name != "without"}
+    if "without" in given:
+        texts["without"] = _left_out(given["without"] or (), texts.get("repeat", repeat))
+    return texts
+
+
+def _sorted_out(wish: Wish) -> Wish:
+    """Days that stand in the repeat itself, as calendar apps write them, have a place of their own; what happens once
+    leaves nothing out. Raises BadInput."""
+    found = _DAYS_OUT.search(wish.repeat)
+    if found:
+        rest = wish.repeat[: found.start()] + wish.repeat[found.end() :]
+        days = [day for day in re.split(r"[\s,]+", found[1]) if day]
+        wish = replace(wish, repeat=rest.strip("; "), without=_left_out(days, rest.strip("; ")))
+    return wish if wish.repeat else replace(wish, without="")
+
+
+def _left_out(given: object, repeat: str) -> str:
+    """What a series leaves out, in order; raises BadInput."""
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise BadInput('without must be a list of days or times, such as ["2026-12-24"].')
+    if given and not repeat:
+        raise BadInput("without: this happens once. Give it another start, or delete it.")
+    if len(given) > MOST_LEFT_OUT:
+        raise BadInput(f"without: {MOST_LEFT_OUT} days or times are the most. Take out some that have passed.")
+    return ",".join(sorted({write_value(read_when("without", one)) for one in given}))
 
 
 def _text(name: str, value: Any) -> str:

@@ -12,7 +12,7 @@ from orchestrator.commands.context import Context, show, table
 from orchestrator.errors import BadInput
 from orchestrator.text import one_line, terminal_safe
 
-_FIELDS = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "missed")
+_FIELDS = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "missed", "without")
 _HELP = {
     "title": "what it is called",
     "prompt": "what the agent is told then",
@@ -22,6 +22,7 @@ _HELP = {
     "repeat": 'an RRULE such as "FREQ=WEEKLY;BYDAY=MO", or a cron line such as "0 9 * * 1-5"',
     "color": "a name, or #rrggbb",
     "missed": "what if it is missed: run (once, late) or skip",
+    "without": "days that a series leaves out, such as 2026-12-24,2026-12-31",
 }
 
 
@@ -70,7 +71,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
 
 
 def _add(context: Context, options: argparse.Namespace) -> int:
-    fields = {name: value for name in _FIELDS if (value := getattr(options, name)) is not None}
+    fields = {name: _given(name, value) for name in _FIELDS if (value := getattr(options, name)) is not None}
     with context.client as client:
         entry = client.post(agent_path(options.agent, "/calendar"), fields)
     show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {entry['words']}. Next: {_next(entry)} UTC."])
@@ -87,12 +88,12 @@ def _show(context: Context, options: argparse.Namespace) -> int:
 
 
 def _set(context: Context, options: argparse.Namespace) -> int:
-    fields: dict[str, str | None] = {}
+    fields: dict[str, str | list[str] | None] = {}
     for pair in options.fields:
         name, equals, value = pair.partition("=")
         if not equals:
             raise BadInput(f"{pair}: write FIELD=VALUE, such as status=paused.")
-        fields[name] = value or None
+        fields[name] = _given(name, value) or None
     with context.client as client:
         entry = client.patch(_path(options), fields)
     show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {entry['words']}. It is {entry['status']}."])
@@ -115,6 +116,11 @@ def _run(context: Context, options: argparse.Namespace) -> int:
 
 def _path(options: argparse.Namespace) -> str:
     return agent_path(options.agent, f"/calendar/{options.id}")
+
+
+def _given(name: str, value: str) -> str | list[str]:
+    """As the API takes it: what is left out is a list."""
+    return [one.strip() for one in value.split(",") if one.strip()] if name == "without" else value
 
 
 def _next(entry: Mapping[str, Any]) -> str:

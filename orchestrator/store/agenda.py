@@ -73,6 +73,8 @@ class Entry:
     """When it is due next; None unless it is active."""
     failures: int
     """How many of its runs have failed in a row."""
+    without: str = ""
+    """Days, and times like the start, on which a series does not come due; commas between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +149,12 @@ def every(db: sqlite3.Connection, agent: str | None = None, user: int | None = N
 
 def coming(
     db: sqlite3.Connection, before: float, agent: str | None, user: int | None
-) -> list[tuple[int, float, str, str, str, str]]:
+) -> list[tuple[int, float, str, str, str, str, str]]:
     """What is due next before that time: id, when, and the words that decide how it goes on (start, end, time zone,
-    repeat); many of them are read at once."""
+    repeat, what is left out); many of them are read at once."""
     rows = db.execute(
-        "SELECT id, next_at, start, \"end\", time_zone, repeat FROM agenda_entries WHERE status = 'active' "
-        "AND next_at < ? AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?)",
+        'SELECT id, next_at, start, "end", time_zone, repeat, "without" FROM agenda_entries '
+        "WHERE status = 'active' AND next_at < ? AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?)",
         (before, agent, agent, user, user),
     )
     return [tuple(row) for row in rows]

@@ -13,7 +13,7 @@ _SCRIPT = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) STRICT",
     """CREATE TABLE entries (id INTEGER PRIMARY KEY, title TEXT, prompt TEXT, start TEXT, "end" TEXT, time_zone TEXT,
     repeat TEXT, color TEXT, missed TEXT, status TEXT, words TEXT, next_at TEXT, made_by TEXT, created_at TEXT,
-    changed_at TEXT) STRICT""",
+    changed_at TEXT, "without" TEXT) STRICT""",
     "CREATE TABLE upcoming (entry INTEGER REFERENCES entries (id), at TEXT, PRIMARY KEY (at, entry)) STRICT",
     """CREATE TABLE runs (entry INTEGER REFERENCES entries (id), due_at TEXT, turn INTEGER, outcome TEXT,
     is_late INTEGER, ended_at TEXT) STRICT""",
@@ -34,7 +34,7 @@ def write(
             db.execute(statement)
         db.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         db.executemany(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_values(entry, words) for entry, words in entries],
         )
         db.executemany("INSERT INTO upcoming VALUES (?, ?)", [(entry.id, _iso(when)) for entry, when in upcoming])
@@ -61,6 +61,7 @@ def _values(entry: Entry, words: str) -> tuple[object, ...]:
         entry.by,
         _at(entry.created_at),
         _at(entry.changed_at),
+        entry.without,
     )
 
 

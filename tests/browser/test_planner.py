@@ -67,6 +67,25 @@ def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
         assert fits(page)
 
 
+def test_a_day_of_a_series_is_left_out_and_put_back(visit: Visit) -> None:
+    """In the list of days, and on the entry's own page."""
+    services, day = visit.house.services, a_wednesday()
+    words = {"title": "Tides", "prompt": "x", "start": f"{day:%Y-%m-%d}T09:00", "repeat": "FREQ=DAILY"}
+    entry = services.agenda.create(KEY, words, by=services.people.operator())
+    visit.log_in()
+    page = visit.page
+    page.goto(f"{visit.house.url}/calendar?at={day:%Y-%m-%d}")
+    page.locator("#day").get_by_title("Leave out on this day").click()
+    expect(page.locator("#day")).to_contain_text("Nothing is planned on this day.")
+    assert services.agenda.get(entry.id).without == f"{day:%Y-%m-%d}"
+    page.goto(f"{visit.house.url}/agents/crab/calendar/{entry.id}")
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.get_by_text("Left out:")).to_have_count(0)
+    page.get_by_role("button", name="Leave out the next").click()
+    expect(page.get_by_text(f"Left out: {day:%a} {day.day} {day:%b} {day.year}")).to_be_visible()
+    assert fits(page)
+
+
 @pytest.mark.parametrize("path", ["/calendar", "/agents/crab/calendar"])
 def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> None:
     """By the viewer's clock, and again after it was planned; another time that was chosen stays."""
@@ -74,6 +93,13 @@ def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> No
     visit.log_in()
     page = visit.page
     page.goto(f"{visit.house.url}{path}")
+    if path == "/calendar":  # of the hours of today none that has passed
+        hours = [next_hour()]
+        page.locator("#day").get_by_role("button", name="New entry on").click()
+        nine = f"{datetime.now(ZoneInfo(ZONE)):%Y-%m-%d}T09:00"
+        soonest = re.compile("|".join(max(nine, hour) for hour in [*hours, next_hour()]))
+        expect(page.get_by_label("When", exact=False).first).to_have_value(soonest)
+        page.goto(f"{visit.house.url}{path}")
     before = next_hour()
     page.get_by_text("New entry", exact=True).click()
     when = page.get_by_label("When", exact=False).first

@@ -488,6 +488,31 @@ def test_an_agent_keeps_its_own_calendar(open_desk: Desk) -> None:
     assert open_desk.call("CALENDAR_LIST").text == "The calendar is empty."
 
 
+def test_a_series_leaves_out_what_it_is_told_to(open_desk: Desk) -> None:
+    """Days and single times, by a person or the agent; neither is run, both are said, and they go with the repeat."""
+    entry = open_desk.add("2026-03-02T10:00", repeat="FREQ=DAILY", without=["2026-03-03T10:00", "2026-03-04"])
+    assert entry.without == "2026-03-03T10:00:00,2026-03-04"
+    assert open_desk.agenda.words(entry) == "every day at 10:00, with 2 exceptions"
+    open_desk.walk(datetime(2026, 3, 5, 12, tzinfo=UTC), timedelta(hours=1))
+    open_desk.finish()
+    assert [when for when, _ in open_desk.ran(entry.id)] == ["2026-03-02T09:00", "2026-03-05T09:00"]
+    assert "EXDATE;TZID=Europe/Vienna:20260304T100000" in open_desk.agenda.feed(
+        open_desk.agenda.feed_url(KEY).rpartition("/")[2].removesuffix(".ics")
+    )
+    told = open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=20260306,20260307T100000")
+    assert "It next comes due on Sun 8 Mar 2026 at 10:00" in told.text
+    notice = open_desk.notices.recent(KEY)[-1]
+    open_desk.notices.press(notice.id, "calendar.undo", by=open_desk.rooms.operator, surface="test")
+    assert open_desk.agenda.get(entry.id).without == entry.without
+    assert open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="0 10 * * *").result["without"] == entry.without
+    assert open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=").result["without"] == ""
+    with pytest.raises(BadInput, match="without"):
+        open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=2026-13-13")
+    open_desk.agenda.change(entry.id, {"without": ["2026-03-20"]}, by=None)
+    once = open_desk.agenda.change(entry.id, {"repeat": None, "start": "2026-03-20T10:00"}, by=None)
+    assert (once.without, once.next_at) == ("", datetime(2026, 3, 20, 9, tzinfo=UTC).timestamp())
+
+
 @pytest.mark.parametrize("name", ["CALENDAR_UPDATE", "CALENDAR_DELETE"])
 def test_an_agent_touches_no_other_cubicles_entries(open_desk: Desk, name: str) -> None:
     """Of another person's entry it learns not even that it is there."""

@@ -45,6 +45,19 @@ def test_entries_are_made_changed_and_deleted(operator: Api) -> None:
     assert operator.refused("GET", path) == (404, f"There is no entry {made['id']} in the calendar.")
 
 
+def test_a_series_leaves_out_days(operator: Api) -> None:
+    """They are a list, in order, and changed as a whole."""
+    made = _new(operator, repeat="FREQ=DAILY", without=["2190-03-02", "2190-03-01"])
+    assert (made["without"], made["words"]) == (
+        ["2190-03-01", "2190-03-02"],
+        "every day at 09:00, with 2 exceptions",
+    )
+    assert made["next_at"][:10] == "2190-03-03"
+    path = f"{CALENDAR_PATH}/{made['id']}"
+    assert operator.call("PATCH", path, {"title": "Coffee"}).get_json()["without"] == made["without"]
+    assert operator.call("PATCH", path, {"without": None}).get_json()["next_at"][:10] == "2190-03-01"
+
+
 def test_an_entry_may_begin_paused(operator: Api) -> None:
     """Its status is one of the fields that a new one may have; it is due once it is resumed."""
     paused, active = _new(operator, status="paused"), _new(operator, status="active")
@@ -73,6 +86,11 @@ def test_a_time_shows_what_comes_due_in_it(operator: Api) -> None:
         ({"prompt": ""}, "prompt can't be empty"),
         ({"repeat": "often"}, "repeat: a cron line has five fields"),
         ({"id": 4}, "id: there is no such field"),
+        ({"without": ["2190-01-02"]}, "without: this happens once"),
+        ({"repeat": "FREQ=DAILY", "without": ["soon"]}, "without must be a date"),
+        ({"repeat": "FREQ=DAILY", "without": "2190-01-02"}, "without must be a list"),
+        ({"repeat": "FREQ=DAILY", "without": ["2190-01-02"] * 101}, "without: 100 days"),
+        ({"repeat": "FREQ=DAILY;COUNT=1", "without": ["2190-01-01"]}, "nothing is left to come"),
     ],
 )
 def test_a_wrong_field_is_named(operator: Api, fields: dict[str, Any], said: str) -> None:

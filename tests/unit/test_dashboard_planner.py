@@ -90,6 +90,20 @@ def test_one_agent_alone(paper: PaperHouse, browser: Browser) -> None:
     assert "of crab" in page(browser, f"/calendar?agent=nobody&at={YEAR}-03-10")
 
 
+def test_a_day_of_a_series_is_left_out(paper: PaperHouse, browser: Browser) -> None:
+    """The button sends the day of the entry's own zone beside those before; its page says them, and puts them back."""
+    paper.services.people.change(1, {"time_zone": "Asia/Tokyo"})
+    entry = plan(paper, "tides", f"{YEAR}-03-01T20:00", repeat="FREQ=DAILY", time_zone="UTC", without=[f"{YEAR}-03-10"])
+    html = page(browser, f"/calendar?view=list&at={YEAR}-03-13")
+    assert f"[&#34;{YEAR}-03-10&#34;, &#34;{YEAR}-03-12&#34;]" in html, "20:00 there is the 13th here"
+    html = seen(browser, f"/agents/crab/calendar/{entry.id}")
+    day = date(YEAR, 3, 10)
+    assert f"Left out: {day:%a} 10 Mar {YEAR} Put it back" in html
+    assert "Every day at 20:00, with 1 exception" in html
+    plan(paper, "once", f"{YEAR}-04-01T20:00")
+    assert "Leave “once” out" not in page(browser, f"/calendar?view=list&at={YEAR}-04-01")
+
+
 def test_hostile_words_stay_words(paper: PaperHouse, browser: Browser) -> None:
     """In titles, prompts, and in the address; a colour is a name or a number alone."""
     plan(paper, EVIL, f"{YEAR}-03-10T09:00", color="#abc", repeat="FREQ=DAILY")
