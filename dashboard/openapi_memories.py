@@ -28,6 +28,7 @@ ROUTES: tuple[Route, ...] = (
         query=USER,
         fails=(400, 404, 413, 429),
     ),
+    Route("get", f"{AGENT}/memories/{{memory}}", "One fact", "Memory", query=USER, fails=(404,)),
     Route("delete", f"{AGENT}/memories/{{memory}}", "Forget a fact", status=204, query=USER, fails=(404,)),
 )
 SCHEMAS: dict[str, Schema] = {

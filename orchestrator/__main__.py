@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from orchestrator.commands.context import surroundings
 from orchestrator.config import SETTINGS
@@ -41,8 +41,8 @@ the rest of the program stands on, and a person waits for each."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Options and words in any order. Python's own takes a word that may be missing for missing as soon as an option
-    stands before it, as in ``chat crab --file notes.txt "What is this?"``."""
+    """Options and words in any order, and one line about what is wrong with them. Python's own takes a word that may be
+    missing for missing as soon as an option stands before it, as in ``chat crab --file notes.txt "What is this?"``."""
 
     _is_inside = False
 
@@ -57,6 +57,10 @@ class _Parser(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_inside = False
+
+    def error(self, message: str) -> NoReturn:
+        """What argparse calls for a command line that is none."""
+        self.exit(2, f"hermit: {' '.join(message.split())}. './{self.prog} --help' shows how it is written.\n")
 
 
 def parser(wanted: str = "") -> argparse.ArgumentParser:

@@ -21,11 +21,12 @@ _MAX_ARGUMENTS = 16
 
 
 class NoRoute(Exception):
-    """There is no such call; with the HTTP status that says so."""
+    """There is no such call; with the HTTP status that says so, and the methods that the path does have."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, *allowed: str) -> None:
         super().__init__(status)
         self.status = status
+        self.allowed = allowed
 
 
 @dataclass(frozen=True, slots=True)

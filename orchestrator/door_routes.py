@@ -35,6 +35,7 @@ _ROOT = "/api/internal/"
 Result = dict[str, Any] | None
 """What goes back as JSON; None for nothing at all, which is status 204."""
 Handler = Callable[[DoorRequest], Result]
+_Headers = tuple[tuple[str, str], ...]
 
 _STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
     (NotFound, 404),
@@ -46,6 +47,7 @@ _STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
     (Unavailable, 502),
     (BadInput, 400),
 )
+_JSON: _Headers = (("Content-Type", "application/json"),)
 _LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
@@ -63,15 +65,15 @@ class DoorRoutes:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """WSGI (PEP 3333)."""
-        status, answer = self._answered(environ)
+        status, answer, more = self._answered(environ)
         if answer is None:
             start_response(_LINES[204], [])
             return ()
         body = json.dumps(answer).encode()
-        start_response(_LINES[status], [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-        return (body,)
+        start_response(_LINES[status], [*_JSON, ("Content-Length", str(len(body))), *more])
+        return (body,) if environ["REQUEST_METHOD"] != "HEAD" else ()  # on a kept connection it would be the next head
 
-    def _answered(self, environ: dict[str, Any]) -> tuple[int, Result]:
+    def _answered(self, environ: dict[str, Any]) -> tuple[int, Result, _Headers]:
         try:
             self._heard(environ[KEY])
             handler, name = self._found(environ["REQUEST_METHOD"], environ["PATH_INFO"])
@@ -83,15 +85,16 @@ class DoorRoutes:
                 connection=environ[CONNECTION],
                 hand_over_to=environ[HAND_OVER],
             )
-            return 200, handler(request)
+            return 200, handler(request), ()
         except NoRoute as error:
-            return error.status, _error("no_route", "There is no such call at this door.")
+            allow = (("Allow", ", ".join(error.allowed)),) if error.allowed else ()
+            return error.status, _error("no_route", "There is no such call at this door."), allow
         except OrchestratorError as error:
             status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-            return status, _error(error.code, error.message)
+            return status, _error(error.code, error.message), ()
         except Exception:  # whatever broke, the crab gets an answer and the log the reason
             logger.exception("a door call broke")
-            return 500, _error("internal", "Something went wrong on the host; its log says what.")
+            return 500, _error("internal", "Something went wrong on the host; its log says what."), ()
 
     def _found(self, method: str, path: str) -> tuple[Handler, str]:
         """The handler, and the name in the path; raises NoRoute."""
@@ -103,7 +106,7 @@ class DoorRoutes:
         for pattern, given in ((path, ""), (f"{noun}/*{slash}{rest}", name)):
             methods = self._handlers.get(pattern)
             if methods is not None and method not in methods:
-                raise NoRoute(405)
+                raise NoRoute(405, *methods)
             if methods is not None:
                 return methods[method], given
         raise NoRoute(404)

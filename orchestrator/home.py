@@ -7,9 +7,10 @@ import errno
 import fcntl
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -103,6 +104,7 @@ def prepare(path: Path) -> Home:
         for folder in (path, *(path / name for name in _FOLDERS)):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
+        _close(path / "hermit.env")
         install = _kept(path / "keys" / "install-id", lambda: secrets.token_hex(4))
         token = _kept(path / "keys" / "command.token", lambda: "hs_" + secrets.token_urlsafe(32))
         link_key = _kept(path / "keys" / "link.key", lambda: secrets.token_urlsafe(32))
@@ -179,6 +181,14 @@ def _is_locked_by_us(file: IO[str], *, tries: int) -> bool:
         else:
             return True
     return False
+
+
+def _close(path: Path) -> None:
+    """The settings that a person wrote, keys among them, are for their owner alone."""
+    with suppress(OSError):  # not there, or on a read-only mount: then it stays as it is, and the doctor says so
+        facts = path.lstat()
+        if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_mode & 0o077:
+            path.chmod(stat.S_IMODE(facts.st_mode) & 0o700)
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

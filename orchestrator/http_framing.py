@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import re
 import time
+from contextlib import suppress
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Any
@@ -27,6 +29,9 @@ _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _REQUEST_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~\x80-\xff]+ HTTP/[0-9]\.[0-9]\r\n")
 _PIECE = 1 << 18
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_ERROR_HEADERS = "Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n"
+_CODES = {"400": "bad_input", "413": "too_large", "500": "internal"}
+"""What the application calls the same."""
 _SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
 
 
@@ -114,7 +119,6 @@ class Request(HTTPRequest):
         most = self.server.upload_bytes if self.is_upload else self.server.body_bytes
         if int(self.inheaders.get(b"Content-Length", 0)) > most:
             self.simple_response("413 Request Entity Too Large", "The body is larger than what is taken here.")
-            self.conn.is_unheard = self.is_upload
             return False
         if not self.is_upload:
             self.welcome()
@@ -134,9 +138,16 @@ class Request(HTTPRequest):
         super().send_headers()
 
     def simple_response(self, status: Any, msg: str = "") -> None:
-        """Errors below the application close the connection: what follows on it can't be told apart."""
-        self.close_connection = True
-        super().simple_response(status, msg)
+        """Errors below the application are told in the same words as those of it, and close the connection: what
+        follows on it can't be told apart."""
+        self.close_connection = self.conn.is_unheard = True
+        number, _, phrase = str(status).partition(" ")
+        code = _CODES.get(number) or phrase.lower().replace(" ", "_")
+        error = {"code": code, "message": msg or f"{phrase}."}
+        body = json.dumps({"error": error}).encode()
+        head = f"HTTP/1.1 {status}\r\n{_ERROR_HEADERS}Content-Length: {len(body)}\r\n\r\n"
+        with suppress(OSError):  # the client has gone, as some do that send what is no HTTP
+            self.conn.wfile.write(head.encode("latin-1") + body)
 
 
 @lru_cache(maxsize=2)

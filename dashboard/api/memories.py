@@ -41,6 +41,12 @@ def add(name: str) -> Any:
     return with_iso_times(as_json(fact)), 201
 
 
+@api.get("/api/agents/<name>/memories/<id:memory>")
+def one(name: str, memory: int) -> Any:
+    """One fact."""
+    return with_iso_times(as_json(services().memories.get(own_cubicle(name), memory)))
+
+
 @api.delete("/api/agents/<name>/memories/<id:memory>")
 def remove(name: str, memory: int) -> Any:
     """Forget a fact."""

@@ -18,8 +18,8 @@ def as_json(entry: Entry, words: str) -> dict[str, Any]:
         "user": entry.cubicle.user,
         "title": entry.title,
         "prompt": entry.prompt,
-        "start": entry.start,
-        "end": entry.end or None,
+        "start": _plain(entry.start),
+        "end": _plain(entry.end) or None,
         "time_zone": entry.time_zone,
         "repeat": entry.repeat or None,
         "color": entry.color or None,
@@ -34,6 +34,11 @@ def as_json(entry: Entry, words: str) -> dict[str, Any]:
         "created_at": entry.created_at,
         "changed_at": entry.changed_at,
     }
+
+
+def _plain(when: str) -> str:
+    """A moment of UTC as all other times outside, with a Z."""
+    return f"{when.removesuffix('+00:00')}Z" if when.endswith("+00:00") else when
 
 
 def run_json(run: Run) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
         print(f"This deletes {options.name}, its workspaces and its history. Type its name to go on: ", end="")
         sys.stdout.flush()
         if sys.stdin.readline().strip() != options.name:
-            print("hermit: Nothing was deleted.", file=sys.stderr)
+            print("hermit: Nothing was deleted. Type the name to confirm, or add --yes.", file=sys.stderr)
             return 1
     with context.client as client:
         client.delete(agent_path(options.name))

@@ -55,7 +55,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
 def examine(context: Context) -> list[Finding]:
     """Every finding. What is wrong with the home is looked at first, before anything could put it in order."""
     found = surroundings.examine_permissions(context.settings.home)
-    if any(finding.state is State.FAIL for finding in found):
+    if not surroundings.is_ours(context.settings.home):
         return found
     found += _tried(DATABASE, lambda: _database(context))
     client: docker.DockerClient | None = None

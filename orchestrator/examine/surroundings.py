@@ -29,11 +29,9 @@ LITTLE_INSTANCES, LITTLE_WATCHES = 16, 4096
 
 def examine_permissions(home: Path) -> list[Finding]:
     """HERMIT_HOME is ours, ours alone, and can hold sockets."""
-    try:
-        facts = home.stat()
-    except FileNotFoundError:
+    if not home.exists():
         return [ok(PERMISSIONS, f"{home} does not exist yet; './hermit up' makes it for you alone.")]
-    if facts.st_uid != os.geteuid():
+    if not is_ours(home):
         return [
             fail(
                 PERMISSIONS,
@@ -49,6 +47,11 @@ def examine_permissions(home: Path) -> list[Finding]:
         mend = "Set HERMIT_HOME to a folder on a local disk (not on a network or a shared-folder file system)."
         return [fail(PERMISSIONS, f"{home} can't hold sockets ({problem}).", mend)]
     return [ok(PERMISSIONS, f"{home} is yours alone.")]
+
+
+def is_ours(home: Path) -> bool:
+    """Looking further may make what is missing in it; in somebody else's nothing is made."""
+    return not home.exists() or home.stat().st_uid == os.geteuid()
 
 
 def examine_disk(machine: Machine, places: Mapping[str, Path]) -> list[Finding]:

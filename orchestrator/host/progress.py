@@ -29,6 +29,8 @@ class Task:
         self._last_line = self._started
         self._text = ""
         self._is_terminal = stream.isatty()
+        self._has_begun = False
+        """Its first line stands there."""
         self._lock = threading.Lock()  # guards the text and the stream, so that lines stay whole
 
     def step(self, text: str) -> None:
@@ -36,6 +38,7 @@ class Task:
         with self._lock:
             self._text = _one_line(text)
             if not self._is_terminal:
+                self._first_line()
                 self._line(f"  {self._text}")
                 return
         self.tick()
@@ -51,22 +54,30 @@ class Task:
             if self._is_terminal:
                 self._stream.write("\r\033[K" + self._fit(f"{self._title} … {self._text} ({self._elapsed()} s)"))
                 self._stream.flush()
+            elif not self._has_begun:
+                self._first_line()
             elif self._clock() - self._last_line >= HEARTBEAT_S:
                 self._line(f"  {self._text or 'still at it'} ({self._elapsed()} s)")
 
     def begin(self) -> None:
-        """The first line."""
+        """The first line. Without a terminal it comes with the first second: what is refused at once was never begun,
+        and its error is the only line."""
         if self._is_terminal:
             self.tick()
-            return
-        with self._lock:
-            self._line(f"{self._title} …")
 
-    def end(self, outcome: str) -> None:
+    def end(self, *, is_done: bool) -> None:
         """The last line, which stays."""
+        outcome = "done in" if is_done else "failed after"
         with self._lock:
+            if not (is_done or self._is_terminal or self._has_begun):
+                return
             start = "\r\033[K" if self._is_terminal else ""
             self._line(f"{start}{self._title} … {outcome} {self._elapsed()} s")
+
+    def _first_line(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._line(f"{self._title} …")
 
     def _line(self, text: str) -> None:
         self._last_line = self._clock()
@@ -96,14 +107,14 @@ class Progress:
         ticker = threading.Thread(target=_tick, args=(task, ended), name="progress", daemon=True)
         task.begin()
         ticker.start()
-        outcome = "failed after"
+        is_done = False
         try:
             yield task
-            outcome = "done in"
+            is_done = True
         finally:
             ended.set()
             ticker.join()
-            task.end(outcome)
+            task.end(is_done=is_done)
 
     def say(self, text: str) -> None:
         """One line by itself."""

@@ -91,6 +91,14 @@ class Facts:
         for changed in self._followers:
             changed(fact.cubicle)
 
+    def get(self, key: CubicleKey, fact: int) -> Fact:
+        """The fact of this number; raises NotFound when it is none of this cubicle's."""
+        with self._store.reading() as db:
+            found = rows.one(db, key, fact)
+        if found is None:
+            raise NotFound(f"There is no memory {fact}.")
+        return found
+
     def every(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Fact]:
         """The newest facts of a cubicle, newest first; ``before`` is an id to page on from."""
         with self._store.reading() as db:

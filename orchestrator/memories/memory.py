@@ -85,6 +85,10 @@ class Memories:
         """The newest facts of a cubicle, newest first; ``before`` is an id to page on from."""
         return self._facts.every(key, before=before, limit=limit)
 
+    def get(self, key: CubicleKey, fact: int) -> Fact:
+        """The fact of this number; raises NotFound when it is none of this cubicle's."""
+        return self._facts.get(key, fact)
+
     def search(self, key: CubicleKey, query: str, limit: int = 10) -> list[Fact]:
         """The facts that fit a text best, the best first."""
         return self._search.best(key, query, max(1, min(limit, MOST_FOUND)))

@@ -195,9 +195,10 @@ def test_the_doctor_of_one_that_is_ill(person: Terminal, tmp_path: Path) -> None
     assert re.search(r"^fail  engine .*\n {19}\S", ran.stdout, re.MULTILINE)
     assert "warn  hermitshell" in ran.stdout
     (home / "keys" / "command.token").chmod(0o644)
-    ran = person.hermit("doctor", HERMIT_HOME=str(home))
+    ran = person.hermit("doctor", HERMIT_HOME=str(home), DOCKER_HOST=f"unix://{tmp_path}/none.sock")
     assert ran.returncode == 1
     assert "chmod go-rwx" in ran.stdout
+    assert re.search(r"^fail  engine .*\n {19}\S", ran.stdout, re.MULTILINE), "one fault hides no other"
 
 
 def test_an_engine_that_is_not_there(person: Terminal, tmp_path: Path) -> None:
@@ -456,8 +457,14 @@ def test_help_names_every_command_and_setting(person: Terminal) -> None:
     assert {name for name in [*COMMANDS, *SETTINGS] if name not in said} == set()
 
 
-def test_what_is_no_command(person: Terminal) -> None:
-    """Refused, with what there is."""
-    ran = person.hermit("fly")
+@pytest.mark.parametrize(
+    ("words", "told", "helped"),
+    [(["fly"], "chat", "./hermit"), (["agent"], "VERB", "./hermit agent"), (["approve"], "ID", "./hermit approve")],
+)
+def test_what_is_no_command(person: Terminal, words: list[str], told: str, helped: str) -> None:
+    """Refused in one line, with what there is and where to read more."""
+    ran = person.hermit(*words)
     assert ran.returncode == 2
-    assert "chat" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert told in ran.stderr
+    assert f"'{helped} --help'" in ran.stderr

@@ -58,6 +58,25 @@ def test_a_series_leaves_out_days(operator: Api) -> None:
     assert operator.call("PATCH", path, {"without": None}).get_json()["next_at"][:10] == "2190-03-01"
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "shown"),
+    [
+        ("2190-03-01T09:00:00Z", "2190-03-01T10:00:00Z", ("2190-03-01T09:00:00Z", "2190-03-01T10:00:00Z")),
+        ("2190-03-01T09:00:00+00:00", None, ("2190-03-01T09:00:00Z", None)),
+        ("2190-03-01T09:00:00+02:00", None, ("2190-03-01T09:00:00+02:00", None)),
+        ("2190-03-01", "2190-03-02", ("2190-03-01", "2190-03-02")),
+    ],
+)
+def test_times_come_back_as_they_were_given(
+    operator: Api, start: str, end: str | None, shown: tuple[str, str | None]
+) -> None:
+    """A moment of UTC has its Z again, as all times of the API; sent back, nothing is moved."""
+    made = _new(operator, start=start, end=end)
+    assert (made["start"], made["end"]) == shown
+    again = operator.call("PATCH", f"{CALENDAR_PATH}/{made['id']}", {"start": made["start"]}).get_json()
+    assert again["changed_at"] == made["changed_at"]
+
+
 def test_an_entry_may_begin_paused(operator: Api) -> None:
     """Its status is one of the fields that a new one may have; it is due once it is resumed."""
     paused, active = _new(operator, status="paused"), _new(operator, status="active")

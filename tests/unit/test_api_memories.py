@@ -26,8 +26,10 @@ def test_a_person_notes_looks_searches_and_forgets(operator: Api) -> None:
     assert operator.get(PATH) == {"memories": [other, fact], "next": None}
     assert operator.get(f"{PATH}?q=who+may+not+eat+nuts") == {"memories": [fact], "next": None}
     assert operator.get(f"{PATH}?q=zebra") == {"memories": [], "next": None}
+    assert operator.get(f"{PATH}/{fact['id']}") == fact
     assert operator.call("DELETE", f"{PATH}/{fact['id']}").status_code == 204
     assert operator.get(PATH)["memories"] == [other]
+    assert operator.refused("GET", f"{PATH}/{fact['id']}")[0] == 404
     assert operator.refused("DELETE", f"{PATH}/{fact['id']}")[0] == 404
 
 
@@ -51,6 +53,7 @@ def test_everybody_has_their_own(operator: Api, member: Api) -> None:
     theirs = member.post(PATH, {"text": "ben's secret"})
     assert member.get(PATH)["memories"] == [theirs]
     assert member.get(f"{PATH}?q=secret")["memories"] == [theirs]
+    assert member.refused("GET", f"{PATH}/{mine['id']}")[0] == 404
     assert member.refused("DELETE", f"{PATH}/{mine['id']}")[0] == 404
     assert member.refused("GET", f"{PATH}?user={operator.user.id}")[0] == 403
     assert member.refused("DELETE", f"{PATH}/{mine['id']}?user={operator.user.id}")[0] == 403

@@ -9,6 +9,7 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -260,6 +261,19 @@ def test_there_is_nothing_else_at_the_door(street: Street, method: str, path: st
     answer = street.call(method, path, {})
     assert (answer[0], street.code(answer)) == (status, "no_route")
     assert street.model.requests == []
+
+
+def test_a_wrong_method_is_told_the_right_ones_and_leaves_the_connection_whole(street: Street) -> None:
+    """Of a HEAD the head alone comes back, so that the next answer is read where it begins."""
+    door = OverSocket(street.door(KEY))
+    with closing(door):
+        for method, path, allowed in (("HEAD", "memories", "GET"), ("PUT", "calls", "POST, GET"), ("HEAD", "x", None)):
+            door.request(method, f"/api/internal/{path}")
+            answer = door.getresponse()
+            assert (answer.status, answer.getheader("Allow")) == (405 if allowed else 404, allowed)
+            assert bool(answer.read()) == (method != "HEAD")
+        door.request("GET", "/api/internal/memories?q=x")
+        assert json.loads(door.getresponse().read()) == {"memories": [{"text": "something about x"}]}
 
 
 def test_what_breaks_behind_the_door_is_not_told_through_it(street: Street) -> None:

@@ -30,10 +30,21 @@ def test_is_for_its_owner_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "db").mkdir(parents=True)
     (home / "db").chmod(0o755)
+    (home / "hermit.env").touch(mode=0o644)
     prepare(home)
+    assert stat.S_IMODE((home / "hermit.env").stat().st_mode) == 0o600
     folders = [home, *(path for path in home.iterdir() if path.is_dir())]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
     assert {stat.S_IMODE(path.stat().st_mode) for path in (home / "keys").iterdir()} == {0o600}
+
+
+def test_settings_that_lie_elsewhere_are_left_alone(tmp_path: Path) -> None:
+    """What a link leads to is not ours to close."""
+    (tmp_path / "settings").touch(mode=0o644)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "hermit.env").symlink_to(tmp_path / "settings")
+    prepare(tmp_path / "home")
+    assert stat.S_IMODE((tmp_path / "settings").stat().st_mode) == 0o644
 
 
 def test_its_secrets_are_made_once(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_build_is_shown_in_a_persons_words(tmp_path: Path) -> None:
     ]
     failure, shown = followed(events, tmp_path / "log")
     assert failure == ""
-    assert shown == "  step 2/3: Debian packages\n  installing 1 package\n"
+    assert shown == "Building …\n  step 2/3: Debian packages\n  installing 1 package\n"
     assert "Unpacking git" in (tmp_path / "log").read_text()
 
 

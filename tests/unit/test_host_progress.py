@@ -67,12 +67,24 @@ def test_a_failure_is_shown_and_goes_on() -> None:
     stream, clock = io.StringIO(), Clock()
 
     def fail() -> None:
-        with Progress(stream, clock=clock).task("Building"):
+        with Progress(stream, clock=clock).task("Building") as task:
+            task.step("step 1/2")
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
         fail()
-    assert stream.getvalue() == "Building …\nBuilding … failed after 0 s\n"
+    assert stream.getvalue() == "Building …\n  step 1/2\nBuilding … failed after 0 s\n"
+
+
+def test_what_is_refused_at_once_was_never_begun() -> None:
+    """Without a terminal the error alone is told; what succeeds as fast has one line."""
+    stream = io.StringIO()
+    with pytest.raises(ValueError, match="no"), Progress(stream).task("Restoring"):
+        raise ValueError("no")
+    assert stream.getvalue() == ""
+    with Progress(stream).task("Restoring"):
+        pass
+    assert stream.getvalue() == "Restoring … done in 0 s\n"
 
 
 def test_control_characters_of_others_are_not_passed_on() -> None:

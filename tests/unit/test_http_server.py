@@ -246,6 +246,28 @@ def test_doubtful_requests_are_refused_and_end_their_connection(doors: Doors, re
     assert _status(doors.say("a", _get())) == 200
 
 
+@pytest.mark.parametrize(
+    ("request_", "status", "code"),
+    [
+        (DOUBTFUL["chunks"], 400, "bad_input"),
+        (DOUBTFUL["a body over the cap"], 413, "too_large"),
+        (_get("/", "X-A: " + "x" * 40_000), 413, "too_large"),
+        (b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n", 405, "method_not_allowed"),
+        (_get("/break"), 500, "internal"),
+    ],
+)
+def test_what_is_refused_down_here_is_told_as_by_the_application(
+    doors: Doors, request_: bytes, status: int, code: str
+) -> None:
+    """As JSON with a code and a sentence, and it arrives while its client still sends."""
+    client = doors.connect("a")
+    client.sendall(request_ + b"x" * 1_000_000)
+    head, _, body = _answer(client).partition(b"\r\n\r\n")
+    error = json.loads(body)["error"]
+    assert (_status(head), error["code"], b"application/json" in head) == (status, code, True)
+    assert error["message"].endswith(".")
+
+
 def test_a_header_with_an_underscore_is_not_told(doors: Doors) -> None:
     """It could pass for the one with a hyphen, which a proxy in front of us may have set or taken out."""
     answer = doors.say("a", _get("/", "X-Forwarded-Proto: https", "X_Forwarded_Proto: http", "X_CSRF_Token: y"))
