@@ -160,6 +160,11 @@ def running_pid(path: Path) -> int | None:
         return None
 
 
+def claimed_at(path: Path) -> float:
+    """When the orchestrator that uses this home was started."""
+    return (path / "run" / "orchestrator.pid").stat().st_mtime
+
+
 def runs_elsewhere(path: Path) -> bool:
     """The orchestrator that uses this home runs in a container (or we do): its process id means nothing here."""
     text = (path / "run" / "orchestrator.pid").read_text(encoding="ascii")

@@ -91,7 +91,7 @@ class Steps:
                 audit_rows.add(
                     db,
                     "command.ended",
-                    f"Exit code {exit_code} ({ended})",
+                    f"Exit code {exit_code}" + (f" ({ended})" if ended != "exited" else ""),
                     now=now,
                     agent=key.agent,
                     user=key.user,

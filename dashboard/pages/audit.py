@@ -21,6 +21,7 @@ pages = Blueprint("audit_page", __name__)
 
 PAGE = 50
 MAX_QUERY_CHARS = 200
+MAX_LINE_CHARS = 300
 GONE = "somebody who is gone"
 
 
@@ -38,6 +39,16 @@ class RecordView:
     def kind(self) -> str:
         """Its kind, in words."""
         return kind_words(self.row.kind)
+
+    @property
+    def line(self) -> str:
+        """What happened, on one line: line breaks in it are only blanks here."""
+        return " ".join(self.row.text.split())
+
+    @property
+    def is_whole(self) -> bool:
+        """The line says all of it."""
+        return self.line == self.row.text and len(self.line) <= MAX_LINE_CHARS
 
     @property
     def clock(self) -> str:

@@ -43,10 +43,10 @@ class Announcer:
         """An agent put an entry into the calendar. Raises TooMany, as the next two do."""
         self._check_flood(entry)
         zone = self.zone(entry.cubicle)
+        ahead = f" {saying.due_next(entry, zone)}" if entry.repeat else ""
         text = (
             f"{entry.cubicle.agent} put {saying.quoted(entry)} into the calendar: "
-            f"{saying.rhythm(Wish.of(entry), zone)}. {saying.due_next(entry, zone)}\n"
-            f"It will be told: {saying.prompt_of(entry)}"
+            f"{saying.rhythm(Wish.of(entry), zone)}.{ahead}\nIt will be told: {saying.prompt_of(entry)}"
         )
         return self._post(entry, text, turn, (_CANCEL,))
 

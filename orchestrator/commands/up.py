@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import docker
 
@@ -25,7 +26,7 @@ from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
 from orchestrator.engine_terminals import DockerTerminals
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.examine.walls import FirstLook
-from orchestrator.home import Claim, running_pid, runs_elsewhere
+from orchestrator.home import Claim, claimed_at, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
 from orchestrator.host.image import Target, ensure_image
 from orchestrator.packages.outside import outside
@@ -34,6 +35,8 @@ from orchestrator.text import terminal_safe
 
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 60.0
+_PROGRAM = ("orchestrator", "dashboard", "crab", "cubicle")
+_SOURCES = frozenset({".py", ".html", ".js", ".css", ".json", ".md"})
 _AT_ONCE = 8
 """Containers that are stopped side by side."""
 
@@ -56,6 +59,10 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
             print("HermitShell is running but not healthy: './hermit status' shows why.", file=sys.stderr)
             return 1
         _greet(context)
+        if is_older(context.settings.home, context.root):
+            print(
+                "It was started before the program was last changed: './hermit down', then './hermit up', starts anew."
+            )
         return 0
     _check_port(context)
     client = ensure_engine(context.machine, context.progress)
@@ -112,6 +119,15 @@ def run_down(context: Context, _options: argparse.Namespace) -> int:
         _stop_cubicles(context, DockerEngine(client, context.home.install))
     print("HermitShell is stopped." if pid is not None else "HermitShell was not running.")
     return 0
+
+
+def is_older(home: Path, root: Path) -> bool:
+    """The orchestrator that runs was started before a file of the program in ``root`` was changed, as by an update."""
+    if runs_elsewhere(home):
+        return False
+    since = claimed_at(home)
+    files = (path for folder in _PROGRAM for path in (root / folder).rglob("*"))
+    return any(path.suffix in _SOURCES and path.stat().st_mtime > since for path in files)
 
 
 def _parts(context: Context, blots: logs.Blots) -> Parts:

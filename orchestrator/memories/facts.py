@@ -66,7 +66,9 @@ class Facts:
             raise TooMany(f"There are {self._max_facts:,} memories already, which is the most. Delete some first.")
         now = self._now()
         fact = Fact(rows.add(db, key, text, by=by, turn=turn, now=now), key, text, by, turn, now)
-        self._audit(db, "memory.add", f"Remembered by {by}: {one_line(text, 160)}", fact, turn)
+        self._audit(
+            db, "memory.add", f"Remembered by {'the agent' if by == AGENT else by}: {one_line(text, 160)}", fact, turn
+        )
         return fact, True
 
     def remove(self, key: CubicleKey, fact: int, *, by: str = AGENT, turn: int | None = None) -> Fact:

@@ -37,6 +37,15 @@ def test_rows_are_readable_and_hostile_ones_stay_text(paper: PaperHouse, browser
     assert EVALUATED not in seen
 
 
+def test_a_row_is_one_line_and_the_whole_of_it_within(paper: PaperHouse, browser: Browser) -> None:
+    """Line breaks are blanks on the line; what it does not say, or says otherwise, is told when it is opened."""
+    paper.services.audit.note("test.noted", "one\n\n```\ntwo", KEY)
+    paper.services.audit.note("test.noted", "plain", KEY)
+    html = browser.client.get("/audit?kind=test.noted").get_data(as_text=True)
+    assert ">one ``` two</span>" in html
+    assert html.count("Whole text") == 1
+
+
 def test_all_filters_hold_on_every_page(paper: PaperHouse, browser: Browser) -> None:
     """The way to older rows carries the search; the newest rows can be come back to; nothing is shown twice."""
     for n in range(120):

@@ -165,10 +165,14 @@ def test_ask() -> None:
     assert "Nobody answered" in talk("ask", "Exit code 3 after 9.0 s. Output:\nhermit: Nobody answered.")[-1]["message"]
 
 
-def test_fetch() -> None:
-    """A download is asked for."""
-    first, _ = talk("fetch https://example.org/a/report.pdf", DONE)
-    assert first["panelActions"] == ["ASSET_REQUEST:A file for the rehearsal|https://example.org/a/report.pdf|pdf"]
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/a/report.pdf", "pdf"), ("/prices.csv?day=1.5#top", "csv"), ("/", "html"), ("", "html"), ("/v1.2/list", "html")],
+)
+def test_fetch(path: str, kind: str) -> None:
+    """A download is asked for, with what its address says of its type."""
+    first, _ = talk(f"fetch https://example.org{path}", DONE)
+    assert first["panelActions"] == [f"ASSET_REQUEST:A file for the rehearsal|https://example.org{path}|{kind}"]
 
 
 def test_long() -> None:

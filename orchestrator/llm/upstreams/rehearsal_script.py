@@ -174,8 +174,8 @@ def _ask(talk: Talk) -> Reply:
 def _fetch(talk: Talk) -> Reply:
     if talk.results:
         return Reply(_told("The download is asked for; you find the question in the dashboard.", talk.results[-1]))
-    kind = talk.what.rpartition("/")[2].rpartition(".")[2] if "." in talk.what.rpartition("/")[2] else "html"
-    fields = ("A file for the rehearsal", talk.what, kind[:10])
+    kind = re.search(r"//[^/?#]+/[^?#]*\.([A-Za-z0-9]{1,10})(?:[?#]|$)", talk.what)
+    fields = ("A file for the rehearsal", talk.what, kind[1] if kind else "html")
     return Reply("I ask for a file from the internet.", panel_actions=(_panel("ASSET_REQUEST", *fields),))
 
 
