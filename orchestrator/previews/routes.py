@@ -91,6 +91,9 @@ class Routes:
             told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
             await _say(wire, request, 403, "Open this in the dashboard", told)
             return
+        if request.header("service-worker"):  # one would outlive the page, and the app
+            await _say(wire, request, 403, "Not possible", "Apps run without service workers.")
+            return
         if not slash:
             await wire.answer(308, [("Location", base), *headers(held_policy()).items()])
             return

@@ -41,6 +41,13 @@ def test_a_page_comes_with_its_walls(house: PreviewHouse) -> None:
     assert got.policy["connect-src"].startswith(f"{house.origin}/a/")
     assert "set-cookie" not in got.headers
     assert got.headers["referrer-policy"] == "no-referrer"
+    assert got.headers["access-control-allow-origin"] == "null", "its own origin, and no site's that has a name"
+
+
+def test_no_service_worker_is_handed_out(house: PreviewHouse) -> None:
+    """One would go on when its page and its app are gone."""
+    assert house.app("todo", "js/app.js", Service_Worker="script").status == 403
+    assert house.app("todo", "js/app.js").status == 200
 
 
 def test_the_houses_script_is_first(house: PreviewHouse) -> None:
@@ -222,7 +229,7 @@ def test_what_an_app_remembers(house: PreviewHouse) -> None:
     kept = {"items": '["</script><b>"]', "n": "1"}
     stored = house.app("todo", ".hermit/storage", method="PUT", body=json.dumps(kept).encode())
     assert stored.status == 204
-    assert stored.headers["access-control-allow-origin"] == "*"
+    assert stored.headers["access-control-allow-origin"] == "null"
     script = house.app("todo", ".hermit/shim.js").body.decode()
     assert "</script>" not in script
     assert house.storage.get(KEY, "todo") == kept
