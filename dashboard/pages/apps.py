@@ -13,7 +13,9 @@ from dashboard import headers
 from dashboard.apps import SeenApp, apps_of, guests_of, own_app, seen_app, shared_apps
 from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
+from dashboard.pages import log as log_lines
 from dashboard.pages.frame import around, frame, own_key
+from orchestrator import agent_log
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.previews.policy import SANDBOX
 
@@ -91,7 +93,8 @@ def guests(name: str, app: str) -> str:
 @pages.get("/parts/app-log/<name>")
 def log(name: str) -> str:
     """What the agent did, by its own log."""
-    return render_template("parts/app_log.html", log=services().log_text(own_cubicle(name)))
+    page = agent_log.latest(services().workspaces, own_cubicle(name))
+    return render_template("parts/app_log.html", **log_lines.shown(page))
 
 
 def _found(name: str) -> dict[str, Any]:

@@ -80,13 +80,13 @@ class RecordView:
 def log(name: str) -> str:
     """The whole page."""
     page = agent_log.latest(services().workspaces, own_key(name))
-    return render_template("log.html", **frame(name, "log"), **_shown(page))
+    return render_template("log.html", **frame(name, "log"), **shown(page))
 
 
 @pages.get("/parts/log/<name>")
 def lines(name: str) -> str:
     """Lines before or after a place, or the newest."""
-    return render_template("parts/log.html", **_shown(_wanted(own_key(name))))
+    return render_template("parts/log.html", **shown(_wanted(own_key(name))))
 
 
 def _wanted(key: CubicleKey) -> LogPage:
@@ -98,7 +98,8 @@ def _wanted(key: CubicleKey) -> LogPage:
     return agent_log.latest(workspaces, key)
 
 
-def _shown(page: LogPage) -> dict[str, Any]:
+def shown(page: LogPage) -> dict[str, Any]:
+    """The lines of a page by the viewer's clock."""
     zone, now = asker().user.time_zone, time.time()
     return {"page": page, "records": [_view(record, zone, now) for record in page.records]}
 

@@ -44,8 +44,8 @@ async function openLog(button) {
   try {
     const place = sheet.querySelector("[data-log-text]");
     place.replaceChildren(await part(button.dataset.log));
-    const text = place.querySelector("pre");
-    if (text) text.scrollTop = text.scrollHeight;
+    const lines = place.querySelector(".log-pane");
+    if (lines) lines.scrollTop = lines.scrollHeight;
   } catch (error) {
     show(trouble, error);
   }

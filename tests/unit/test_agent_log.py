@@ -141,11 +141,13 @@ def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: PaperHous
     work = prepared(paper, 1) / "work"
     forged = f"2026-02-31T25:00:00.000Z 1 reply {EVIL}\n\x1b[2J\u202e forged\n"
     work.joinpath(".hermit.log").write_text(line(1, text=EVIL) + line(2, text="a\\n" * 30 + EVIL) + forged)
-    for path in ("/agents/crab/log", "/parts/log/crab", "/parts/log/crab?after=0:0", "/parts/log/crab?before=0:99999"):
+    parts = ("/parts/log/crab", "/parts/log/crab?after=0:0", "/parts/log/crab?before=0:99999", "/parts/app-log/crab")
+    for path in ("/agents/crab/log", *parts):
         answer = browser.client.get(path)
         assert answer.status_code == 200, path
         html = answer.get_data(as_text=True)
         assert "alert(1)" in checked(html).text
+        assert "07:00:00" in html, "the viewer's clock"
         assert "\x1b" not in html
         assert "\u202e" not in html
     assert browser.client.get("/parts/log/crab?after=x").status_code == 400
