@@ -7,6 +7,7 @@ network; everything else about them is guarded too.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -82,6 +83,18 @@ def _stays_on_this_machine(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     _network.is_on = False
     assert not _network.refused, "the test tried to reach the network"
+
+
+@pytest.fixture(autouse=True)
+def _has_no_loop_of_others(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Once there is a browser, Playwright's event loop counts as the running one of this thread until the very end, so
+    that ``asyncio.run`` refuses to start another. Tests without a browser don't see it."""
+    loop = None if "browser" in request.fixturenames else asyncio._get_running_loop()
+    if loop is not None:
+        asyncio._set_running_loop(None)
+    yield
+    if loop is not None:
+        asyncio._set_running_loop(loop)
 
 
 @pytest.fixture(autouse=True)

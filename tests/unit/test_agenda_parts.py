@@ -83,9 +83,10 @@ def test_the_clock_rings_when_something_is_due(clock: Clock, ticks: Ticks) -> No
     """Not before, and soon after; then there is nothing to ring for."""
     ticks.upcoming = due = time.time() + 0.3
     clock.start()
-    assert ticks.wait_for(2)
-    assert due <= ticks.at[1] < due + 2.0
-    assert len(ticks.at) == 2
+    with ticks.passed:
+        assert ticks.passed.wait_for(lambda: ticks.upcoming is None, PATIENCE_S)
+        assert ticks.at[-1] >= due
+        assert len(ticks.at) <= 2  # one alone where the first pass came that late
 
 
 def test_a_change_is_looked_at_at_once(clock: Clock, ticks: Ticks) -> None:
