@@ -9,15 +9,20 @@ from orchestrator.errors import BadInput
 from orchestrator.nouns import ApprovalStatus
 from orchestrator.store.approval_history import Wanted
 
+KINDS = (("command", "Commands"), ("asset", "Files from the internet"), ("packages", "Packages"))
+"""What may be asked about, with what a page calls many of them."""
+
 
 def wanted() -> Wanted:
     """What ``status``, ``kind`` and ``agent`` in the query say; raises BadInput."""
     who, status = asker(), request.args.get("status", "")
     if status and status not in list(ApprovalStatus):
         raise BadInput(f"status: choose one of {', '.join(ApprovalStatus)}.")
+    if (kind := request.args.get("kind", "")) and kind not in dict(KINDS):
+        raise BadInput(f"kind: choose one of {', '.join(dict(KINDS))}.")
     return Wanted(
         (ApprovalStatus(status),) if status else tuple(ApprovalStatus),
-        kind=request.args.get("kind") or None,
+        kind=kind or None,
         agent=request.args.get("agent") or None,
         user=None if who.is_operator else who.user.id,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import AGENT, Route
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import INTEGER, LIMIT, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _STATUSES = ("asked", "denied", "expired", "cancelled", "fetching", "done", "failed")
 
@@ -15,7 +15,7 @@ ROUTES: tuple[Route, ...] = (
         "Assets",
         query={
             "status": {**choice(*_STATUSES, "pending"), "description": "`pending` is `asked`"},
-            "limit": INTEGER,
+            "limit": LIMIT,
         },
         fails=(400,),
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import Route
-from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import INTEGER, LIMIT, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _STATUSES = ("resolving", "asked", "downloading", "done", "denied", "expired", "cancelled", "failed")
 
@@ -13,7 +13,7 @@ ROUTES: tuple[Route, ...] = (
         "/api/packages",
         "Packages that agents wished for, newest first; decided on by their approvals",
         "Installations",
-        query={"status": choice(*_STATUSES), "limit": INTEGER},
+        query={"status": choice(*_STATUSES), "limit": LIMIT},
         fails=(400,),
     ),
 )

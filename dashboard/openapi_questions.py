@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from dashboard.openapi_route import Route
-from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+from dashboard.openapi_schemas import (
+    BOOLEAN,
+    INTEGER,
+    LIMIT,
+    STRING,
+    TIME,
+    Schema,
+    choice,
+    closed,
+    listing,
+    nullable,
+    ref,
+)
 
 _STATUS = choice("pending", "answered", "expired", "cancelled")
 
@@ -13,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
         "/api/questions",
         "What agents asked, newest first",
         "Questions",
-        query={"status": _STATUS, "limit": INTEGER},
+        query={"status": _STATUS, "limit": LIMIT},
         fails=(400,),
     ),
     Route(

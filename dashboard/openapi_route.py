@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dashboard.openapi_schemas import INTEGER, Schema
+from dashboard.openapi_schemas import INTEGER, LIMIT, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +32,4 @@ class Route:
 
 AGENT = "/api/agents/{name}"
 USER: dict[str, Schema] = {"user": {**INTEGER, "description": "for the operator: another person's"}}
-PAGE: dict[str, Schema] = {"before": {**INTEGER, "description": "`next` of the page before"}, "limit": INTEGER}
+PAGE: dict[str, Schema] = {"before": {**INTEGER, "description": "`next` of the page before"}, "limit": LIMIT}

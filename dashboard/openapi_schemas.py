@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.agents import BOUNDS, LIMITS
+
 Schema = dict[str, Any]
 
 STRING: Schema = {"type": "string"}
 INTEGER: Schema = {"type": "integer"}
 NUMBER: Schema = {"type": "number"}
 BOOLEAN: Schema = {"type": "boolean"}
+LIMIT: Schema = {"type": "integer", "minimum": 1, "description": "how many at most"}
 TIME: Schema = {"type": "string", "format": "date-time", "description": "ISO 8601, UTC"}
 
 
@@ -28,6 +31,11 @@ def choice(*values: str) -> Schema:
     return {"type": "string", "enum": list(values)}
 
 
+def between(schema: Schema, least: float, most: float) -> Schema:
+    """The same, within these bounds."""
+    return {**schema, "minimum": least, "maximum": most}
+
+
 def listing(items: Schema) -> Schema:
     """A list of these."""
     return {"type": "array", "items": items}
@@ -39,7 +47,7 @@ def closed(properties: dict[str, Schema], *, required: tuple[str, ...] | None = 
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
-_LIMITS = {"cpus": NUMBER, "memory_mb": INTEGER, "pids": INTEGER, "disk_mb": INTEGER}
+_LIMITS = {name: between(NUMBER if name == "cpus" else INTEGER, *bounds) for name, bounds in LIMITS.items()}
 _SETTINGS: dict[str, Schema] = {
     "role": STRING,
     "personality": STRING,
@@ -48,11 +56,14 @@ _SETTINGS: dict[str, Schema] = {
     "fallback_model": {**STRING, "description": "asked when the model fails: MODEL or MODEL@PROVIDER"},
     "image": choice("base", "studio"),
     "approval": choice("off", "dangerous", "all"),
-    "approval_timeout_s": INTEGER,
-    "step_limit": INTEGER,
-    "command_timeout_s": INTEGER,
+    "approval_timeout_s": between(INTEGER, *BOUNDS["approval_timeout_s"]),
+    "step_limit": between(INTEGER, *BOUNDS["step_limit"]),
+    "command_timeout_s": between(INTEGER, *BOUNDS["command_timeout_s"]),
     "daily_budget_usd": NUMBER,
-    "daily_budget_tokens": {**INTEGER, "description": "of models without a known price, beside the dollars"},
+    "daily_budget_tokens": {
+        **between(INTEGER, *BOUNDS["daily_budget_tokens"]),
+        "description": "of models without a known price, beside the dollars",
+    },
     "limits": closed(_LIMITS),
     "toolsets": listing(STRING),
 }

@@ -96,7 +96,8 @@ class DockerEngine:
             try:
                 sample = self._api.stats(name, stream=False, one_shot=True)
                 before, since = self._samples.get(name) or (0, self._started_at(name))
-            except docker.errors.NotFound as error:
+            # Of one that ends while it is measured the engine says nothing at all, and calls that 200.
+            except (docker.errors.NotFound, requests.exceptions.JSONDecodeError) as error:
                 raise NotFound("This cubicle does not run.") from error
         memory = sample.get("memory_stats", {})
         if "usage" not in memory:

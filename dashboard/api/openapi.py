@@ -22,17 +22,18 @@ from dashboard import (
     openapi_terminal,
     openapi_upkeep,
 )
+from dashboard.approval_filters import KINDS
 from dashboard.auth import public
 from dashboard.house import services
 from dashboard.openapi_route import AGENT, PAGE, USER, Route
-from dashboard.openapi_schemas import INTEGER, SCHEMAS, STRING, Schema, choice, ref
+from dashboard.openapi_schemas import INTEGER, LIMIT, SCHEMAS, STRING, Schema, choice, ref
 
 api = Blueprint("openapi", __name__)
 
 
 _FOLDER = {
     "after": {**STRING, "description": "`next` of the page before"},
-    "limit": INTEGER,
+    "limit": LIMIT,
     "zip": {**choice("1"), "description": "the folder as a zip archive"},
     **USER,
 }
@@ -153,10 +154,10 @@ _OWN: tuple[Route, ...] = (
         "Approvals",
         query={
             "status": choice("pending", "approved", "denied", "expired", "cancelled"),
-            "kind": choice("command", "asset", "packages"),
+            "kind": choice(*dict(KINDS)),
             "agent": STRING,
             "before": {**STRING, "description": "`next` of the page before"},
-            "limit": INTEGER,
+            "limit": LIMIT,
         },
         fails=(400,),
     ),
@@ -268,7 +269,8 @@ def document(*, terminal: bool = False) -> dict[str, Any]:
 def _operation(route: Route) -> dict[str, Any]:
     responses = {str(status): _answer(route) for status in (route.status, *route.other)}
     login = () if route.is_public else (401, 403)
-    for status in (*login, *(s for s in route.fails if s not in route.other)):
+    body = (400, 413, 415) if route.body else ()
+    for status in (*login, *body, *(s for s in route.fails if s not in route.other)):
         responses[str(status)] = {"description": "Refused", "content": {"application/json": {"schema": ref("Error")}}}
     operation: dict[str, Any] = {"summary": route.summary, "parameters": _parameters(route), "responses": responses}
     if route.body:

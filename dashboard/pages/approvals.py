@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, render_template, request
 
-from dashboard.approval_filters import wanted
+from dashboard.approval_filters import KINDS, wanted
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
@@ -18,7 +18,6 @@ from orchestrator.nouns import ApprovalStatus
 pages = Blueprint("approvals_page", __name__)
 
 PAGE = 30
-KINDS = (("command", "Commands"), ("asset", "Files from the internet"), ("packages", "Packages"))
 OUTCOMES = (
     (ApprovalStatus.APPROVED, "Approved"),
     (ApprovalStatus.DENIED, "Denied"),

@@ -10,6 +10,7 @@ import re
 from flask import Flask
 
 from dashboard.api.openapi import ALL_SCHEMAS, ROUTES, document
+from tests.unit.conftest import Api
 
 
 def test_every_route_is_described_and_no_other(app: Flask) -> None:
@@ -49,3 +50,16 @@ def test_a_wrong_method_says_which_are_right(app: Flask) -> None:
         answer = app.test_client().open("/api/agents", method=method)
         assert (answer.status_code, answer.get_json()["error"]["code"]) == (405, "method_not_allowed")
         assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "POST"}
+
+
+def test_a_number_that_nothing_can_have_is_not_there(operator: Api) -> None:
+    """404 for every method of the path, as for a number that nothing has."""
+    for number in (10**14, 2**53, 10**40):
+        for method, path, body in (
+            ("PATCH", "/users/{}", {"name": "x"}),
+            ("DELETE", "/users/{}", None),
+            ("DELETE", "/agents/crab/calendar/{}", None),
+            ("GET", "/agents/crab/memories/{}", None),
+            ("GET", "/turns/{}", None),
+        ):
+            assert operator.refused(method, path.format(number), body)[0] == 404, (method, path, number)

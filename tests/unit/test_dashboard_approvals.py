@@ -89,6 +89,7 @@ def test_filters_hold_together(paper: PaperHouse, browser: Browser, operator: Ap
         assert [text for text in ("rm -rf a", "rm -rf b") if text in html] == seen
         assert ("Nothing fits." in html) is (not seen)
     assert operator.refused("GET", "/approvals?status=perhaps")[0] == 400
+    assert operator.refused("GET", "/approvals?kind=perhaps")[0] == 400
     assert operator.refused("GET", "/approvals?before=gone")[0] == 400
 
 
