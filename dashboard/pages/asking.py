@@ -73,6 +73,14 @@ class ApprovalView:
         return sorted(lines, key=lambda line: not line.is_asked)
 
     @property
+    def line(self) -> str:
+        """What was asked, to tell it from others: the exact text, and of packages their names and versions alone."""
+        if self.approval.kind != "packages" or not self.packages:
+            return self.approval.text
+        names = ", ".join(f"{package.name} {package.version}" for package in self.packages)
+        return f"{self.detail.get('system') or 'Packages'}: {names}"
+
+    @property
     def total(self) -> str:
         """What the packages take together."""
         return size(self.detail.get("total_bytes", 0))

@@ -5,6 +5,7 @@ with buttons, the calendar, what is remembered, settings and the time zone. Noth
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import Any
 
@@ -100,6 +101,8 @@ def test_packages_are_read_and_denied_at_home(visit: Visit) -> None:
     card.get_by_role("button", name="Deny").click()
     expect(card).to_have_count(0)
     assert status_of(visit.house, asked) is ApprovalStatus.DENIED
+    page.goto(f"{visit.house.url}/approvals")
+    expect(page.locator(".record-text")).to_have_text(re.compile(r"^\s*pip: pandas 2.2.3, numpy [\d.]+\s*$"))
 
 
 def test_a_question_is_answered_by_a_choice(visit: Visit) -> None:
