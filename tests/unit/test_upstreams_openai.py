@@ -341,3 +341,26 @@ def test_without_a_default_the_first_model_on_offer_is_taken(provider: ScriptedU
     assert [request.path for request in provider.requests].count("/v1/models") == 1
     assert provider.calls[-1].json["model"] == "scripted-large"
     upstream.close()
+
+
+@pytest.mark.parametrize("code", [404, 405, 501])
+def test_a_server_that_keeps_no_list_is_asked_all_the_same(provider: ScriptedUpstream, code: int) -> None:
+    """A small one has a single model and needs no name: that it answers completions is enough."""
+    provider.offer(http(code, b"nothing here"))
+    upstream = OpenAICompatible("custom", provider.base_url)
+    for _ in range(2):
+        assert list(upstream.complete(ModelRequest("", REQUEST.messages, 9)))
+    assert [request.path for request in provider.requests].count("/v1/models") == 1
+    assert provider.calls[-1].json["model"] == "default"
+    upstream.close()
+
+
+def test_a_list_that_can_not_be_had_just_now_is_no_missing_one(provider: ScriptedUpstream) -> None:
+    """Nor is an empty one: nothing is asked for then."""
+    upstream = OpenAICompatible("custom", provider.base_url)
+    for answer in (http(503, b""), http(401, b""), http(200, b'{"data": []}')):
+        provider.offer(answer)
+        with pytest.raises(UpstreamFailed):
+            upstream.complete(ModelRequest("", REQUEST.messages, 9))
+    assert provider.calls == []
+    upstream.close()

@@ -11,6 +11,9 @@ from orchestrator.llm.upstreams.reading import json_object
 
 MAX_NAME = 200
 LIST_TIMEOUT_S = 20.0
+UNNAMED = "default"
+"""What a server is asked for that has neither a list nor, mostly, more than one model."""
+_NO_LIST = (404, 405, 501)
 
 
 class _Offering(Protocol):
@@ -20,10 +23,16 @@ class _Offering(Protocol):
     def models(self) -> list[str]: ...
 
 
+class NoList(UpstreamFailed):
+    """The provider answers, but not to the question which models it has."""
+
+
 def list_models(exchange: Exchange, path: str, headers: Mapping[str, str]) -> list[str]:
-    """The model names, sorted. Raises UpstreamFailed."""
+    """The model names, sorted. Raises UpstreamFailed, NoList among them."""
     try:
         status = exchange.send("GET", path, None, headers)
+        if status in _NO_LIST:
+            raise NoList(exchange.failure(status).message, may_retry=False)
         if status != 200:
             raise exchange.failure(status)
         exchange.hurry(LIST_TIMEOUT_S)
@@ -38,10 +47,14 @@ def list_models(exchange: Exchange, path: str, headers: Mapping[str, str]) -> li
 
 
 def default_model_of(upstream: _Offering) -> str:
-    """The upstream's default; for one that has none (a local server with whatever was installed) its first model."""
+    """The upstream's default; for one that has none (a local server with whatever was installed) its first model, or
+    any name where it keeps no list."""
     if upstream.default_model:
         return upstream.default_model
-    names = upstream.models()
+    try:
+        names = upstream.models()
+    except NoList:
+        names = [UNNAMED]
     if not names:
         text = f"The provider {upstream.name} has no model yet. Install one there, or name one in the agent's settings."
         raise UpstreamFailed(text, may_retry=False)
