@@ -33,6 +33,8 @@ class ProviderView:
     """A provider in the list, and among the choices."""
 
     state: ProviderState
+    is_missing: bool
+    """It would be a program on this machine, and is not there."""
 
     @property
     def wants(self) -> str:
@@ -53,7 +55,7 @@ class ProviderView:
         if state.name == REHEARSAL:
             return "a script that answers for nothing, to try everything out"
         if state.origin == "built-in":
-            return "needs no key"
+            return "not found: it does not run here" if self.is_missing else "needs no key"
         if state.origin == "settings":
             return f"set by environment ({state.setting})" if state.setting else "set by environment"
         return f"at {state.base_url}" if state.base_url else "its key was given here"
@@ -61,7 +63,8 @@ class ProviderView:
 
 def views() -> list[ProviderView]:
     """All of them."""
-    return [ProviderView(state) for state in services().providers.every()]
+    known = services().providers
+    return [ProviderView(state, known.is_missing(state.name)) for state in known.every()]
 
 
 @pages.get("/parts/providers")

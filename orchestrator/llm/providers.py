@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.llm.keyring import Keyring, OwnKey
-from orchestrator.llm.upstreams.catalog import CUSTOM, KEY_SETTINGS, LABELS, OLLAMA
+from orchestrator.llm.upstreams.catalog import CUSTOM, KEY_SETTINGS, LABELS, OLLAMA, OLLAMA_URL, is_listening
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 from orchestrator.nouns import Upstream
 from orchestrator.preferences import DEFAULT_PROVIDER, MODEL_OF, Preferences
@@ -58,11 +58,13 @@ class Providers(Mapping[str, Upstream]):
         *,
         build: Build,
         blot: Callable[[str], None] = lambda _: None,
+        ollama_url: str = OLLAMA_URL,
     ) -> None:
         """``given`` and ``default`` are what the settings come to; ``blot`` keeps a text out of the log. Raises
         ConfigError for a key that no longer serves."""
         self._given, self._given_default = dict(given), default
         self._keyring, self._preferences, self._build, self._blot = keyring, preferences, build, blot
+        self._ollama_url = ollama_url
         self._lock = threading.Lock()  # held over each change
         self._own: dict[str, Upstream] = {}
         for name, own in keyring.every().items():
@@ -108,6 +110,10 @@ class Providers(Mapping[str, Upstream]):
             if state.name == name:
                 return state
         raise NotFound(f"There is no provider {name[:40]!r}; there are {', '.join(LABELS)}.")
+
+    def is_missing(self, name: str) -> bool:
+        """It needs no key, but nothing takes connections where it would be on this machine."""
+        return name == OLLAMA and name in self._live and not is_listening(self._ollama_url)
 
     def as_json(self) -> dict[str, Any]:
         """Which models there are to choose from."""

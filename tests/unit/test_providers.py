@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,7 +34,9 @@ class Desk:
     folder: Path
     blotted: list[str] = field(default_factory=list)
 
-    def providers(self, given: dict[str, Upstream] | None = None, default: str = "rehearsal") -> Providers:
+    def providers(
+        self, given: dict[str, Upstream] | None = None, default: str = "rehearsal", ollama_url: str = ""
+    ) -> Providers:
         """As at a start."""
         return Providers(
             {"rehearsal": Rehearsal(), **(given or {})},
@@ -42,6 +45,7 @@ class Desk:
             Preferences(self.store),
             build=build_own,
             blot=self.blotted.append,
+            ollama_url=ollama_url,
         )
 
 
@@ -57,6 +61,17 @@ def test_everybody_with_a_key_has_a_name() -> None:
     """What can be chosen is what the catalog knows."""
     assert set(KEY_SETTINGS) == {preset.name for preset in PRESETS} | {"custom"}
     assert set(KEY_SETTINGS) < set(LABELS)
+
+
+def test_an_ollama_that_does_not_run_is_missing(desk: Desk) -> None:
+    """It can be chosen without a key, so whoever looks is told; of others nobody asks."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        providers = desk.providers({"ollama": Rehearsal()}, ollama_url=url)
+        assert not providers.is_missing("ollama")
+    assert providers.is_missing("ollama")
+    assert not providers.is_missing("rehearsal")
+    assert not desk.providers(ollama_url=url).is_missing("ollama")
 
 
 def test_a_key_that_is_given_holds_at_once_and_after_a_start(desk: Desk) -> None:
