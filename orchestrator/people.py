@@ -178,6 +178,7 @@ class People:
             user = rows.named(db, name)
             hashed = rows.password(db, user.id) if user else None
         if not self._is_password(hashed, password[: MAX_PASSWORD_CHARS + 1]) or user is None:
+            self._note_failed(user, address)
             raise BadInput("The name or the password is wrong.")
         self._throttle.was_right(guess)
         return self._new_session(user, "by password", browser, address)
@@ -290,6 +291,13 @@ class People:
             rows.add_session(db, sha256, user.id, now, now + SESSION_S, browser=browser, address=address)
             audit_rows.add(db, "login", f"{user.name} logged in {how}.", now=now, user=user.id)
         return token
+
+    def _note_failed(self, user: User | None, address: str) -> None:
+        """What was typed is not kept: it may be a password in the wrong field."""
+        whom = user.id if user else None
+        text = f"A login as {user.name} failed." if user else "A login failed: nobody has that name."
+        with self._store.writing() as db:
+            audit_rows.add(db, "login.failed", text, now=time.time(), user=whom, detail={"address": address})
 
     def _store_password(self, db: sqlite3.Connection, user: int, password: str) -> None:
         rows.set_password(db, user, self._hasher.hash(password), time.time())

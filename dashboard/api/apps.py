@@ -52,7 +52,7 @@ def share(name: str, app: str) -> Any:
 def unshare(name: str, app: str) -> Any:
     """They may not any more, whether the app is still there or not."""
     key, who = own_cubicle(name), asker()
-    services().previews.shares.remove(key, app, _person().id, by=f"{who.user.name} ({who.surface})")
+    services().previews.shares.remove(key, app, _person(), by=f"{who.user.name} ({who.surface})")
     return "", 204
 
 

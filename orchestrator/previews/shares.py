@@ -33,13 +33,13 @@ class AppShares:
                 return
             if len(rows.guests(db, key, app)) > MOST_GUESTS:
                 raise TooMany(f"An app can be shared with {MOST_GUESTS} people at most.")
-            self._record(key, "app.shared", f"{app} is shared with {guest.name} (by {by}).", db)
+            self._record(key, "app.shared", f"{app} is shared with {guest.name} now, by {by}.", db)
 
-    def remove(self, key: CubicleKey, app: str, guest: int, *, by: str) -> None:
+    def remove(self, key: CubicleKey, app: str, guest: User, *, by: str) -> None:
         """The guest may not see the app any more, not even with a page that is open; again is fine."""
         with self._store.writing() as db:
-            if rows.remove(db, key, app, guest):
-                self._record(key, "app.unshared", f"{app} is no longer shared with person {guest} (by {by}).", db)
+            if rows.remove(db, key, app, guest.id):
+                self._record(key, "app.unshared", f"{app} is no longer shared with {guest.name}, by {by}.", db)
 
     def has(self, key: CubicleKey, app: str, guest: int) -> bool:
         """Whether the guest may see the app."""

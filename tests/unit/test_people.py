@@ -122,7 +122,11 @@ def test_a_password_opens_a_session(house: Rooms) -> None:
     assert house.people.of_session(token) == house.operator
     for name, password in (("ada", PASSWORD + "x"), ("bob", ""), ("nobody", PASSWORD), ("ada\0", PASSWORD)):
         with pytest.raises(BadInput, match="wrong"):
-            house.people.log_in(name, password)
+            house.people.log_in(name, password, address="192.0.2.7")
+    failed = house.audited("login.failed")
+    nameless = "A login failed: nobody has that name."
+    assert [row.text for row in failed] == ["A login as ada failed.", "A login as bob failed.", nameless, nameless]
+    assert failed[0].detail == {"address": "192.0.2.7"}
     house.people.log_out(token)
     house.people.log_out(token)
     assert house.people.of_session(token) is None
