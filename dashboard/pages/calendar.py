@@ -128,10 +128,12 @@ class EntryView:
             if one >= today
         ]
 
-    def without(self, at: float) -> list[str]:
+    def without(self, at: float | None = None) -> list[str]:
         """What it leaves out, with the day of this time of it."""
-        day = datetime.fromtimestamp(at, ZoneInfo(self.entry.time_zone)).date().isoformat()
-        return sorted({*filter(None, self.entry.without.split(",")), day})
+        known = set(filter(None, self.entry.without.split(",")))
+        if at is not None:
+            known.add(datetime.fromtimestamp(at, ZoneInfo(self.entry.time_zone)).date().isoformat())
+        return sorted(known)
 
     @property
     def rule(self) -> str:

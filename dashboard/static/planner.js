@@ -14,6 +14,8 @@ export function startPlanner() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-new-on]");
     if (button) begin(button.dataset.newOn);
+    const left = event.target.closest("[data-leave-out]");
+    if (left) leaveOut(left);
   });
   document.addEventListener("keydown", step);
   document.addEventListener("dragstart", drag);
@@ -54,10 +56,16 @@ function moved(day, days) {
   return later(`${day}T00:00`, days * DAY_MINUTES).slice(0, 10);
 }
 
+// A day of a series, and the way back.
+function leaveOut(button) {
+  const [without, was] = [button.dataset.leaveOut, button.dataset.leftOut].map((days) => JSON.parse(days));
+  put({ ...button.dataset }, { without }, `“${button.dataset.title}” is left out on that day.`, { without: was });
+}
+
 // --- dragging --------------------------------------------------------------------------------------------------------
 
 function drag(event) {
-  const chip = event.target.closest?.("[data-entry]");
+  const chip = event.target.closest?.(".chip[data-entry]");
   if (!chip) return;
   if (chip.dataset.repeats) {
     event.preventDefault();

@@ -78,6 +78,12 @@ def test_a_day_of_a_series_is_left_out_and_put_back(visit: Visit) -> None:
     page.locator("#day").get_by_title("Leave out on this day").click()
     expect(page.locator("#day")).to_contain_text("Nothing is planned on this day.")
     assert services.agenda.get(entry.id).without == f"{day:%Y-%m-%d}"
+    expect(page.locator("[data-moved]")).to_contain_text("“Tides” is left out on that day.")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#day .entry")).to_contain_text("Tides")
+    assert services.agenda.get(entry.id).without == ""
+    page.locator("#day").get_by_title("Leave out on this day").click()
+    expect(page.locator("#day")).to_contain_text("Nothing is planned on this day.")
     page.goto(f"{visit.house.url}/agents/crab/calendar/{entry.id}")
     page.get_by_role("button", name="Put it back").click()
     expect(page.get_by_text("Left out:")).to_have_count(0)
