@@ -22,7 +22,9 @@ NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 TOOLSETS = ("calendar", "memory", "assets", "packages", "questions", "video")
 RESERVED = ("new",)
 """No agent is called so: ``/agents/new`` is the page that makes one."""
-TELEGRAM_TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
+TELEGRAM_TOKEN = re.compile(r"\d{1,20}:[A-Za-z0-9_-]{3,100}")
+"""A bot's number and its secret. BotFather's have 35 characters; a Bot API server of one's own may give others, and
+whether there is such a bot the server is asked anyway."""
 
 
 class Agents:

@@ -43,7 +43,8 @@ METHODS: dict[str, frozenset[str]] = {
         "deleteWebhook": "drop_pending_updates",
         "getWebhookInfo": "",
         "sendMessage": f"{_SENDING} text parse_mode entities link_preview_options disable_web_page_preview",
-        "sendMessageDraft": "chat_id message_thread_id draft_id text parse_mode entities",
+        # Telegram does not say that it reads the last one here, and leaves unread what it does not know.
+        "sendMessageDraft": "chat_id message_thread_id draft_id text parse_mode entities link_preview_options",
         "editMessageText": f"{_PLACE} text parse_mode entities link_preview_options disable_web_page_preview",
         "editMessageReplyMarkup": _PLACE,
         "editMessageCaption": f"{_PLACE} {_CAPTION} show_caption_above_media",

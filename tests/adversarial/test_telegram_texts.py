@@ -103,7 +103,7 @@ def check(call: Call) -> None:
     assert call.parse_modes == []
     assert call.named_files == []
     assert "reply_markup" not in given
-    assert call.has_preview_off or call.method in ("sendMessageDraft", "sendDocument")
+    assert call.has_preview_off or call.method == "sendDocument"
     shown = text or caption
     assert shown.startswith(f"{MARK} "), shown[:80]
     assert shown.count(MARK) == 1

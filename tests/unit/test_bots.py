@@ -40,12 +40,19 @@ def test_a_bot_is_set_up(desk: Desk) -> None:
     assert watching.get(0) == Event("bot", None, {"agent": "crab"})
 
 
-@pytest.mark.parametrize("token", ["", "hello", "123:short", TOKEN + "\x00", None, 7, [TOKEN]])
+@pytest.mark.parametrize("token", ["", "hello", "123:", TOKEN + "\x00", None, 7, [TOKEN]])
 def test_what_is_no_token_is_refused(desk: Desk, token: object) -> None:
     """Telegram is not even asked."""
     with pytest.raises(BadInput, match="BotFather"):
         desk.bots.set_up("crab", token)
     assert (desk.asked, desk.bots.every()) == ([], [])
+
+
+@pytest.mark.parametrize("token", ["42:TEST", "123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11"])
+def test_a_server_of_ones_own_gives_other_tokens(desk: Desk, token: str) -> None:
+    """Whether there is such a bot it knows best, so it is asked."""
+    desk.bots.set_up("crab", token)
+    assert (desk.asked, desk.bots.token("crab")) == ([token], token)
 
 
 def test_a_token_that_telegram_does_not_know_is_refused(desk: Desk) -> None:

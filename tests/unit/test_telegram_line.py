@@ -29,6 +29,7 @@ from orchestrator.channels.telegram.line import (
     Unreachable,
     prove,
 )
+from orchestrator.channels.telegram.line_wire import told_of
 from orchestrator.channels.telegram.refusals import NotModified, cleaned, refusal
 from orchestrator.errors import BadInput, Unavailable
 from orchestrator.telegram_text import Entity, Rich
@@ -394,6 +395,26 @@ def test_an_old_server_without_drafts_is_no_revoked_token() -> None:
     assert isinstance(refusal(404, "Not Found", {}), Revoked)
 
 
+def test_what_a_server_does_not_know_says_nothing_of_the_token(api: BotApi, loop: Loop, line: Line) -> None:
+    """Only calls that every Bot API server has do: a small one of one's own may lack all others."""
+    calls: tuple[tuple[str, Callable[[], Coroutine[Any, Any, object]], type[LineError]], ...] = (
+        ("setMyCommands", lambda: line.set_commands([("start", "Begin")]), Refused),
+        ("deleteWebhook", line.delete_webhook, Refused),
+        ("sendMessageDraft", lambda: line.draft(42, 7, Rich("x")), Refused),
+        ("getMe", line.me, Revoked),
+        ("getUpdates", lambda: line.updates(None, timeout_s=0), Revoked),
+    )
+    for method, call, error in calls:
+        api.fail_next(method, 404)
+        assert isinstance(failure(loop, call()), error), method
+
+
+def test_an_answer_that_makes_no_sense_is_none() -> None:
+    """Neither a crash nor a refusal."""
+    for odd in (AttributeError("'bool' object has no attribute 'copy'"), KeyError("id"), TypeError("no date")):
+        assert isinstance(told_of(odd), Unreachable)
+
+
 def test_deleting(api: BotApi, loop: Loop, line: Line) -> None:
     """Gone; gone already is fine."""
     (number,) = loop.run(line.send(42, HELLO))
@@ -527,7 +548,7 @@ def test_finding_what_was_sent(api: BotApi, bot: str, loop: Loop, line: Line, ad
 # --- tokens ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("token", ["", "4711", "abc:def", "1234567:short", "1234567:" + "A" * 35 + "/../x", "x" * 300])
+@pytest.mark.parametrize("token", ["", "4711", "abc:def", "1234567:", "1234567:" + "A" * 35 + "/../x", "x" * 300])
 def test_what_is_no_token(token: str) -> None:
     """Is refused before anything is sent, without repeating it."""
     with pytest.raises(BadInput) as caught:

@@ -298,6 +298,17 @@ async def test_a_posted_update_goes_the_same_way(scene: Scene) -> None:
     assert scene.told == [("crab", (ADA,))] * 2
 
 
+@pytest.mark.parametrize("status", [404, 400, 502])
+async def test_a_server_without_webhooks_is_polled_all_the_same(scene: Scene, status: int) -> None:
+    """Where one is set and stays, the polls say so."""
+    scene.api.fail_next("deleteWebhook", status, html="<html>" if status == 502 else "")
+    scene.ada.says(scene.token, "one")
+    async with scene.polling():
+        await _until(lambda: not scene.api.pending(scene.token))
+    assert scene.kept() == ["one"]
+    assert "revoked" not in scene.reports.said
+
+
 class _Stuck:
     """A line whose updates have no numbers."""
 

@@ -8,7 +8,6 @@ Telegram wants it to be silent, and which messages it has sent itself. A line be
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
@@ -19,9 +18,11 @@ from typing import Any, ParamSpec, TypeVar
 from telegram import BotCommand
 from telegram.error import TelegramError
 
+from orchestrator.agents import TELEGRAM_TOKEN
 from orchestrator.channels.telegram.letters import Body
 from orchestrator.channels.telegram.line_bot import UPDATES, Pace, PlainBot, whose
 from orchestrator.channels.telegram.line_parcels import (
+    NO_PREVIEW,
     Parcel,
     entities,
     manner,
@@ -32,7 +33,7 @@ from orchestrator.channels.telegram.line_parcels import (
     worded,
 )
 from orchestrator.channels.telegram.line_terms import ALBUM_MOST, Me, Patience, Scope, Webhook
-from orchestrator.channels.telegram.line_wire import STAND_IN, Sink, Told, Wire
+from orchestrator.channels.telegram.line_wire import STAND_IN, Sink, Wire, told_of
 from orchestrator.channels.telegram.refusals import (
     Flood,
     Forbidden,
@@ -63,7 +64,6 @@ DOWNLOAD_BYTES = 20 * 1000 * 1000
 MAX_PROBES = 25
 _CONNECTIONS = 32
 _REMEMBERED = 64
-_TOKEN_SHAPE = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{20,100}")
 
 
 class Line:
@@ -80,7 +80,7 @@ class Line:
     ) -> None:
         """``count`` hears of each call how it ended. Raises BadInput when the token can't be one; nothing is sent
         yet."""
-        if not _TOKEN_SHAPE.fullmatch(token):
+        if not TELEGRAM_TOKEN.fullmatch(token):
             raise BadInput("This is no bot token. It looks like 1234567890:AAF… and comes from @BotFather.")
         patience = patience or Patience()
         self._patience = patience
@@ -205,7 +205,7 @@ class Line:
     async def draft(self, chat: int, draft_id: int, rich: Rich, thread: int | None = None) -> None:
         """In a private chat, the beginning of an answer shows so far; :meth:`send` replaces it."""
         said: dict[str, Any] = {"text": well_formed(rich.text), "entities": entities(rich), "message_thread_id": thread}
-        await self._call(self._bot.send_message_draft, chat, draft_id, **said)
+        await self._call(self._bot.send_message_draft, chat, draft_id, **said, api_kwargs=NO_PREVIEW)
 
     async def find_sent(self, chat: int, body: Body, *, after: int, known: Collection[int] = ()) -> int | None:
         """The message that ``body`` became, when its sending had no clear end; None when there is none.
@@ -310,8 +310,8 @@ class Line:
     async def _judged(self, call: Awaitable[T]) -> T:
         try:
             result = await call
-        except TelegramError as error:
-            told = error.error if isinstance(error, Told) else Unreachable(type(error).__name__, may_have_arrived=True)
+        except (TelegramError, AttributeError, KeyError, TypeError) as error:
+            told = told_of(error)
             self._note(is_there=not isinstance(told, Unreachable))
             self._count(type(told).__name__.lower())
             raise told from None

@@ -26,7 +26,8 @@ from orchestrator.channels.telegram.refusals import Refused, TooBig
 from orchestrator.telegram_text import Rich, caption, utf16_len
 
 PHOTO_BYTES = 10 * 1000 * 1000
-_NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+NO_PREVIEW = {"link_preview_options": LinkPreviewOptions(is_disabled=True)}
+"""For every text that goes out; Telegram may know it one day where it now leaves it unread (drafts)."""
 _MEDIA = {"photo": InputMediaPhoto, "video": InputMediaVideo, "audio": InputMediaAudio}
 _TOGETHER = (frozenset(("photo", "video")), frozenset(("audio",)), frozenset(("document",)))
 """Kinds that may stand in one album."""
@@ -107,7 +108,7 @@ def entities(rich: Rich) -> list[MessageEntity]:
 
 def worded(body: Body) -> dict[str, Any]:
     """Its text, as the methods for text take it; never with a preview of a link."""
-    return {"text": well_formed(body.rich.text), "entities": entities(body.rich), "link_preview_options": _NO_PREVIEW}
+    return {"text": well_formed(body.rich.text), "entities": entities(body.rich), **NO_PREVIEW}
 
 
 def titled(body: Body) -> dict[str, Any]:

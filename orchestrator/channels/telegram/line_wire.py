@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Any, NoReturn, Protocol
 
 import httpx
@@ -17,10 +18,14 @@ from telegram.request import BaseRequest, HTTPXRequest, RequestData
 from orchestrator.channels.telegram.line_terms import Patience
 from orchestrator.channels.telegram.refusals import LineError, Refused, Revoked, TooBig, Unreachable, refusal
 
+logger = logging.getLogger(__name__)
+
 STAND_IN = "TOKEN"
 """What the URLs say in the token's place."""
 _NEVER_ARRIVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _CHUNK_BYTES = 256 * 1024
+_ALWAYS_KNOWN = ("getMe", "getUpdates")
+"""No Bot API server lacks these, so "not found" is said of the token."""
 
 
 class Sink(Protocol):
@@ -80,7 +85,7 @@ class Wire(HTTPXRequest):
             raise Told(Unreachable("the line is closed", may_have_arrived=False)) from None
         except (OSError, ValueError) as error:  # a file that can't be read, a text that can't be encoded
             raise Told(Refused(f"it can't be sent ({type(error).__name__})")) from None
-        _judge(status, content)
+        _judge(status, content, url.rpartition("/")[2])
         return status, content
 
     async def fetch(self, url: str, sink: Sink, max_bytes: int) -> int:
@@ -124,8 +129,17 @@ class _Sealed(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def _judge(status: int, content: bytes) -> None:
-    """Returns for a success in Telegram's own words."""
+def told_of(error: Exception) -> LineError:
+    """What the library raised, as an error of ours: an answer that it could make nothing of counts as none."""
+    if isinstance(error, Told):
+        return error.error
+    if not isinstance(error, TelegramError):
+        logger.info("an answer of the Bot API server could not be read", exc_info=error)
+    return Unreachable(type(error).__name__, may_have_arrived=True)
+
+
+def _judge(status: int, content: bytes, asked: str) -> None:
+    """Returns for a success in Telegram's own words; ``asked`` is the Bot API's method."""
     try:
         answer = json.loads(content)
     except ValueError:
@@ -136,6 +150,8 @@ def _judge(status: int, content: bytes) -> None:
         return
     parameters = answer.get("parameters")
     code = answer.get("error_code", status)
+    if code == 404 and asked not in _ALWAYS_KNOWN:
+        raise Told(Refused("this Bot API server does not know the method"))
     raise Told(
         refusal(
             code if isinstance(code, int) else status,

@@ -104,7 +104,7 @@ class Poller:
 
     async def _meet(self) -> Itself:
         self._me = await self._line.me()
-        await self._line.delete_webhook()
+        await self._unhook()
         await asyncio.to_thread(self._reports.met, self._agent, self._me.username)
         return self._me
 
@@ -165,7 +165,8 @@ class Poller:
                 logger.error("the updates of %s could not be handled", self._agent, exc_info=error)
 
     async def _unhook(self) -> None:
-        """A webhook that somebody set keeps polls from working; where it is another poller, this changes nothing."""
+        """A webhook that somebody set keeps polls from working, and they say so; where it is another poller, or a
+        server of one's own that knows no webhooks, this changes nothing."""
         try:
             await self._line.delete_webhook()
         except Revoked:
