@@ -218,7 +218,7 @@ def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: Siege) -> 
     assert threading.active_count() - before <= 16
     began = time.monotonic()
     assert siege.ask("GET", "calls", key=siege.theirs)[0] == 200
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     (question,) = siege.house.services.questions.every()
     siege.house.services.questions.answer(question.id, "now", by=siege.owner, surface="test")
     for line in lines:

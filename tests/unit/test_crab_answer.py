@@ -175,9 +175,9 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_costs_little(text: str) -> None:
     """A megabyte of anything is read in about linear time and without deep recursion."""
-    started = time.monotonic()
+    started = time.thread_time()
     read_answer(text)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 json_values = st.recursive(

@@ -379,7 +379,7 @@ def test_hundreds_of_idle_crabs_keep_nobody_waiting(street: Street) -> None:
     for key in (KEY, keys[0], keys[-1]):
         began = time.monotonic()
         assert street.post("status", {"status": "idle"}, key=key) == (200, {})
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 15  # not when their polls end
     for crab in crabs:
         crab.close()
     for key in keys:

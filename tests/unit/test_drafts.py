@@ -157,10 +157,10 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_costs_little(text: str) -> None:
     """Hundreds of thousands of letters, one at a time, are read in about linear time."""
-    started = time.monotonic()
+    started = time.thread_time()
     draft = Draft()
     for n, letter in enumerate(text):
         draft.add(letter)
         if n % 1000 == 0:
             assert len(draft.text) <= MOST_CHARS
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - started < 10

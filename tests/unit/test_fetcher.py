@@ -469,7 +469,7 @@ def test_servers_that_misbehave(
     street.site(script)
     began = time.monotonic()
     assert street.fails(kind, words, limits) <= limits.file_bytes
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
 
 
 def test_a_server_may_think_first(street: Street) -> None:

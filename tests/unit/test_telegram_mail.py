@@ -360,7 +360,7 @@ def test_it_goes_on_at_once_when_telegram_answers_anything(api: BotApi, office: 
     start = time.monotonic()
     office.run(office.lines["crab"].updates(None, timeout_s=0))
     office.wait_for("a")
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 5  # the pause would be 6.4
 
 
 # --- those who can't be written to -----------------------------------------------------------------------------

@@ -414,10 +414,10 @@ HARD = {
 @pytest.mark.parametrize("markdown", HARD.values(), ids=HARD)
 def test_hard_texts_take_no_time(markdown: str) -> None:
     """Neither deep nor long ones, and nothing is lost nor grows without bounds."""
-    began = time.monotonic()
+    began = time.thread_time()
     rich = render(markdown)
     pieces = split(rich)
-    assert time.monotonic() - began < 10
+    assert time.thread_time() - began < 10
     assert len(rich.text) < 20 * len(markdown) + 4000
     wanted = Counter(char for char in markdown if char.isalpha())
     assert not wanted - Counter(char for piece in pieces for char in piece.text)
