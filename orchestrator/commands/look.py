@@ -22,6 +22,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     logs = commands.add_parser("logs", help="an agent's own log")
     logs.add_argument("agent", metavar="AGENT")
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    logs.add_argument("--json", action="store_true", help="print JSON, of what is there now")
     logs.set_defaults(run=_logs)
     token = commands.add_parser("token", help="API tokens")
     create = token.add_subparsers(dest="verb", metavar="VERB", required=True).add_parser("create", help="make one")
@@ -49,6 +50,9 @@ def _status(context: Context, options: argparse.Namespace) -> int:
 def _logs(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         text = _log(client.get(agent_path(options.agent, "/log")))
+        if options.json:
+            show({"log": text}, as_json=True, lines=[])
+            return 0
         print(terminal_safe(text), end="")
         while options.follow:
             sys.stdout.flush()

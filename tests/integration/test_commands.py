@@ -391,6 +391,9 @@ def test_an_agents_life(person: Terminal) -> None:
     assert "Nothing was deleted" in person.hermit("agent", "rm", name, said="no\n").stderr
     person.good("agent", "rm", name, said=f"{name}\n")
     assert name not in person.good("agent", "list")
+    person.good("agent", "create", name)
+    person.good("agent", "rm", name, said="")
+    assert name not in person.good("agent", "list"), "nobody sits there to be asked"
 
 
 @pytest.mark.parametrize(
@@ -416,6 +419,7 @@ def test_logs(person: Terminal) -> None:
     person.good("agent", "set", "crab", "approval=off")
     person.good("chat", "crab", person.plays.commands("echo into-the-log"))
     assert "into-the-log" in person.good("logs", "crab")
+    assert "into-the-log" in json.loads(person.good("logs", "crab", "--json"))["log"]
     with person.begin("logs", "crab", "-f") as following:
         assert following.stdout is not None
         person.good("chat", "crab", person.plays.commands("echo later-in-the-log"))

@@ -17,7 +17,8 @@ ECHO = """
 import json, os, sys
 import hermit_witness
 print(json.dumps({"args": sys.argv[1:], "cwd": os.getcwd(), "root": os.environ["HERMIT_ROOT"], "python": sys.prefix,
-                  "witness": hermit_witness.__file__, "tunables": os.environ["GLIBC_TUNABLES"]}))
+                  "witness": hermit_witness.__file__, "tunables": os.environ["GLIBC_TUNABLES"],
+                  "stdin": os.readlink("/proc/self/fd/0")}))
 """
 
 
@@ -46,6 +47,13 @@ def launch(root: Path, *arguments: str, cwd: Path | None = None, **env: str) -> 
 def run(argv: list[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     base = {"PATH": f"{Path(sys.executable).resolve().parent}:{os.environ['PATH']}", "HOME": str(cwd)}
     return subprocess.run(argv, cwd=cwd, env=base | env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_without_standard_input_there_is_an_empty_one(repository: Path) -> None:
+    """As under some services; a program would take the next file that it opens for it."""
+    for line, stdin in (("'{}/hermit' <&-", "/dev/null"), ("echo | '{}/hermit'", "pipe:")):
+        ran = run(["bash", "-c", line.format(repository)], repository, {})
+        assert json.loads(ran.stdout)["stdin"].startswith(stdin)
 
 
 @pytest.fixture
