@@ -142,7 +142,7 @@ class Request(HTTPRequest):
         follows on it can't be told apart."""
         self.close_connection = self.conn.is_unheard = True
         number, _, phrase = str(status).partition(" ")
-        code = _CODES.get(number) or phrase.lower().replace(" ", "_")
+        code = _CODES.get(number) or re.sub(r"\W", "_", phrase.lower())
         error = {"code": code, "message": msg or f"{phrase}."}
         body = json.dumps({"error": error}).encode()
         head = f"HTTP/1.1 {status}\r\n{_ERROR_HEADERS}Content-Length: {len(body)}\r\n\r\n"

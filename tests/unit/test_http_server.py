@@ -252,6 +252,7 @@ def test_doubtful_requests_are_refused_and_end_their_connection(doors: Doors, re
         (DOUBTFUL["chunks"], 400, "bad_input"),
         (DOUBTFUL["a body over the cap"], 413, "too_large"),
         (_get("/", "X-A: " + "x" * 40_000), 413, "too_large"),
+        (_get("/" + "x" * 40_000), 414, "request_uri_too_long"),
         (b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n", 405, "method_not_allowed"),
         (_get("/break"), 500, "internal"),
     ],
