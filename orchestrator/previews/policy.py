@@ -29,10 +29,10 @@ def _features() -> str:
 
 
 @lru_cache(maxsize=256)
-def security_policy(base: str, dashboard: str) -> str:
+def security_policy(base: str, dashboard: str, *, has_server: bool = False) -> str:
     """The Content-Security-Policy of an app at ``base`` (``http://localhost:3001/a/TICKET/``), which the dashboard's
-    origin may hold."""
-    own = base
+    origin may hold. Where files alone are served nobody takes what a form sends; scripts may read it all the same."""
+    own, served = base, base if has_server else "'none'"
     sockets = "ws" + base.removeprefix("http")  # wss for https
     return "; ".join(
         (
@@ -47,8 +47,9 @@ def security_policy(base: str, dashboard: str) -> str:
             f"worker-src {own} blob:",
             f"frame-src {own}",
             f"manifest-src {own}",
-            f"form-action {own}",
-            f"base-uri {own}",
+            "object-src 'none'",
+            f"form-action {served}",
+            f"base-uri {served}",
             f"frame-ancestors {dashboard}",
             "webrtc 'block'",
         )

@@ -107,6 +107,7 @@ class Routes:
             return
         app = await self._app(ticket)
         if app.kind is Kind.LIVE:
+            policy = headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
             await self._live.answer(wire, request, app, path, base=base, policy=policy)
         elif request.method == "OPTIONS":
             await wire.answer(204, _preflight(policy))

@@ -120,12 +120,19 @@ def test_an_app_reaches_itself_alone() -> None:
     policy = dict(part.split(" ", 1) for part in security_policy(BASE, "http://127.0.0.1:3000").split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["frame-ancestors"] == "http://127.0.0.1:3000"
+    assert {policy[name] for name in ("object-src", "form-action", "base-uri")} == {"'none'"}
     for name, value in policy.items():
         if name in ("frame-ancestors", "sandbox"):
             continue
         hosts = [word for word in value.split() if "//" in word]
         assert set(hosts) <= {BASE, BASE.replace("http", "ws", 1)}, name
         assert not {"*", "http:", "https:", "ws:", "wss:", "'self'"} & set(value.split()), name
+
+
+def test_forms_go_to_an_app_with_a_server() -> None:
+    """To its own address alone."""
+    policy = security_policy(BASE, "http://127.0.0.1:3000", has_server=True).split("; ")
+    assert {f"form-action {BASE}", f"base-uri {BASE}"} <= set(policy)
 
 
 def test_the_sandbox_gives_no_way_out() -> None:
