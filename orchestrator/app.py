@@ -15,6 +15,7 @@ from orchestrator.app_builders import (
     build_disk,
     build_metrics,
     build_outgoing,
+    build_pdf_pages,
     build_previews,
     build_providers,
     build_proxy,
@@ -152,6 +153,7 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
+            pdf_pages=build_pdf_pages(ground),
             terminals=self._terminals,
             deliveries=self._deliveries,
             seen=Seen(self._store, self._broker),
@@ -233,15 +235,11 @@ class App:
         self._terminals.reconcile()
         self._approvals.reconcile()
         self._leaving.reconcile()
-        self._watch.start()
-        self._hibernation.start()
-        self._disk.start()
-        self._samples.start()
-        self._retention.start()
-        self._capabilities.start()
-        self._previews.start()
-        self._picturing.start()
-        self._summing.start()
+        services.pdf_pages.start()
+        for rounds in (self._watch, self._hibernation, self._disk, self._samples, self._retention):
+            rounds.start()
+        for workers in (self._capabilities, self._previews, self._picturing, self._summing):
+            workers.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
@@ -254,6 +252,7 @@ class App:
         self._terminals.close()
         self._summing.close()
         self._picturing.close()
+        self.services.pdf_pages.close()
         self._previews.close()
         self._capabilities.close()
         self._retention.close()

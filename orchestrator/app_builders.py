@@ -37,6 +37,7 @@ from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.packages.errand import Errands, NoErrands
 from orchestrator.packages.outside import Outside
+from orchestrator.pdf_pages import PdfPages
 from orchestrator.people import People
 from orchestrator.preferences import Preferences
 from orchestrator.previews.changes import AppChanges
@@ -84,6 +85,8 @@ class Parts:
     """Who animates texts, without network."""
     browser: Errands | None = None
     """Who takes pictures of web apps, without network; None where nobody does."""
+    pages: Errands | None = None
+    """Who draws the pages of PDFs, without network; None where nobody does."""
     lines: Lines | None = None
     """Who lays the lines of terminals; None where there are none."""
     outside: Outside = field(default_factory=Outside)
@@ -245,6 +248,13 @@ def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[
     )
     turns.when_ended(thumbnails.note)
     return thumbnails, RowWorker("pictures", thumbnails)
+
+
+def build_pdf_pages(ground: Ground) -> PdfPages:
+    """Pages of PDFs, drawn where pictures of apps are taken."""
+    home, parts = ground.home, ground.parts
+    errands = parts.pages if ground.settings.app_pictures else None
+    return PdfPages(errands, ground.workspaces, folder=home.pages, image=lambda: parts.image_tag("browser"))
 
 
 def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns) -> tuple[Summaries, RowWorker]:

@@ -53,7 +53,7 @@ SETTINGS = {
     "HERMIT_KEEP_DETAILS_DAYS": "the same for outputs of commands, notices, questions, old approvals (365; 0: never)",
     "HERMIT_KEEP_AUDIT_DAYS": "the same for the audit log (default 0: never)",
     "HERMIT_KEEP_BACKUPS_DAYS": "the same for backups in HERMIT_HOME/backups, but for the newest (default 0: never)",
-    "HERMIT_APP_PICTURES": "0 takes no pictures of web apps, and so never fetches the browser that takes them",
+    "HERMIT_APP_PICTURES": "0 takes no pictures of web apps or PDFs, and so never makes the image for that",
     "HERMIT_FETCH_HTTP": "1 lets approved downloads come by plain http too, which anybody on the way can change",
     "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
 }

@@ -64,6 +64,8 @@ STUDIO = Sort(
 """Animates texts."""
 BROWSER = Sort("browser", "hermitshell.pictures-of", "none", cpus=2.0, shares=256, pids=256)
 """Takes pictures of web apps. A browser's own sandbox can't stand within these walls, nor needs to."""
+PAGES = Sort("pages", "hermitshell.pages-of", "none", program=("/usr/bin/python3", "-I", "/app/pages.py"), shares=256)
+"""Draws the pages of PDFs."""
 
 
 class DockerErrands:

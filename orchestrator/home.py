@@ -19,7 +19,7 @@ from orchestrator.errors import Conflict, Unavailable
 
 _FOLDERS = (
     *("db", "keys", "workspaces", "run", "backups", "logs", "outbox", "telegram"),
-    *("errands", "studio", "browser", "thumbnails"),
+    *("errands", "studio", "browser", "pages", "thumbnails"),
 )
 _CLAIM_TRIES, _CLAIM_PAUSE_S = 10, 0.02
 """A command that looks whether we run holds the claim for a moment."""
@@ -71,6 +71,11 @@ class Home:
     def browser(self) -> Path:
         """Copies of web apps while pictures are taken of them."""
         return self.path / "browser"
+
+    @property
+    def pages(self) -> Path:
+        """Pages of PDFs while they are drawn and looked at."""
+        return self.path / "pages"
 
     @property
     def thumbnails(self) -> Path:

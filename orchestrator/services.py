@@ -28,6 +28,7 @@ from orchestrator.metrics import Metrics
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.packages.installations import Packages
+from orchestrator.pdf_pages import PdfPages
 from orchestrator.people import People
 from orchestrator.preferences import Preferences
 from orchestrator.previews.previews import Previews
@@ -81,6 +82,7 @@ class Services:
     notices: Notices
     previews: Previews
     thumbnails: Thumbnails
+    pdf_pages: PdfPages
     terminals: Terminals
     agenda: Agenda
     assets: Assets

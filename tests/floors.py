@@ -124,7 +124,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("shells for people", "terminals.terminal terminals.terminals"),
-    ("pictures of them", "thumbnails.parcel thumbnails.photographer thumbnails.thumbnails"),
+    ("pictures of them, and of pages", "pdf_pages thumbnails.parcel thumbnails.photographer thumbnails.thumbnails"),
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's table of calls", "door_routes"),
     ("the inside's requests", "door_calls door_streams"),

@@ -227,6 +227,7 @@ def paper_house(
     crabs: bool = True,
     internet: Internet | None = None,
     browser: Errands | None = None,
+    pages: Errands | None = None,
     lines: Lines | None = None,
 ) -> Iterator[PaperHouse]:
     """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
@@ -251,6 +252,7 @@ def paper_house(
         "rehearsal",
         internet=internet or Internet(),
         browser=browser,
+        pages=pages,
         lines=lines,
     )
     app = App(settings, prepare(settings.home), parts)

@@ -25,7 +25,7 @@ from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.config import load
 from orchestrator.engine_docker import DockerEngine
-from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
+from orchestrator.engine_errands import BROWSER, PAGES, STUDIO, DockerErrands
 from orchestrator.engine_terminals import DockerTerminals
 from orchestrator.examine.walls import FirstLook
 from orchestrator.fetch.internet import Internet
@@ -378,6 +378,7 @@ def real_house(
                 errands=errands,
                 studio=DockerErrands(engine_client or client, place.install, str(home), STUDIO),
                 browser=DockerErrands(client, place.install, str(home), BROWSER) if pictures else None,
+                pages=DockerErrands(client, place.install, str(home), PAGES) if pictures else None,
                 internet=internet or Internet(),
                 lines=DockerTerminals(client, place.install),
                 outside=outside(settings, {}),

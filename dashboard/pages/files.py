@@ -9,12 +9,14 @@ from typing import Any
 
 from flask import Blueprint, Response, render_template, request
 
+from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.frame import frame, own_key
-from dashboard.pages.glimpse import glimpse, picture
+from dashboard.pages.glimpse import glimpse, page, picture
 from dashboard.paths import BEFORE_IN_PAGES, asked_for, decoded, encoded
+from dashboard.transfers import transfers
 from orchestrator.delivery.words import size
-from orchestrator.errors import BadInput, NotFound, UnsafePath
+from orchestrator.errors import BadInput, NotFound, OrchestratorError, UnsafePath
 from orchestrator.file_names import shown
 from orchestrator.files import Entry
 from orchestrator.nouns import CubicleKey
@@ -22,6 +24,8 @@ from orchestrator.nouns import CubicleKey
 pages = Blueprint("files_pages", __name__)
 
 PAGE = 100
+DRAWING_S = 10.0
+"""How long a browser waits for a PDF's pages before it is told that they are still being drawn."""
 Parts = tuple[bytes, ...]
 
 FOLDERS = {
@@ -85,6 +89,27 @@ def shown_picture(name: str, path: str) -> Response:  # noqa: ARG001 - as above
         return picture(own_key(name), asked_for(BEFORE_IN_PAGES))
     except UnsafePath as error:
         raise NotFound(error.message) from error
+
+
+@pages.get("/agents/<name>/page/<digest>/<int:number>")
+def shown_page(name: str, digest: str, number: int) -> Response:
+    """A page of a PDF for a file's page."""
+    return page(own_key(name), digest, number)
+
+
+@pages.get("/parts/pages/<name>/<any_path:path>")
+def drawn_pages(name: str, path: str) -> str:  # noqa: ARG001 - as above
+    """A PDF's pages, or that they are being drawn."""
+    end = transfers().begin(asker().user.id)
+    try:
+        drawn = services().pdf_pages.drawn(own_key(name), asked_for(BEFORE_IN_PAGES), wait_s=DRAWING_S)
+        return render_template("parts/pages.html", agent=services().agents.get(name), drawn=drawn, trouble="")
+    except (NotFound, UnsafePath) as error:
+        raise NotFound(error.message) from error
+    except OrchestratorError as error:
+        return render_template("parts/pages.html", drawn=None, trouble=error.message)
+    finally:
+        end()
 
 
 @pages.get("/parts/files/<name>")

@@ -1,5 +1,6 @@
 """What of a file that an agent made may be looked at on a page of ours, and how: text as escaped text, pictures of four
-kinds by a response of their own in which nothing can run. Everything else is for the viewer's own programs.
+kinds by a response of their own in which nothing can run, PDFs by pictures of their pages that a program in a container
+drew. Everything else is for the viewer's own programs.
 
 What a file is, its first bytes say, never its name. Nothing is decoded, rendered or unpacked here.
 """
@@ -31,13 +32,15 @@ _HEAD_BYTES = 256 * 1024
 PICTURES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 """What is shown as a picture, by what its bytes say; an SVG is a program and never among them."""
 _OF_OWN_PROGRAMS = {
-    "pdf": "A PDF is best read by a program of yours: download it.",
     "zip": "An archive: nothing is unpacked here. Download it.",
     "program": "A program: nothing of it can be shown.",
 }
 _NO_TEXT = "This is no text and no picture that can be shown here. Download it to open it with a program of yours."
 
-Sort = Literal["text", "picture", "none"]
+_UNDRAWN_PDF = "A PDF is best read by a program of yours: download it."
+_LARGE_PDF = "This PDF is too large for its pages to be shown here. Download it."
+
+Sort = Literal["text", "picture", "pages", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,24 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: Entry) -> Glimpse:
     if content in PICTURES:
         trouble = _too_much(content, head, entry.size_bytes)
         return Glimpse("none", trouble) if trouble else Glimpse("picture")
+    if content == "pdf":
+        return _pdf(entry.size_bytes)
     text = _text(head[:TEXT_BYTES]) if content in ("", "page") else None
     if text is None:
         return Glimpse("none", _OF_OWN_PROGRAMS.get(content, _NO_TEXT))
     return Glimpse("text", text, is_cut=entry.size_bytes > TEXT_BYTES)
+
+
+def _pdf(size_bytes: int) -> Glimpse:
+    pages = services().pdf_pages
+    if not pages.is_there:
+        return Glimpse("none", _UNDRAWN_PDF)
+    return Glimpse("none", _LARGE_PDF) if size_bytes > pages.most_bytes else Glimpse("pages")
+
+
+def page(key: CubicleKey, digest: str, number: int) -> Response:
+    """A page of a PDF that was drawn lately, in a sandbox that loads nothing. Raises NotFound."""
+    return _held(services().pdf_pages.page(key, digest, number), "image/png")
 
 
 def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
@@ -78,7 +95,11 @@ def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
     content = content_of(body[:_HEAD_BYTES])
     if content not in PICTURES or _too_much(content, body[:_HEAD_BYTES], len(body)):
         raise NotFound("There is no picture here that can be shown.")
-    response = Response(body, content_type=PICTURES[content])
+    return _held(body, PICTURES[content])
+
+
+def _held(body: bytes, kind: str) -> Response:
+    response = Response(body, content_type=kind)
     response.headers["Content-Disposition"] = "inline"
     response.headers["Content-Security-Policy"] = HELD
     return response

@@ -1,11 +1,12 @@
 // Parts of a page that the server renders anew when there is news: an element with data-part (where from) and data-on
-// (which news), and with data-every every so many seconds. What a person has opened stays open, and what is marked data-keep is carried over as it is,
+// (which news), with data-every every so many seconds, and with data-now at once; where data-soon is in what came, it is not all there yet. What a person has opened stays open, and what is marked data-keep is carried over as it is,
 // untouched.
 
 import { isAboutToLeave, part } from "./api.js";
 import { free } from "./press.js";
 
 const PAUSE_MS = 150;
+const NOT_YET_MS = 1000;
 const pending = new Map();
 
 export function startParts() {
@@ -13,6 +14,7 @@ export function startParts() {
     for (const kind of [...element.dataset.on.split(" "), "again"]) {
       document.addEventListener(`news:${kind}`, () => soon(element, () => refresh(element)));
     }
+    if ("now" in element.dataset) soon(element, () => refresh(element));
     const pause = Number(element.dataset.every ?? 0);
     if (pause) setInterval(() => document.hidden || soon(element, () => refresh(element)), pause * 1000);
   }
@@ -46,6 +48,7 @@ async function refresh(element) {
   const link = element.contains(active) && active.getAttribute("href"); // whoever goes by keyboard stays where they are
   carryOver(element, fresh);
   element.replaceChildren(fresh);
+  if (element.querySelector("[data-soon]")) setTimeout(() => soon(element, () => refresh(element)), NOT_YET_MS);
   if (element.contains(active)) active.focus({ preventScroll: true }); // it was carried over, and somebody writes in it
   else if (link) element.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
 }

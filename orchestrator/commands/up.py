@@ -22,7 +22,7 @@ from orchestrator.commands import doctor, telegram
 from orchestrator.commands.context import Context
 from orchestrator.commands.providers import embedder, maker, providers
 from orchestrator.engine_docker import DockerEngine
-from orchestrator.engine_errands import BROWSER, STUDIO, DockerErrands
+from orchestrator.engine_errands import BROWSER, PAGES, STUDIO, DockerErrands
 from orchestrator.engine_terminals import DockerTerminals
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.examine.walls import FirstLook
@@ -150,6 +150,7 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
         errands=DockerErrands(client, context.home.install, str(context.home.path)),
         studio=DockerErrands(client, context.home.install, str(context.home.path), STUDIO),
         browser=DockerErrands(client, context.home.install, str(context.home.path), BROWSER),
+        pages=DockerErrands(client, context.home.install, str(context.home.path), PAGES),
         lines=DockerTerminals(client, context.home.install),
         outside=outside(context.settings, context.environment),
         examine=lambda: doctor.examine(context),

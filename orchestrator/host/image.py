@@ -36,7 +36,8 @@ BUILD_SILENCE_S = 600
 """A build that prints nothing for so long hangs."""
 NEEDED_BYTES = {"base": 1_500_000_000, "studio": 3_500_000_000, "courier": 1_500_000_000, "browser": 2_000_000_000}
 APART = {
-    name: (f"cubicle/{name}.Dockerfile", f"cubicle/{name}.py", "cubicle/install") for name in ("courier", "browser")
+    "courier": ("cubicle/courier.Dockerfile", "cubicle/courier.py", "cubicle/install"),
+    "browser": ("cubicle/browser.Dockerfile", "cubicle/browser.py", "cubicle/pages.py", "cubicle/install"),
 }
 """Images that have nothing to do with the cubicles', by their files: they are not made anew when the crab changes."""
 KEEP_OLD_S = 3600.0

@@ -1,0 +1,165 @@
+"""Pages of PDFs on the real engine: drawn inside a container without a network that is thrown away, whatever the file
+does to the program that draws it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+import pytest
+
+from orchestrator.engine_errands import PAGES
+from orchestrator.errand_box import Failed
+from orchestrator.nouns import CubicleKey
+from orchestrator.pdf_pages import LONG_SIDE, MOST_PAGES, PdfPages
+from tests.png_pixels import pixels
+from tests.real_house import RealHouse, real_house
+
+pytestmark = pytest.mark.docker
+
+LONG_S = 90.0
+BLUE, SAND = "0.1 0.35 0.8", "0.98 0.7 0.1"
+
+
+def pdf(*pages: bytes, box: str = "0 0 200 300", kids: str = "") -> bytes:
+    """A PDF of these pages, each drawn by such operators."""
+    bodies = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
+    for page in pages:
+        bodies.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [{box}] /Contents {len(bodies) + 2} 0 R >>".encode())
+        bodies.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(page), page))
+    own = " ".join(f"{number} 0 R" for number in range(3, 3 + 2 * len(pages), 2))
+    bodies[1] = f"<< /Type /Pages /Kids [{kids or own}] /Count {len(pages)} >>".encode()
+    out, places = b"%PDF-1.7\n", []
+    for number, body in enumerate(bodies, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return out + (
+        b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
+        % (len(places) + 1, table, len(places) + 1, len(out))
+    )
+
+
+def painted(*bands: str) -> bytes:
+    """Operators that paint equal bands from the top."""
+    height = 300 / len(bands)
+    return b"\n".join(
+        f"{colour} rg 0 {300 - (n + 1) * height} 200 {height} re f".encode() for n, colour in enumerate(bands)
+    )
+
+
+def bomb() -> bytes:
+    """A page whose operators unpack to a gigabyte."""
+    packed = zlib.compress(b"q\n" * 5_000_000, 9)
+    inner = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(packed), packed)
+    return pdf(b"x").replace(b"<< /Length 1 >>\nstream\nx\nendstream", inner)
+
+
+HOSTILE = {
+    "nothing": b"%PDF-1.7\n",
+    "noise": b"%PDF-1.7\n" + bytes(range(256)) * 2_000,
+    "cut": pdf(painted(BLUE))[:150],
+    "its own parent": pdf(painted(BLUE), kids="2 0 R"),
+    "a page without end": pdf(painted(BLUE), box="0 0 1 99999999999"),
+    "a page of no size": pdf(painted(BLUE), box="0 0 0 0"),
+    "a script": pdf(painted(BLUE)).replace(
+        b"/Type /Catalog", b"/Type /Catalog /OpenAction << /S /JavaScript /JS (while(1);) >>"
+    ),
+    "a bomb": bomb(),
+}
+
+
+@pytest.fixture(scope="module")
+def house(
+    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
+) -> Iterator[RealHouse]:
+    """A house that draws; the image for it is there before anybody waits."""
+    image_tag("browser")
+    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, pictures=True) as made:
+        yield made
+
+
+class Desk:
+    """The operator's workspace with ``crab``, and what draws for them."""
+
+    def __init__(self, house: RealHouse) -> None:
+        self.key = CubicleKey("crab", house.app.services.people.operator().id)
+        self.pages: PdfPages = house.app.services.pdf_pages
+        self.workspaces = house.app.services.workspaces
+        house.app.services.cubicles.ensure(self.key)
+        self.out: Path = house.home / "workspaces" / self.key.agent / str(self.key.user) / "out"
+
+    def write(self, name: str, content: bytes) -> str:
+        """As an agent would."""
+        (self.out / name).write_bytes(content)
+        return f"out/{name}"
+
+
+@pytest.fixture
+def desk(house: RealHouse) -> Desk:
+    """The house, to be worked in."""
+    return Desk(house)
+
+
+def test_pages_look_as_they_should(house: RealHouse, desk: Desk, client: docker.DockerClient) -> None:
+    """In their order and proportions; no container is left."""
+    path = desk.write("bands.pdf", pdf(painted(BLUE, SAND), painted(SAND), box="0 0 200 300"))
+    drawn = desk.pages.drawn(desk.key, path, wait_s=LONG_S)
+    assert drawn is not None
+    assert drawn.count == 2
+    assert all(height == LONG_SIDE and abs(width - LONG_SIDE * 2 / 3) < 2 for width, height in drawn.sizes)
+    first, second = (pixels(desk.pages.page(desk.key, drawn.digest, number)) for number in (1, 2))
+    blue, sand = (26, 89, 204), (250, 178, 26)
+    for shown, y, colour in ((first, 200, blue), (first, 1200, sand), (second, 200, sand), (second, 1200, sand)):
+        assert all(abs(a - b) <= 3 for a, b in zip(shown.at(400, y), colour, strict=True)), (y, shown.at(400, y))
+    label = f"{PAGES.label}={house.install}"
+    assert client.api.containers(all=True, filters={"label": label}) == []
+
+
+def test_many_pages_are_drawn_up_to_a_bound(desk: Desk) -> None:
+    """And the number of all of them is told."""
+    path = desk.write("many.pdf", pdf(*[painted(BLUE)] * (MOST_PAGES + 7)))
+    drawn = desk.pages.drawn(desk.key, path, wait_s=LONG_S)
+    assert drawn is not None
+    assert (len(drawn.sizes), drawn.count) == (MOST_PAGES, MOST_PAGES + 7)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_whatever_a_pdf_does_ends_with_its_container(
+    house: RealHouse, desk: Desk, client: docker.DockerClient, name: str
+) -> None:
+    """Pages or a sentence within the time, nothing left, and the next one is drawn."""
+    path = desk.write("hostile.pdf", HOSTILE[name])
+    with suppress(Failed):  # then that is its end
+        drawn = desk.pages.drawn(desk.key, path, wait_s=LONG_S)
+        assert drawn is not None, "it was neither drawn nor given up"
+        assert max(map(max, drawn.sizes)) <= LONG_SIDE
+    assert client.api.containers(all=True, filters={"label": f"{PAGES.label}={house.install}"}) == []
+    assert desk.pages.drawn(desk.key, desk.write("next.pdf", pdf(painted(SAND))), wait_s=LONG_S) is not None
+
+
+def test_the_container_has_a_cubicles_walls(house: RealHouse, desk: Desk, client: docker.DockerClient) -> None:
+    """Looked at while it draws: no network, nothing to write but two folders, no capability, another user."""
+    seen: list[dict[str, object]] = []
+    path = desk.write("walls.pdf", pdf(*[painted(BLUE, SAND)] * MOST_PAGES))
+    assert desk.pages.drawn(desk.key, path, wait_s=0.0) is None
+    label = f"{PAGES.label}={house.install}"
+    while not seen and desk.pages.drawn(desk.key, path, wait_s=0.05) is None:
+        found = client.api.containers(filters={"label": label})
+        seen += [client.api.inspect_container(one["Id"]) for one in found]
+    assert seen, "it was never seen"
+    config, host = seen[0]["Config"], seen[0]["HostConfig"]
+    assert isinstance(config, dict)
+    assert isinstance(host, dict)
+    assert (host["NetworkMode"], host["ReadonlyRootfs"], host["CapDrop"]) == ("none", True, ["ALL"])
+    assert config["User"] not in ("", "0", "root")
+    assert {mount.split(":")[0] for mount in host["Binds"] or []} == set()
+    assert {(mount["Target"], mount.get("ReadOnly", False)) for mount in host["Mounts"]} == {
+        ("/errand/in", True),
+        ("/errand/out", False),
+    }
+    assert desk.pages.drawn(desk.key, path, wait_s=LONG_S) is not None

@@ -1,0 +1,42 @@
+"""A draughtsman on paper: draws the pages of PDFs as a test says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from orchestrator.packages.errand import Errand
+from orchestrator.pdf_pages import LONG_SIDE
+from tests.paper_browser import png
+
+LONG_S = 20.0
+PAGE = png(990, LONG_SIDE)
+
+
+class Draughtsman:
+    """Brings what it is told to, when it may."""
+
+    def __init__(self) -> None:
+        self.brings: dict[str, bytes] = {"count": b"1", "1.png": PAGE}
+        self.given: list[dict[str, bytes]] = []
+        self.may_go = threading.Event()
+        self.may_go.set()
+        self.cleared = 0
+        self.wanted: list[bool] = []
+        self.breaks: Exception | None = None
+        self.during: Callable[[Errand], None] = lambda _: None
+
+    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
+        """The pages lie there."""
+        self.given.append({path.name: path.read_bytes() for path in errand.given.iterdir()})
+        self.may_go.wait(LONG_S)
+        self.wanted.append(is_wanted())
+        if self.breaks is not None:
+            raise self.breaks
+        for name, content in self.brings.items():
+            (errand.brought / name).write_bytes(content)
+        self.during(errand)
+
+    def clear(self) -> None:
+        """None is under way."""
+        self.cleared += 1
