@@ -73,6 +73,7 @@ NO_SIGHT = frozenset(
         "/ics/<secret>.ics",
         "/agents/<name>/apps/<app>/thumbnail",
         "/agents/<name>/picture/<any_path:path>",
+        "/agents/<name>/page/<digest>/<id:number>",
     }
 )
 """Downloads and pictures."""

@@ -91,7 +91,7 @@ def shown_picture(name: str, path: str) -> Response:  # noqa: ARG001 - as above
         raise NotFound(error.message) from error
 
 
-@pages.get("/agents/<name>/page/<digest>/<int:number>")
+@pages.get("/agents/<name>/page/<digest>/<id:number>")
 def shown_page(name: str, digest: str, number: int) -> Response:
     """A page of a PDF for a file's page."""
     return page(own_key(name), digest, number)

@@ -19,6 +19,7 @@ from orchestrator.channels.telegram.refusals import (
     LineError,
     NoSuchChat,
     NoSuchMessage,
+    Refused,
     Revoked,
     Unreachable,
 )
@@ -233,14 +234,25 @@ async def _is_down(means: Means, turn: int, agent: str, chat: int) -> bool:
         if down.is_under_way or (down.message is not None and wire is None):
             return False
         if down.message is not None and wire is not None:
-            over = Body(finished(agent))
-            await (wire.edit(chat, down.message, over) if down.is_old else wire.delete(chat, down.message))
+            await _end(wire, chat, down.message, agent, is_old=down.is_old)
     except (Flood, Unreachable, Revoked, OrchestratorError) as error:  # a new token may come
         logger.debug("the status message of turn %s is still there: %s", turn, error)
         return False
     except LineError as error:
         logger.debug("the status message of turn %s stays: %s", turn, error)
     return await _is_forgotten(means, turn)
+
+
+async def _end(wire: Wire, chat: int, message: int, agent: str, *, is_old: bool) -> None:
+    """The message is gone, or says that it is over: an old one can't be deleted, and some servers delete none."""
+    if not is_old:
+        try:
+            await wire.delete(chat, message)
+        except Refused as error:
+            logger.debug("a status message can't be deleted: %s", error)
+        else:
+            return
+    await wire.edit(chat, message, Body(finished(agent)))
 
 
 async def _is_forgotten(means: Means, turn: int) -> bool:
