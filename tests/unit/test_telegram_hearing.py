@@ -115,6 +115,7 @@ class Scene:
             ),
             line_of=lambda _: line,
             gather_s=0.1,
+            resume_s=2.0,
         )
 
     @asynccontextmanager
@@ -280,6 +281,19 @@ async def test_the_parts_of_an_album_survive_a_death(scene: Scene) -> None:
         await scene.settled()
     assert len(scene.prompts()) == 1
     assert scene.prompts()[0].count("/app/workspace/in/photo") == 3
+
+
+async def test_an_album_whose_rest_never_comes_is_a_message_all_the_same(scene: Scene) -> None:
+    """Kept by an earlier life, and then no more of it: after a while it is what there is."""
+    scene.ada.sends_album(scene.token, [("photo", f"{n}.jpg", b"\xff\xd8\xff") for n in range(2)], caption="all")
+    updates = scene.api.pending(scene.token)
+    scene.keep(*updates[:1])
+    with scene.api.world.changed:
+        scene.api.world.bots[scene.token].updates.remove(updates[1])
+    async with scene.listening():
+        await scene.settled()
+    (prompt,) = scene.prompts()
+    assert prompt.count("/app/workspace/in/photo") == 1
 
 
 async def test_in_a_group_an_album_is_meant_as_a_whole(scene: Scene) -> None:

@@ -85,16 +85,18 @@ class Hearing:
         deeds: Deeds,
         line_of: Callable[[str], Answers | None],
         gather_s: float = 0.6,
+        resume_s: float = 5.0,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``gather_s``: how long no further part of an album must come until it is taken for whole."""
+        """``gather_s``: how long no further part of an album must come until it is taken for whole; ``resume_s``: how
+        long after a start the rest of one may take whose parts an earlier life has kept."""
         self._store = store
         self._inbox = inbox
         self._mail = mail
         self._asks = asks
         self._deeds = deeds
         self._line_of = line_of
-        self._gather_s = gather_s
+        self._gather_s, self._resume_s = gather_s, resume_s
         self._now = now
         self._began_at = now()
         self._called: set[_Desk] = set()
@@ -165,11 +167,13 @@ class Hearing:
         found = [waiting]
         for _ in range(_MOST_WAITS):
             found = await asyncio.to_thread(self._inbox.album, part) or found
-            last = max(self._began_at, *(one.received_at for one in found))
-            quiet_s = max(self._now() - last, 0.0)
-            if quiet_s >= self._gather_s:
+            last = max(one.received_at for one in found)
+            is_resumed = last < self._began_at
+            quiet_s = max(self._now() - (self._began_at if is_resumed else last), 0.0)
+            left_s = (self._resume_s if is_resumed else self._gather_s) - quiet_s
+            if left_s <= 0:
                 break
-            await asyncio.sleep(self._gather_s - quiet_s)
+            await asyncio.sleep(min(left_s, self._gather_s))
         return [one.item for one in found]
 
     async def _handled(self, parts: list[Sorted]) -> list[Letter]:
