@@ -24,7 +24,7 @@ from tests.bot_api_world import Bot, Call, StoredFile, Upload, World
 
 __all__ = ["BotApi", "Call", "Fault", "Group", "Person", "StoredFile", "Upload"]
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class BotApi:

@@ -25,7 +25,7 @@ from tests.bot_api import BotApi
 T = TypeVar("T")
 QUICK = Patience(connect_s=1.0, read_s=0.4, upload_s=1.0, digest_s=1.0)
 """Hangs end soon."""
-WAIT_S = 15.0
+WAIT_S = 30.0
 
 
 class Loop:

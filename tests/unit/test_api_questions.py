@@ -131,7 +131,7 @@ def test_a_chat_without_a_terminal_says_how_to_answer(
     def answer() -> None:
         while not (found := paper.services.questions.every(status="pending")):
             threading.Event().wait(0.02)
-        threading.Event().wait(0.3)  # until the chat has looked
+        threading.Event().wait(1.0)  # until the chat has looked
         operator.post(f"/questions/{found[0].id}", {"answer": "a"})
 
     somebody = threading.Thread(target=answer)

@@ -113,7 +113,7 @@ def test_what_the_model_hears_of_a_command(door: FakeDoor, serve: Serve, command
 
 def test_a_command_out_of_time(door: FakeDoor, serve: Serve) -> None:
     """The model hears that time ran out, the host gets exit code 124, and the turn goes on."""
-    ended = serve(say(terminal="echo a; sleep 60"), say(message="too slow"), limits=limits(command_timeout_s=0.2))
+    ended = serve(say(terminal="echo a; sleep 60"), say(message="too slow"), limits=limits(command_timeout_s=1))
     assert ended["message"] == "too slow"
     assert "ran out of time" in heard(door)
     (end,) = door.bodies("/steps", "end")

@@ -39,10 +39,10 @@ def test_a_command_gets_no_secret(machine: LocalMachine) -> None:
 def test_a_command_that_takes_too_long_ends_with_its_children(machine: LocalMachine, tmp_path: Path) -> None:
     """Nothing of it is left running, and one sentence says what happened."""
     script = f"sleep 60 & echo $! >{tmp_path}/pid; wait"
-    with pytest.raises(Unavailable, match=r"sh took longer than 0 s"):
-        machine.run(["sh", "-c", script], timeout_s=0.3, log="x.log")
+    with pytest.raises(Unavailable, match=r"sh took longer than 1 s"):
+        machine.run(["sh", "-c", script], timeout_s=1.0, log="x.log")
     pid = int((tmp_path / "pid").read_text())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while _is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not _is_running(pid)

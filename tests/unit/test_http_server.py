@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.http_server import HttpServer, Listener, ServerLimits
 
-SLOW_S = 5.0
+SLOW_S = 15.0
 
 
 def _app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

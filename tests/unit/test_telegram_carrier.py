@@ -21,7 +21,7 @@ from tests.outgoing import KEY, Outgoing, outgoing
 from tests.post_office import Office
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\1\0\0\0\1\0" + b"\10\6\0\0\0" + bytes(8)
-GATHER_S = 0.15
+GATHER_S = 0.5
 
 
 @dataclass

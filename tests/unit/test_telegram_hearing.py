@@ -159,7 +159,7 @@ class Scene:
         return [body.rich.text for ref in refs if (body := mail.body_of(ref)) is not None]
 
 
-async def _until(holds: Callable[[], Any], timeout_s: float = 10.0) -> None:
+async def _until(holds: Callable[[], Any], timeout_s: float = 30.0) -> None:
     for _ in range(int(timeout_s / 0.02)):
         if await asyncio.to_thread(holds):
             return

@@ -105,7 +105,7 @@ class Channel:
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Waits for it."""
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 30
         while not holds():
             assert time.monotonic() < deadline, (self.said, [call.method for call in self.api.calls()])
             await asyncio.sleep(0.01)
