@@ -59,10 +59,17 @@ def image(image_tag: Callable[[str], str]) -> str:
 
 @pytest.fixture(scope="module")
 def house(
-    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    client: docker.DockerClient,
+    image_tag: Callable[[str], str],
 ) -> Iterator[RealHouse]:
-    """One house for the tests of a module; each makes agents of its own in it."""
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag) as made:
+    """One house for the tests of a module; each makes agents of its own in it. It takes pictures of apps and PDFs where
+    the module has ``PICTURES``; their image is there before anybody waits for it."""
+    has_pictures = getattr(request.module, "PICTURES", False)
+    if has_pictures:
+        image_tag("browser")
+    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, pictures=has_pictures) as made:
         yield made
 
 

@@ -5,7 +5,6 @@ does to the program that draws it.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,9 +16,10 @@ from orchestrator.errand_box import Failed
 from orchestrator.nouns import CubicleKey
 from orchestrator.pdf_pages import LONG_SIDE, MOST_PAGES, PdfPages
 from tests.png_pixels import pixels
-from tests.real_house import RealHouse, real_house
+from tests.real_house import RealHouse
 
 pytestmark = pytest.mark.docker
+PICTURES = True
 
 LONG_S = 90.0
 BLUE, SAND = "0.1 0.35 0.8", "0.98 0.7 0.1"
@@ -71,16 +71,6 @@ HOSTILE = {
     ),
     "a bomb": bomb(),
 }
-
-
-@pytest.fixture(scope="module")
-def house(
-    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
-) -> Iterator[RealHouse]:
-    """A house that draws; the image for it is there before anybody waits."""
-    image_tag("browser")
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, pictures=True) as made:
-        yield made
 
 
 class Desk:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import docker
@@ -14,9 +13,10 @@ import pytest
 
 from orchestrator.nouns import CubicleKey
 from tests.png_pixels import pixels
-from tests.real_house import RealHouse, Talker, eventually, real_house
+from tests.real_house import RealHouse, Talker, eventually
 
 pytestmark = pytest.mark.docker
+PICTURES = True
 
 LABEL = "hermitshell.pictures-of"
 GAME = """<!doctype html><title>Game</title><link rel="stylesheet" href="style.css">
@@ -44,16 +44,6 @@ HOSTILE = {
 }
 POLITE = "alert(1); confirm(2); prompt(3); print(); document.body.style.background = 'rgb(0, 128, 0)'"
 """Asks for dialogs, which nobody answers, and goes on."""
-
-
-@pytest.fixture(scope="module")
-def house(
-    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
-) -> Iterator[RealHouse]:
-    """A house that takes pictures; their image is there before anybody waits for it."""
-    image_tag("browser")
-    with real_house(tmp_path_factory.mktemp("home"), client, image_tag, pictures=True) as made:
-        yield made
 
 
 def written(path: str, content: str) -> str:
