@@ -19,7 +19,7 @@ from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.feeds import Feeds
 from orchestrator.agenda.outlook import Outlook, Scope, look, paused
 from orchestrator.agenda.runs import Runs
-from orchestrator.agenda.wishes import Wish, at, bound, length_of, plan_of, read_change, read_new, read_when
+from orchestrator.agenda.wishes import Wish, at, bound, plan_of, read_change, read_new, read_when
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooMany
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event, User
@@ -133,7 +133,7 @@ class Agenda:
 
     def length(self, entry: Entry) -> timedelta | None:
         """How long each of its times takes; None when nobody said."""
-        return length_of(*Wish.of(entry).when)
+        return Wish.of(entry).length
 
     def feed_url(self, key: CubicleKey) -> str:
         """Where calendar apps read this calendar: who knows it needs no login."""

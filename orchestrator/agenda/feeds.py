@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
 
-from orchestrator.agenda.wishes import Wish, at, length_of, plan_of
+from orchestrator.agenda.wishes import Wish, at, plan_of
 from orchestrator.errors import NotFound, TooMany
 from orchestrator.nouns import CubicleKey
 from orchestrator.schedule import ics
@@ -78,14 +78,14 @@ class Feeds:
         return entry.status is EntryStatus.ACTIVE
 
     def _event(self, entry: Entry) -> ics.Entry:
-        when = Wish.of(entry).when
+        wish = Wish.of(entry)
         return ics.Entry(
             uid=f"{entry.id}.{self._install}@hermitshell",
             title=entry.title,
             text=entry.prompt,
-            plan=plan_of(*when),
+            plan=plan_of(*wish.when),
             changed_at=at(entry.changed_at),
-            length=length_of(*when) or ics.SHOWN_LENGTH,
+            length=wish.length or ics.SHOWN_LENGTH,
             color=entry.color,
         )
 

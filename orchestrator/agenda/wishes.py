@@ -67,6 +67,11 @@ class Wish:
         """All that decides when it is due."""
         return self.start, self.end, self.time_zone, self.repeat, self.without
 
+    @property
+    def length(self) -> timedelta | None:
+        """How long each time takes; None when nobody said. Raises BadInput for an end before the start."""
+        return length_of(self.start, self.end, self.time_zone, self.repeat)
+
 
 def asked(action: CalendarCreate, time_zone: str) -> Wish:
     """What a panel action wants; ``time_zone`` is the person's. Raises BadInput."""
@@ -116,7 +121,7 @@ def plan_of(start: str, end: str, time_zone: str, repeat: str, without: str = ""
 
 
 @lru_cache(maxsize=20_000)
-def length_of(start: str, end: str, time_zone: str, repeat: str, _without: str = "") -> timedelta | None:
+def length_of(start: str, end: str, time_zone: str, repeat: str) -> timedelta | None:
     """How long each time takes; None when nobody said. Raises BadInput for an end before the start."""
     if not end:
         return None
