@@ -4,6 +4,7 @@ storms of faults with ``--soak``, or with ``--fuzz`` all that a machine can thin
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,15 @@ from orchestrator.host.test_tools import ensure_test_tools
 
 _SHARED = "docker or model or thirdparty"
 """Marks of the tests that share one engine or one model; all others run side by side."""
+
+_SECOND_TRIES = 3
+"""So many failed tests of a whole suite are tried once more by themselves; more are not the machine's doing."""
+
+_NEVER_AGAIN = ("tests/adversarial/", "tests/chaos/", "tests/fuzz/")
+"""What is lost or leaked once is lost or leaked: nothing here gets a second try."""
+
+_TESTS_FAILED = 1
+"""pytest's exit code when tests ran and some failed; others are for what went wrong with the run."""
 
 _HANGS_S = 300
 """A property that takes so much longer than all were given hangs: where, is told, and the run ends."""
@@ -54,7 +64,8 @@ def _add_fuzz(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context, options: argparse.Namespace) -> int:
-    """The exit code of pytest; of its first round that failed, where there are two."""
+    """The exit code of pytest; of its first round that failed, where there are two. Of the whole suite, a test or two
+    that failed beside all others may try once more alone: if that goes well, they are named as unsteady."""
     if any(argument.partition("=")[0] == "--soak" for argument in options.rest):
         return _soak(context, options.rest)
     if any(argument.partition("=")[0] == "--fuzz" for argument in options.rest):
@@ -67,11 +78,38 @@ def run(context: Context, options: argparse.Namespace) -> int:
     ensure_test_tools(machine, progress, context.root)
     environment = _untouched(context)
     os.chdir(context.root)
-    codes = [
-        subprocess.run([sys.executable, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
-        for arguments in _rounds(options.rest)
-    ]
-    return next((code for code in codes if code), 0)
+    rounds = _rounds(options.rest)
+    codes = [_pytest(arguments, environment) for arguments in rounds]
+    code = next((code for code in codes if code), 0)
+    unlucky = second_tries(context.root / ".pytest_cache") if len(rounds) > 1 else []
+    if not unlucky or any(code not in (0, _TESTS_FAILED) for code in codes):
+        return code
+    print(f"\n== once more, alone: {', '.join(unlucky)}", flush=True)
+    if code := _pytest(unlucky, environment):
+        return code
+    print(
+        "\n== unsteady, since they failed beside the others and held alone; each is a defect, of the test or of ours:"
+    )
+    print("\n".join(unlucky))
+    return 0
+
+
+def second_tries(cache: Path) -> list[str]:
+    """The failed tests of the last run that may try once more; none of them, where one may not or they are many.
+
+    Args:
+        cache: pytest's cache, where it writes down what failed.
+    """
+    try:
+        failed = list(json.loads((cache / "v" / "cache" / "lastfailed").read_text()))
+    except FileNotFoundError:
+        return []
+    may_all = all("::" in name and not name.startswith(_NEVER_AGAIN) for name in failed)
+    return failed if may_all and len(failed) <= _SECOND_TRIES else []
+
+
+def _pytest(arguments: list[str], environment: dict[str, str]) -> int:
+    return subprocess.run([sys.executable, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
 
 
 def seconds(text: str, option: str = "--soak") -> float:
@@ -137,4 +175,4 @@ def _rounds(given: list[str]) -> list[list[str]]:
     at_a_time = str((os.cpu_count() or 1) + 1)
     # In their own order: by the number of its tests, the file with the few longest would come last, beside nothing.
     shared = ["-m", _SHARED, "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
-    return [["-m", f"not ({_SHARED})", "-n", at_a_time, *given], [*shared, *given]]
+    return [["--cache-clear", "-m", f"not ({_SHARED})", "-n", at_a_time, *given], [*shared, *given]]

@@ -193,7 +193,9 @@ def test_a_code_that_the_bot_sent_is_shown_nowhere(
 ) -> None:
     """It is typed in; when it is too old, another one is offered."""
     paper.services.people.change(1, {"telegram_id": ADA})
-    operator.post("/agents/crab/telegram", {"token": telegram.bot("Crab", username="crab_bot")})
+    token = telegram.bot("Crab", username="crab_bot")
+    telegram.person(ADA).opens(token)
+    operator.post("/agents/crab/telegram", {"token": token})
     bot = paper.services.bots.get("crab")
     assert bot.code
     html = page(browser, "/parts/bot/crab")
