@@ -11,6 +11,7 @@ import asyncio
 import ipaddress
 import logging
 import os
+import re
 import socket
 import sys
 import threading
@@ -21,8 +22,12 @@ from typing import Any
 
 import pytest
 
+from tests import fuzzing
+
 FREE_TIERS = ("docker", "browser", "model", "thirdparty")
 OUR_THREADS = ("http", "watch", "wake", "out-")
+HELPERS = {"http-accept": ("http",), "out-watch": ("out-take", "wake")}
+"""Who lives for long starts threads of these names, numbered or not, as there is work."""
 LEAVE_S = 20.0
 _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 
@@ -30,6 +35,11 @@ _LOOPBACK = ("127.", "::1", "localhost", "::ffff:127.")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--cases``: how much ``test_api_fuzz`` tries."""
     parser.addoption("--cases", type=int, default=0, help="cases of each kind for every operation of the API")
+
+
+def pytest_configure() -> None:
+    """Properties say nothing about how fast this machine is."""
+    fuzzing.load_profile()
 
 
 class NetworkGuard:
@@ -138,7 +148,9 @@ def _settings(environment: dict[str, str]) -> dict[str, str]:
 
 
 def _left_since(before: set[threading.Thread]) -> list[threading.Thread]:
-    """A server that a wider fixture keeps may open connection threads meanwhile; those are not this test's."""
-    is_served = any(thread.name == "http-accept" and thread.is_alive() for thread in before)
+    """What a wider fixture keeps, a server or a whole house, may start threads for its work meanwhile; those are not
+    this test's."""
+    kept = {thread.name for thread in before if thread.is_alive()}
+    theirs = {name for keeper, names in HELPERS.items() if keeper in kept for name in names}
     new = [thread for thread in threading.enumerate() if thread not in before]
-    return [t for t in new if t.name.startswith(OUR_THREADS) and not (is_served and t.name == "http")]
+    return [t for t in new if t.name.startswith(OUR_THREADS) and re.sub(r"_\d+$", "", t.name) not in theirs]

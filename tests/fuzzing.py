@@ -29,14 +29,19 @@ _CALM = (
 settings.register_profile(BOUNDED, derandomize=True, database=None, deadline=None, suppress_health_check=_CALM)
 settings.register_profile(LONG, database=None, deadline=None, print_blob=True, suppress_health_check=_CALM)
 
-if os.environ.get(PROFILE) == LONG:
-    settings.load_profile(LONG)  # for the properties that name no profile
+
+def load_profile() -> None:
+    """For every property: the examples are the same each time, but in a long run; none has to be quick."""
+    settings.load_profile(_chosen())
 
 
 def bounded(examples: int) -> settings:
     """So many examples in a run of the tests, the same each time; in a long run so many a round, others each time."""
-    profile = LONG if os.environ.get(PROFILE) == LONG else BOUNDED
-    return settings(settings.get_profile(profile), max_examples=examples)
+    return settings(settings.get_profile(_chosen()), max_examples=examples)
+
+
+def _chosen() -> str:
+    return LONG if os.environ.get(PROFILE) == LONG else BOUNDED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,8 +23,8 @@ from orchestrator.telegram_text import Rich
 from tests.bot_api import BotApi
 
 T = TypeVar("T")
-QUICK = Patience(connect_s=1.0, read_s=0.4, upload_s=1.0, digest_s=1.0)
-"""Hangs end soon."""
+QUICK = Patience(connect_s=3.0, read_s=3.0, upload_s=3.0, digest_s=1.0)
+"""Hangs end soon, and a busy machine is none."""
 WAIT_S = 30.0
 
 
@@ -51,11 +51,11 @@ class Loop:
 class Office:
     """Sends an agent's letters."""
 
-    def __init__(self, api: BotApi, store: Store, **tokens: str) -> None:
-        """``tokens``: for each agent its bot's."""
+    def __init__(self, api: BotApi, store: Store, *, first_pause_s: float = 0.05, **tokens: str) -> None:
+        """``tokens``: for each agent its bot's. ``first_pause_s``: after the first try in vain."""
         self.api = api
         self.store = store
-        self.mail = Mail(store, first_pause_s=0.05)
+        self.mail = Mail(store, first_pause_s=first_pause_s)
         self.troubles: list[tuple[str, Exception]] = []
         self.told: list[tuple[str, str | None]] = []
         self.mail.listen(lambda ref, why: self.told.append((ref, why)))

@@ -148,7 +148,7 @@ def test_a_siege_of_the_door(house: RealHouse, pair: tuple[Talker, Talker]) -> N
             asked = time.monotonic()
             turn = good.ask(house.plays.commands("echo calm"))
             assert turn["steps"][0]["output"] == "calm\n"
-            assert time.monotonic() - asked < 10
+            assert time.monotonic() - asked < 20
             assert _descriptors() < before + 100
         ended = besieging.result()
     assert ended.code == 0, ended

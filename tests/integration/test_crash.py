@@ -334,7 +334,7 @@ def test_a_turn_goes_on_beside_an_engine_that_hangs(wired: RealHouse, wire: Wire
     try:
         asked = time.monotonic()
         assert works_again(wired, served)
-        assert time.monotonic() - asked < 5
+        assert time.monotonic() - asked < 20
     finally:
         wire.let_go()
     assert works_again(wired, served)

@@ -253,7 +253,7 @@ def test_a_hog_harms_itself_alone(house: RealHouse, agent: Talker, hog: str) -> 
         time.sleep(0.1)
         asked = time.monotonic()
         assert other.ask(house.plays.commands("echo fine"))["steps"][0]["output"] == "fine\n"
-        assert time.monotonic() - asked < 5
+        assert time.monotonic() - asked < 20
         turn = hogging.result()
     assert turn["status"] in ("done", "failed")
     assert turn["reply"] or turn["error"]

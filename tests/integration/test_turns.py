@@ -139,7 +139,7 @@ def test_stop_in_the_middle_of_a_command(house: RealHouse) -> None:
     asked = time.monotonic()
     agent.stop(turn)
     ended = agent.ended(turn)
-    assert time.monotonic() - asked < 2
+    assert time.monotonic() - asked < 10
     assert ended["status"] == "stopped"
     assert "sleep" not in processes(house, agent)
     assert list(agent.run_folder.glob("*.lock")) == []
@@ -156,7 +156,7 @@ def test_stop_in_the_middle_of_a_model_call(house: RealHouse, talker: Talker, wh
     asked = time.monotonic()
     talker.stop(turn)
     assert talker.ended(turn)["status"] == "stopped"
-    assert time.monotonic() - asked < 2
+    assert time.monotonic() - asked < 10
     gate.open()
     assert talker.ask(house.plays.add(answers("Here.")))["reply"] == "Here."
 

@@ -167,7 +167,9 @@ def test_a_yes_brings_the_file(at: Desk) -> None:
     """It lies in in/ with the right bytes, not executable; who waited is told where, and the audit log what."""
     with watching(at.house.broker) as news:
         call = at.fetched()
-        statuses = [body["status"] for body in of_kind(heard(news), "asset")]
+        statuses: list[str] = []
+        while "done" not in statuses:
+            statuses += at.until(lambda: [body["status"] for body in of_kind(heard(news), "asset")])
     path = "/app/workspace/in/report.pdf"
     assert (call.status, call.text) == ("done", f"The file is {path} (6.0 kB).")
     assert call.result == {"path": path, "size_bytes": len(BYTES), "sha256": SHA256}

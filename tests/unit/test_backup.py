@@ -241,7 +241,7 @@ def _check(data: bytes) -> reading.Checked:
     return reading.check(io.BytesIO(data))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_cut_backup_is_noticed(whole: tuple[Home, bytes], data: st.DataObject) -> None:
     """Wherever it ends, packed or not."""
@@ -252,7 +252,7 @@ def test_a_cut_backup_is_noticed(whole: tuple[Home, bytes], data: st.DataObject)
         _check(source[:at])
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_changed_byte_is_noticed(whole: tuple[Home, bytes], data: st.DataObject) -> None:
     """Or it changes nothing that is used, such as an owner's name in a header."""
@@ -267,7 +267,7 @@ def test_a_changed_byte_is_noticed(whole: tuple[Home, bytes], data: st.DataObjec
     assert found.digest == _check(source).digest
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.binary(max_size=3000), st.binary(max_size=1500).map(gzip.compress)))
 def test_what_is_no_backup_is_a_sentence(data: bytes) -> None:
     """Any bytes at all: no other exception, no hang."""
@@ -296,7 +296,7 @@ def layout_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(NAMES, st.booleans(), st.binary(max_size=9)), max_size=6))
 def test_no_name_leads_out(members: list[tuple[list[bytes], bool, bytes]]) -> None:
     """Whatever names an archive has, those that are let through are plain, go down, and come once each, in a folder

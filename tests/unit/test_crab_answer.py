@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crab.answer import Answer, read_answer, split_action
@@ -188,7 +188,6 @@ json_values = st.recursive(
 texts = st.text(alphabet=st.characters(codec="utf-8"))
 
 
-@settings(deadline=None)
 @given(
     message=texts, terminal=texts, actions=st.lists(texts), extra=st.dictionaries(st.text(), json_values, max_size=3)
 )
@@ -211,7 +210,6 @@ ACTION: EXECUTE | COMMAND: x | panelActions | 1e9 | // | /* | \"\"\" | é😀 | 
 pieces = st.sampled_from([*PIECES.replace("\n", " | ").split(" | "), "\n", "\0", "\ud800"])
 
 
-@settings(deadline=None)
 @given(st.lists(pieces | st.text(max_size=5), max_size=30).map("".join))
 def test_any_text_can_be_read(text: str) -> None:
     """No text breaks the reader, and what it gives can be sent on: no NUL in a command, no half characters."""
@@ -249,7 +247,6 @@ def join_action(name: str, fields: list[str]) -> str:
     return f"{name}:" + "|".join(field.replace("\\", "\\\\").replace("|", "\\|") for field in fields)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(st.sampled_from("ab|\\:\n é")), min_size=1))
 def test_split_action_undoes_join(fields: list[str]) -> None:
     """Any fields survive being written and split again."""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crab.log import MAX_BYTES, Log, escaped
@@ -24,7 +24,6 @@ def test_records(tmp_path: Path) -> None:
     assert second.endswith(r"17.2 output \x1b[31mred\r\n\x9b2J\u202egpj.exe\x00")
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_escaped_is_safe_to_show(text: str) -> None:
     """No control character gets through, and a text stays one line."""

@@ -54,7 +54,6 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(FORMS)), texts, st.lists(st.integers(1, 30), max_size=20))
 @example("json", 'a\\b"\n\t\u2028😀é', [])
 @example("json", "\\", [])
@@ -77,7 +76,7 @@ COMMAND: x | panelActions | 1e9 | // | /* | \"\"\" | é😀 | ` | # | True | "me
 pieces = st.sampled_from([*PIECES.replace("\n", " | ").split(" | "), "\n", "\0"])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(pieces | st.text(alphabet=st.characters(codec="utf-8"), max_size=5), max_size=30))
 def test_any_answer_is_shown_as_it_is_read(cut: list[str]) -> None:
     """Of any text whatever is shown begins what the whole answer turns out to say, or the words before its object."""
@@ -87,7 +86,6 @@ def test_any_answer_is_shown_as_it_is_read(cut: list[str]) -> None:
         assert final.startswith(shown) or before.startswith(shown)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab \n", max_size=300), st.lists(st.integers(1, 60), max_size=20))
 def test_plain_text_is_shown_once_it_is_surely_that(text: str, sizes: list[int]) -> None:
     """A reply without an object grows too, after its first words."""

@@ -228,7 +228,7 @@ def outcome_of(entry: object) -> Action | BadInput:
         return refused
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.one_of(_texts, _objects, _values, _wild_text))
 def test_nothing_else_comes_out(entry: object) -> None:
     """Whatever comes in becomes an action that reads as itself again, or a plain refusal."""
@@ -240,7 +240,7 @@ def test_nothing_else_comes_out(entry: object) -> None:
         assert read_action(as_text(outcome)) == outcome
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_actions)
 def test_what_is_written_is_read_as_the_same(action: Action) -> None:
     """In both forms, with bars, backslashes and new lines in any text."""

@@ -323,7 +323,7 @@ _FRAGMENTS = [
 _SHELLISH = st.lists(st.sampled_from(_FRAGMENTS), max_size=25).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.one_of(st.text(st.characters(), max_size=200), _SHELLISH))
 def test_any_text_gets_one_verdict(text: str) -> None:
     """Any text at all is judged, and always the same way."""

@@ -144,12 +144,13 @@ def house(tmp_path: Path) -> Iterator[PreviewHouse]:
 
 def test_a_page_of_a_server_inside(house: PreviewHouse) -> None:
     """With the same walls as any app, its root-relative links led below the app."""
-    got = house.app("live")
+    ticket = house.ticket("live")
+    got = house.get(f"/a/{ticket}/")
     assert got.status == 200
     assert got.policy["sandbox"].startswith("allow-scripts")
     body = got.body.decode()
     assert body.startswith('<!doctype html><script src="')
-    prefix = f"/a/{house.ticket('live').partition('.')[0]}"
+    prefix = f"/a/{ticket}/"
     assert f'href="{prefix}' in body
     assert f"src='{prefix}" in body
     assert 'href="//other/x"' in body

@@ -126,7 +126,7 @@ _FAR = 60
 """Years that are compared."""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_rules, _starts)
 def test_rules_mean_what_the_library_says(text: str, start: datetime) -> None:
     """Our way there (another century, a start nearby) changes nothing, from wherever one looks."""
@@ -148,7 +148,7 @@ def test_rules_mean_what_the_library_says(text: str, start: datetime) -> None:
         assert [at for at in ours if at.year < end] == theirs
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_lines, _starts)
 def test_a_line_and_its_rule_mean_the_same(line: str, start: datetime) -> None:
     """Where a cron line can be said by a rule, the rule gives the same times."""
@@ -172,7 +172,7 @@ _wild = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(_wild)
 def test_anything_else_is_refused(text: str) -> None:
     """Whatever comes in becomes a repeat or a plain refusal."""

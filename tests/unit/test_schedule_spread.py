@@ -87,7 +87,7 @@ REPEATS = (
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=250)
+@settings(max_examples=250)
 @given(
     repeat=st.sampled_from(REPEATS),
     start=st.datetimes(datetime(2026, 1, 1), datetime(2026, 11, 30)),  # noqa: DTZ001 - walls

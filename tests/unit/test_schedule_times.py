@@ -295,7 +295,7 @@ _plans = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_plans, st.timedeltas(-timedelta(days=40), timedelta(days=2000)))
 def test_time_goes_one_way(plan: Plan, ahead: timedelta) -> None:
     """The next is later than asked, all are in order, each one's wall time exists, and asking anew gives the same."""
@@ -309,7 +309,7 @@ def test_time_goes_one_way(plan: Plan, ahead: timedelta) -> None:
         assert later >= moment_of(plan.start, zone)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_walls, st.sampled_from(ZONES))
 def test_walls_and_moments(there: datetime, name: str) -> None:
     """A time that exists is shown at its moment; one that doesn't is the first moment of a new offset."""

@@ -149,7 +149,7 @@ def test_names_cannot_add_lines() -> None:
     assert not any(line.startswith("COLOR") for line in found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_stays_in_its_place(title: str, text: str) -> None:
     """Whatever is written, the lines are those of one event, none too long."""

@@ -77,7 +77,7 @@ def test_a_file_with_a_caption(desk: Desk, file: str) -> None:
     eventually(lambda: desk.house.rows()[0].status is DeliveryStatus.HANDED)  # after the row, which the call waits for
     (made,) = desk.house.rows()
     assert (made.caption, made.turn) == (r"“From the house:\nall is well”", turn)
-    assert desk.carrier.taken == {made.id: b"hello"}
+    eventually(lambda: desk.carrier.taken == {made.id: b"hello"})
 
 
 def test_again(desk: Desk) -> None:

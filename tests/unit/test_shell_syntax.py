@@ -186,7 +186,7 @@ def test_taken_out_data_can_be_put_back() -> None:
     assert shortened.text == f"cat <<'E' | cat - <<-F\n{key}\nE\n\t$(x)\n\tF\nls"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet="rm x\n'\"`$(){}|&;<>E\\#=*~[]!-\r\té\u202e", max_size=60))
 def test_any_text_is_read_the_same_way_twice(text: str) -> None:
     """Reading never raises and depends on nothing but the text."""

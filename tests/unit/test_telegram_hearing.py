@@ -115,7 +115,7 @@ class Scene:
             ),
             line_of=lambda _: line,
             gather_s=0.1,
-            resume_s=2.0,
+            resume_s=10.0,
         )
 
     @asynccontextmanager

@@ -568,13 +568,13 @@ def test_a_token_is_proved(api: BotApi, bot: str) -> None:
 
 
 def test_no_log_and_no_error_holds_the_token(
-    api: BotApi, loop: Loop, line: Line, ada: Person, caplog: pytest.LogCaptureFixture
+    api: BotApi, bot: str, loop: Loop, ada: Person, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever is logged by whomever at whichever level, and whatever an error or its causes say."""
+    line = Line(bot, api_url=api.url, patience=Patience(connect_s=0.4, read_s=0.4, upload_s=0.4, digest_s=0.4))
     caplog.set_level(logging.DEBUG)
     for name in list(logging.root.manager.loggerDict):
         caplog.set_level(logging.DEBUG, logger=name)
-    (bot,) = api.world.bots
     file_id = ada.sends_document(bot, "data.bin", b"x")["document"]["file_id"]
     calls: list[Callable[[], Coroutine[Any, Any, object]]] = [
         line.me,
@@ -599,6 +599,7 @@ def test_no_log_and_no_error_holds_the_token(
             broken.release()
             broken.left = 0
     texts += [repr(line), str(vars(line)), caplog.text]
+    loop.run(line.close())
     secret = bot.partition(":")[2]
     assert "HTTP Request" in caplog.text
     assert secret not in " ".join(texts)

@@ -417,7 +417,7 @@ def test_hard_texts_take_no_time(markdown: str) -> None:
     began = time.thread_time()
     rich = render(markdown)
     pieces = split(rich)
-    assert time.thread_time() - began < 10
+    assert time.thread_time() - began < 30
     assert len(rich.text) < 20 * len(markdown) + 4000
     wanted = Counter(char for char in markdown if char.isalpha())
     assert not wanted - Counter(char for piece in pieces for char in piece.text)
