@@ -23,7 +23,7 @@ from orchestrator.telegram_text import Rich
 from tests.bot_api import BotApi
 
 T = TypeVar("T")
-QUICK = Patience(connect_s=3.0, read_s=3.0, upload_s=3.0, digest_s=1.0)
+QUICK = Patience(connect_s=3.0, read_s=3.0, upload_s=3.0, digest_s=3.0)
 """Hangs end soon, and a busy machine is none."""
 WAIT_S = 30.0
 

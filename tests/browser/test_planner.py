@@ -144,6 +144,7 @@ def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> Non
     if page.viewport_size != DESK:
         return  # a phone has no chips in a month
     to = page.locator(f'[data-drop="{day + timedelta(days=2):%Y-%m-%d}"]')
+    page.wait_for_load_state()
     # In steps, as a hand does it: a browser takes the second move for the beginning of a drag.
     page.locator(".chip", has_text="Often").first.drag_to(to, steps=10)
     expect(page.locator("[data-moved]")).to_contain_text("“Often” repeats")

@@ -238,6 +238,22 @@ def test_a_press_waits_for_the_number_of_its_message(desk: Counter) -> None:
     assert desk.presses.press(press) == "Done."
 
 
+def test_the_number_may_come_while_a_press_is_looked_at(desk: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks at the same button: it is no button of nobody's then."""
+    press = under(desk, "deed", Deed(Outcome("Done.")))
+    with desk.store.writing() as db:
+        db.execute("UPDATE telegram_outbox SET state = 'sending', message = NULL")
+    take = desk.presses._buttons.take
+
+    def take_and_see_it_arrive(press: Press, *, is_operator: bool) -> Taken | None:
+        taken = take(press, is_operator=is_operator)
+        desk.arrives("a-letter", press.message)
+        return taken
+
+    monkeypatch.setattr(desk.presses._buttons, "take", take_and_see_it_arrive)
+    assert desk.presses.press(press) == "Done."
+
+
 # --- over the wire ---------------------------------------------------------------------------------------------
 
 

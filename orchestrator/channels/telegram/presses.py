@@ -79,10 +79,12 @@ class Presses:
         """The button, or what to say. A press may be faster than Telegram's answer to the message it is under."""
         is_operator = user.role is Role.OPERATOR
         for _ in range(_WAITS):
+            # Asked before the button is tried, since Telegram's answer may come between the two.
+            is_early = self._buttons.is_early(press, is_operator=is_operator)
             taken = self._buttons.take(press, is_operator=is_operator)
             if taken is not None:
                 return taken
-            if not self._buttons.is_early(press, is_operator=is_operator):
+            if not is_early:
                 return NO_LONGER
             self._pause(_WAIT_S)
         return TOO_EARLY
