@@ -287,9 +287,10 @@ class Agenda:
 
     def _audit(self, db: sqlite3.Connection, entry: Entry, what: str, by: User | None, turn: int | None) -> None:
         key, who = entry.cubicle, "the agent" if by is None else by.name
-        text = f"Entry {entry.id} {saying.quoted(entry)} was {what} by {who}: {self.words(entry)}."
+        text = f"{saying.quoted(entry)} was {what} by {who}: {self.words(entry)}."
+        detail = {"entry": entry.id}
         audit_rows.add(
-            db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail={}
+            db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail=detail
         )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from orchestrator.agenda import saying
 from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.wishes import Wish, at, plan_of
 from orchestrator.errors import Conflict, OrchestratorError
@@ -106,12 +107,12 @@ class Runs:
     def claim_by_hand(self, db: sqlite3.Connection, entry: Entry) -> Run:
         """A person wants the entry to run now; raises Conflict while a run is under way."""
         if run_rows.is_running(db, entry.id):
-            raise Conflict(f"Entry {entry.id} is running already. Wait until it has ended, or stop it.")
+            raise Conflict(f"{saying.quoted(entry)} is running already. Wait until it has ended, or stop it.")
         now = self._now()
         run = replace(_run_of(entry, at(now), now), by_hand=True, origin=f"entry:{entry.id}:{secrets.token_hex(8)}")
         number = run_rows.add_run(db, run)
         if number is None:
-            raise Conflict(f"Entry {entry.id} runs at this very moment.")
+            raise Conflict(f"{saying.quoted(entry)} runs at this very moment.")
         return replace(run, id=number)
 
     def send(self, run: Run, entry: Entry) -> int:
