@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from orchestrator.agents import Agents
@@ -35,6 +36,9 @@ class Doors(Protocol):
 
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """The cubicle's door answers; open already is fine."""
+
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Another door in the place of the one there was, which nobody sees who saw that one."""
 
     def close(self, key: CubicleKey) -> None:
         """Nobody answers there any more; closed already is fine."""
@@ -109,8 +113,10 @@ class Cubicles:
             doubt = self._doubts.get(key)
             spec = self._spec(key)
             self._check_start(key)
+            # An engine that was killed may have forgotten a container that still runs. Its door is not the next one's.
+            renew = partial(self._doors.renew, key, uid=spec.uid, gid=spec.gid)
+            container = self._engine.start(spec, anew=renew)
             self._doors.open(key, uid=spec.uid, gid=spec.gid)
-            container = self._engine.start(spec)
             with self._table_lock:
                 if self._doubts.get(key) is doubt:  # a change in the meantime is a doubt of its own
                     self._doubts.pop(key, None)

@@ -57,6 +57,13 @@ class Doors:
                 ) from error
             self._open[key] = self._server.add(listening, self._app, limits=LIMITS, environ={KEY: key})
 
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Another door in another folder, for a container that is about to be made: whatever still lives in an older
+        one is cut off, and finds no door where it looks. Raises Unavailable or UnsafePath."""
+        self.close(key)
+        self._workspaces.remove(key, tops=("run",))
+        self.open(key, uid=uid, gid=gid)
+
     def close(self, key: CubicleKey) -> None:
         """Nobody answers at the cubicle's door any more, and it is not there; closed already is fine."""
         with self._lock:

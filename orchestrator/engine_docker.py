@@ -53,7 +53,7 @@ class DockerEngine:
         self._starting: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # one start a name at a time
         self._samples: dict[str, tuple[int, float]] = {}
 
-    def start(self, spec: CubicleSpec) -> Container:
+    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """The cubicle runs: a running one of the same spec is adopted, any other of that name replaced."""
         with self._starting[spec.name], _explained():
             there = self._find(spec.name)
@@ -61,6 +61,7 @@ class DockerEngine:
                 return there
             if there is not None:
                 self._remove(spec.name)
+            anew()
             return self._create(spec)
 
     def poll(self, name: str) -> Exit | None:

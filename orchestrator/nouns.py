@@ -368,9 +368,10 @@ class Engine(Protocol):
     Raises :class:`orchestrator.errors.Unavailable` when the engine does not answer.
     """
 
-    def start(self, spec: CubicleSpec) -> Container:
+    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """The cubicle runs when this returns: a running one with the same spec is adopted, any other of that name is
-        replaced. Two calls at once start one container."""
+        replaced. Two calls at once start one container. ``anew`` is called before a container is made, when none of
+        that name is left."""
 
     def poll(self, name: str) -> Exit | None:
         """None while the container runs; how it ended otherwise, also when there never was one (``gone``)."""

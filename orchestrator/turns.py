@@ -291,7 +291,7 @@ class Turns:
             self.end(key, claim.turn, TurnStatus.STOPPED)
             return
         with self._store.writing() as db:
-            if claim.steps == 0 and rows.requeue(db, claim.turn):
+            if rows.requeue(db, claim.turn):
                 return
         self.end(key, claim.turn, TurnStatus.FAILED, error=_INTERRUPTED.format(why=why))
 

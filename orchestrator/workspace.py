@@ -26,6 +26,7 @@ NOTE = Path(__file__).resolve().parents[1] / "workspace_template" / "README.txt"
 _AGENT_OWNED = ("work", "out", "www")
 _HOST_OWNED = ("in", "data")
 _FOLDERS = tuple(sorted(name.encode() for name in (*_AGENT_OWNED, *_HOST_OWNED)))
+_TOPS = ("workspaces", "run")
 _MOST_LISTED = 10_000
 _LAST_SECOND = 253_402_300_799.0  # the end of the year 9999, the last that calendars agree on
 
@@ -265,19 +266,17 @@ class Workspaces:
         except OSError:  # not made yet: nothing to be shown
             return []
 
-    def remove(self, key: CubicleKey) -> None:
-        """Nothing is left of the cubicle's folders, whatever the agent made of them. Already gone is success.
-
-        Raises UnsafePath when permissions or a link in the place of a folder of ours refuse, Unavailable.
-        """
-        self._remove((key.agent,), str(key.user))
+    def remove(self, key: CubicleKey, *, tops: tuple[str, ...] = _TOPS) -> None:
+        """Nothing is left of the cubicle's folders below these, whatever the agent made of them. Gone is success.
+        Raises UnsafePath when permissions or a link in the place of a folder of ours refuse, Unavailable."""
+        self._remove((key.agent,), str(key.user), tops=tops)
 
     def remove_agent(self, agent: str) -> None:
         """Nothing is left of an agent's folders, for any person. Already gone is success; raises as ``remove``."""
         self._remove((), agent)
 
-    def _remove(self, above: tuple[str, ...], name: str) -> None:
-        for top in ("workspaces", "run"):
+    def _remove(self, above: tuple[str, ...], name: str, *, tops: tuple[str, ...] = _TOPS) -> None:
+        for top in tops:
             try:
                 with self._folder(top, *above) as parent:
                     tree.remove(parent, name)

@@ -27,12 +27,13 @@ class FakeEngine:
         self.on_start: Callable[[CubicleKey], None] = lambda _: None
         self.on_stop: Callable[[str], None] = lambda _: None
 
-    def start(self, spec: CubicleSpec) -> Container:
+    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """It runs; one of the same name is kept when its spec is the same."""
         self.specs.append(spec)
         there = self.containers.get(spec.name)
         if there is not None and there.spec == repr(spec):
             return there
+        anew()
         number = f"{spec.name}#{len(self.specs)}"
         made = Container(number, spec.name, spec.key, spec.image, repr(spec), running=True, started_at=time.time())
         self.containers[spec.name] = made
@@ -79,10 +80,10 @@ class DeadEngine(FakeEngine):
 
     is_dead = True
 
-    def start(self, spec: CubicleSpec) -> Container:
+    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """Raises while dead."""
         self._answer()
-        return super().start(spec)
+        return super().start(spec, anew=anew)
 
     def poll(self, name: str) -> Exit | None:
         """Raises while dead."""
@@ -107,17 +108,17 @@ class SlowEngine(FakeEngine):
         self.asked = threading.Event()
         self.gate = threading.Event()
 
-    def start(self, spec: CubicleSpec) -> Container:
+    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """Waits."""
         self.asked.set()
         assert self.gate.wait(HELD_S), "nobody opened the gate"
-        return super().start(spec)
+        return super().start(spec, anew=anew)
 
 
 class RefusingEngine(FakeEngine):
     """Answers, but starts nothing."""
 
-    def start(self, spec: CubicleSpec) -> Container:
+    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """Raises what no retry mends."""
         raise NotFound("There is no such image.")
 

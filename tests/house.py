@@ -47,9 +47,11 @@ class PaperEngine:
         self.is_broken = False
         self.on_start: Callable[[CubicleKey], None] = _nothing
 
-    def start(self, spec: CubicleSpec) -> Container:
+    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """Write a container down."""
         self._answer()
+        if spec.name not in self.containers:
+            anew()
         container = Container(spec.name, spec.name, spec.key, spec.image, "paper", running=True, started_at=time.time())
         self.containers[spec.name] = container
         self.on_start(spec.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -84,6 +84,13 @@ class Office:
                 return
             time.sleep(0.01)
         raise AssertionError({ref: self.stands(ref) for ref in refs})
+
+    def wait_until(self, look: Callable[[], bool]) -> None:
+        """Until this is so, which the thread of the mail brings about after what the database says."""
+        until = time.monotonic() + WAIT_S
+        while not look() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert look()
 
     def stands(self, ref: str) -> str:
         """``waiting``, ``sending``, ``amended``, ``sent`` or ``failed``."""

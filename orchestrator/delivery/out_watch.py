@@ -240,6 +240,10 @@ class WatchedDoors:
         self._doors.open(key, uid=uid, gid=gid)
         self._watch.add(key)
 
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Another door, the same tray."""
+        self._doors.renew(key, uid=uid, gid=gid)
+
     def close(self, key: CubicleKey) -> None:
         """Neither is any more; again is fine."""
         self._watch.drop(key)

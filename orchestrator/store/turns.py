@@ -30,7 +30,6 @@ class Claim:
     turn: int
     boot: str | None
     """Which crab process holds it."""
-    steps: int
     stop_asked: bool
 
 
@@ -115,15 +114,14 @@ def queued(db: sqlite3.Connection, key: CubicleKey) -> int:
 def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tuple[CubicleKey, Claim]]:
     """The turns that some crab holds, in one cubicle or in all."""
     rows = db.execute(
-        "SELECT id, agent, user, boot, stop_asked_at, "  # noqa: S608 - constant
-        "(SELECT COUNT(*) FROM steps WHERE turn = turns.id) AS steps "
+        "SELECT id, agent, user, boot, stop_asked_at "  # noqa: S608 - constant
         f"FROM turns WHERE status IN {_OPEN} AND status <> 'queued' AND (? IS NULL OR (agent = ? AND user = ?))",
         (None, None, None) if key is None else (1, key.agent, key.user),
     )
     return [
         (
             CubicleKey(str(row["agent"]), int(row["user"])),
-            Claim(int(row["id"]), row["boot"], int(row["steps"]), row["stop_asked_at"] is not None),
+            Claim(int(row["id"]), row["boot"], row["stop_asked_at"] is not None),
         )
         for row in rows
     ]
@@ -146,9 +144,11 @@ def claim(db: sqlite3.Connection, turn: int, boot: str, now: float) -> bool:
 
 
 def requeue(db: sqlite3.Connection, turn: int) -> bool:
-    """A running turn in which nothing was done goes back to the queue; False when that was tried too often."""
+    """A running turn goes back to the queue; False when that was tried too often, or anything was done in it."""
     cursor = db.execute(
-        "UPDATE turns SET status = 'queued', boot = NULL WHERE id = ? AND status = 'running' AND claims < 3", (turn,)
+        "UPDATE turns SET status = 'queued', boot = NULL WHERE id = ? AND status = 'running' AND claims < 3 "
+        "AND NOT EXISTS (SELECT 1 FROM steps WHERE turn = turns.id)",
+        (turn,),
     )
     return cursor.rowcount == 1
 

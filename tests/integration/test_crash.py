@@ -265,6 +265,27 @@ def test_the_cubicle_dies_idle(house: RealHouse) -> None:
     assert works_again(house, agent)
 
 
+def test_a_container_that_the_engine_forgot(house: RealHouse) -> None:
+    """It lives on, with a crab in it: the next container has a door of its own, what was begun in the other is done
+    once, and that one can't ask for anything any more."""
+    agent, gate = house.agent(), Gate()
+    turn = agent.send(house.plays.add(hangs(gate), answers(terminal="echo once >> forgotten"), answers("After all.")))
+    assert gate.reached.wait(10)
+    forgotten = house.client.containers.get(agent.container)
+    forgotten.rename(f"{agent.container}-forgotten")
+    try:
+        house.api.post(f"/agents/{agent.name}/cubicle/start")
+        gate.open()
+        assert one_outcome(house, agent, turn)["reply"] == "After all."
+        assert lines(agent, "forgotten") == ["once"]
+        assert works_again(house, agent)
+        forgotten.reload()
+        assert forgotten.status == "running"
+        assert forgotten.exec_run(["/bin/ls", "-A", "/run/hermit"]).output == b""
+    finally:
+        forgotten.remove(force=True)
+
+
 # --- the engine does not answer --------------------------------------------------------------------------------
 
 

@@ -26,10 +26,16 @@ class PaperDoors:
 
     def __init__(self) -> None:
         self.now_open: dict[CubicleKey, tuple[int, int]] = {}
+        self.renewed: list[CubicleKey] = []
 
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """It is open."""
         self.now_open[key] = (uid, gid)
+
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """It is another one."""
+        self.renewed.append(key)
+        self.open(key, uid=uid, gid=gid)
 
     def close(self, key: CubicleKey) -> None:
         """It is closed."""
@@ -71,6 +77,7 @@ def test_a_cubicle_is_started_with_its_door_open(house: Rooms) -> None:
     assert spec.mounts.work.is_dir()
     assert set(block.doors.now_open) == {KEY}
     assert block.cubicles.ensure(KEY).id == container.id
+    assert block.doors.renewed == [KEY], "one container, one door of its own"
     assert [row.text for row in house.audited("cubicle.started")] == ["The cubicle of crab for ada started."]
     assert block.cubicles.running() == {KEY}
     assert block.cubicles.poll(KEY) is None

@@ -35,6 +35,9 @@ class NoDoors:
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """Nothing to open."""
 
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Nothing to renew."""
+
     def close(self, key: CubicleKey) -> None:
         """Nothing to close."""
 

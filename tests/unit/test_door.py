@@ -311,6 +311,23 @@ def test_opening_and_closing_again_is_fine(street: Street) -> None:
     assert street.doors.count == 0
 
 
+def test_whoever_has_the_door_before_has_none(street: Street) -> None:
+    """What still sees the older folder is cut off and finds nothing in it; the new door is at the same place."""
+    older = os.open(street.rooms.home / "run" / "crab" / "1", os.O_RDONLY)
+    try:
+        line = OverSocket(Path(f"/proc/self/fd/{older}/door.sock"))
+        line.request("GET", "/api/internal/memories?q=")
+        assert line.getresponse().read()
+        street.doors.renew(KEY, uid=os.geteuid(), gid=os.getegid())
+        assert line.sock.recv(1) == b""
+        line.close()
+        assert list(os.scandir(older)) == []
+    finally:
+        os.close(older)
+    assert street.doors.count == 2
+    assert street.call("GET", "memories")[0] == 200
+
+
 def test_what_a_death_left_behind_is_replaced(street: Street) -> None:
     """A socket that was bound but not yet in place, and an old one in place."""
     street.doors.close(KEY)

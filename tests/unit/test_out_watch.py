@@ -186,6 +186,10 @@ class Doors:
         """Noted."""
         self.calls.append(f"open {key}")
 
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Noted."""
+        self.calls.append(f"renew {key}")
+
     def close(self, key: CubicleKey) -> None:
         """Noted."""
         self.calls.append(f"close {key}")
@@ -201,8 +205,11 @@ def test_a_door_s_tray_is_watched_from_when_it_opens(house: Outgoing) -> None:
         both.open(KEY, uid=0, gid=0)
         house.put("a")
         eventually(lambda: names(house) == ["a"])
+        both.renew(KEY, uid=0, gid=0)
+        house.put("b")
+        eventually(lambda: "b" in names(house))
         both.close(KEY)
-        assert doors.calls == ["open crab/1", "close crab/1"]
+        assert doors.calls == ["open crab/1", "renew crab/1", "close crab/1"]
         assert not watch.is_settling(KEY)
     finally:
         watch.close()

@@ -96,9 +96,18 @@ def test_queues_are_told_apart(db: sqlite3.Connection) -> None:
     assert set(turns.waiting_cubicles(db)) == {KEY, OTHER}
     turns.claim(db, first, "b", 2.0)
     turns.add_step(db, _step(first))
-    assert turns.under_way(db, KEY) == [(KEY, turns.Claim(first, "b", 1, stop_asked=False))]
+    assert turns.under_way(db, KEY) == [(KEY, turns.Claim(first, "b", stop_asked=False))]
     assert turns.under_way(db, OTHER) == []
     assert len(turns.under_way(db)) == 1
+
+
+def test_what_was_begun_is_not_begun_again(db: sqlite3.Connection) -> None:
+    """A turn with a step stays with whoever has it."""
+    turn = _queued(db)
+    turns.claim(db, turn, "b", 2.0)
+    turns.add_step(db, _step(turn))
+    assert not turns.requeue(db, turn)
+    assert [claim.turn for _, claim in turns.under_way(db, KEY)] == [turn]
 
 
 def test_a_step_is_written_once_and_ends_once(db: sqlite3.Connection) -> None:

@@ -106,7 +106,7 @@ def test_a_letter_becomes_a_message_once(api: BotApi, office: Office) -> None:
     assert office.mail.ref_of("otter", 42, number) is None
     assert message_of(office, "nothing") is None
     assert api.said(42) == ["Hello", "b"]
-    assert office.told == [("a", None), ("b", None)]
+    office.wait_until(lambda: office.told == [("a", None), ("b", None)])
 
 
 def test_a_letter_for_nobody_is_no_letter(office: Office) -> None:
@@ -388,7 +388,7 @@ def test_a_blocked_bot_fails_all_that_waits(api: BotApi, office: Office, ada: Pe
     outcome = office.mail.outcome("c")
     assert outcome is not None
     assert "blocked" in (outcome.why or "")
-    assert sorted(ref for ref, why in office.told if why) == ["b", "c", "d"]
+    office.wait_until(lambda: sorted(ref for ref, why in office.told if why) == ["b", "c", "d"])
     with office.store.reading() as db:
         state = db.execute("SELECT state FROM telegram_chats WHERE chat = 42").fetchone()[0]
         assert state == "closed"

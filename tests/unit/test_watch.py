@@ -24,6 +24,9 @@ class _NoDoors:
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """Nothing to open."""
 
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Nothing to renew."""
+
     def close(self, key: CubicleKey) -> None:
         """Nothing to close."""
 
