@@ -23,7 +23,7 @@ _SHARED = "docker or model or thirdparty"
 _SECOND_TRIES = 3
 """So many failed tests of a whole suite are tried once more by themselves; more are not the machine's doing."""
 
-_NEVER_AGAIN = ("tests/adversarial/", "tests/chaos/", "tests/fuzz/")
+_NEVER_AGAIN = ("tests/adversarial/", "tests/chaos/", "tests/fuzz/", "tests/integration/")
 """What is lost or leaked once is lost or leaked: nothing here gets a second try."""
 
 _TESTS_FAILED = 1

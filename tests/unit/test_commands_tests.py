@@ -94,6 +94,7 @@ def test_a_leak_is_a_leak(context: Context, capfd: pytest.CaptureFixture[str]) -
         (["tests/unit/test_a.py"], []),
         (["tests/unit/test_a.py::test_a", "tests/chaos/test_b.py::test_b"], []),
         (["tests/fuzz/test_c.py::test_c"], []),
+        (["tests/integration/test_d.py::test_d"], []),
         ([f"tests/unit/test_a.py::test_{number}" for number in range(4)], []),
     ],
 )
