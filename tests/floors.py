@@ -169,8 +169,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "commands",
         (
             "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
-            "commands.delivered commands.doctor commands.files commands.history commands.hosts commands.inbox "
-            "commands.news commands.sending "
+            "commands.confirm commands.delivered commands.doctor commands.files commands.history commands.hosts "
+            "commands.inbox commands.news commands.sending "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up"
         ),

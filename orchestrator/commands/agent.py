@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.agents import FIELDS
 from orchestrator.commands.client import Client, agent_path
+from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
 from orchestrator.errors import BadInput, OrchestratorError
 from orchestrator.text import one_line
@@ -29,7 +30,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.add_argument(
             "settings", metavar="SETTING=VALUE", nargs="*" if verb is create else "+", help="e.g. approval=all"
         )
-    removing.add_argument("--yes", action="store_true", help="do not ask")
+    showing.add_argument("--secrets", action="store_true", help="with the secret address of your calendar")
+    add_yes(removing)
     for verb, run in (
         (listing, _list),
         (create, _create),
@@ -42,9 +44,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
             verb.add_argument("--json", action="store_true", help="print JSON")
 
 
+def without_secrets(agent: Mapping[str, Any]) -> dict[str, Any]:
+    """An agent as it may be pasted into a bug report: whoever has its ``ics_url`` can read its calendar."""
+    return {name: value for name, value in agent.items() if name != "ics_url"}
+
+
 def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        body = client.get("/agents")
+        body = {"agents": [without_secrets(agent) for agent in client.get("/agents")["agents"]]}
     rows = [(a["name"], a["status"], a["approval"], one_line(a["role"], 60)) for a in body["agents"]]
     show(body, as_json=options.json, lines=table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE")))
     return 0
@@ -53,13 +60,17 @@ def _list(context: Context, options: argparse.Namespace) -> int:
 def _create(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.post("/agents", {"name": options.name, **_settings(options.settings)})
-    show(body, as_json=options.json, lines=[f"Agent {options.name} is there. Talk to it: ./hermit chat {options.name}"])
+    shown = without_secrets(body)
+    show(
+        shown, as_json=options.json, lines=[f"Agent {options.name} is there. Talk to it: ./hermit chat {options.name}"]
+    )
     return 0
 
 
 def _show(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.get(agent_path(options.name))
+        body = body if options.secrets else without_secrets(body)
         lines = [f"{name:20} {_plain(value)}" for name, value in body.items()]
         if not options.json:
             lines.append(f"{'your disk use':20} {_disk(client, options.name)}")
@@ -78,28 +89,19 @@ def _disk(client: Client, name: str) -> str:
 
 def _set(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        body = client.patch(agent_path(options.name), _settings(options.settings))
+        body = without_secrets(client.patch(agent_path(options.name), _settings(options.settings)))
     show(body, as_json=options.json, lines=[f"Agent {options.name} is changed."])
     return 0
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
-    if not (options.yes or _is_meant(options.name)):
-        print("hermit: Nothing was deleted. Type the name to confirm, or add --yes.", file=sys.stderr)
-        return 1
     with context.client as client:
+        client.get(agent_path(options.name))  # one that isn't there is named before anybody confirms
+        deed = f"This deletes {options.name} with its files, memories, calendar and conversation"
+        confirm(deed, yes=options.yes, expected=options.name)
         client.delete(agent_path(options.name))
     print(f"Agent {options.name} is deleted.")
     return 0
-
-
-def _is_meant(name: str) -> bool:
-    """A person at a terminal types the name. Where nobody sits there, the command itself was the decision, unless what
-    is piped in says otherwise."""
-    if sys.stdin.isatty():
-        print(f"This deletes {name}, its workspaces and its history. Type its name to go on: ", end="", flush=True)
-        return sys.stdin.readline().strip() == name
-    return sys.stdin.readline().strip().lower() in ("", name, "y", "yes")
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import docker
 
 from orchestrator.backup import making, rescue, restoring, writing
 from orchestrator.backup.writing import Written
+from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context
 from orchestrator.errors import BadInput, NotFound, Unavailable
 from orchestrator.host.engine_setup import find_engine
@@ -31,6 +32,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     restoring_ = commands.add_parser("restore", help="the install of a backup takes the place of an empty HERMIT_HOME")
     restoring_.add_argument("file", metavar="FILE", type=Path, help="what ./hermit backup made")
     restoring_.add_argument("--force", action="store_true", help="take the place of one that is there; it is kept")
+    add_yes(restoring_)
     restoring_.set_defaults(run=run_restore)
     recovering = commands.add_parser("recover", help="save what can be read of a damaged database; it is kept as it is")
     recovering.add_argument(
@@ -59,6 +61,9 @@ def run_backup(context: Context, options: argparse.Namespace) -> int:
 def run_restore(context: Context, options: argparse.Namespace) -> int:
     """Put an install back."""
     home = context.settings.home
+    if options.force and sys.stdin.isatty() and home.is_dir() and any(home.iterdir()):
+        # Without a terminal --force is enough: what is there now is kept beside the home, nothing of it is deleted.
+        confirm(f"This replaces the install in {home}; its files are kept under another name", yes=options.yes)
     with Progress().task("Restoring") as task:
         restored = restoring.restore(
             options.file,

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from urllib.parse import quote, unquote_to_bytes
 
 from orchestrator.commands.client import Client, agent_path
+from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
 from orchestrator.commands.sending import Meter, send
 from orchestrator.errors import BadInput, Conflict
@@ -43,6 +44,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.add_argument("path", metavar="PATH", nargs="?", default="", help="in the workspace, e.g. out/report.pdf")
     putting.add_argument("files", metavar="FILE", nargs="+", type=Path, help="on this machine")
     removing.add_argument("paths", metavar="PATH", nargs="+", help="in the workspace")
+    add_yes(removing)
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -86,9 +88,13 @@ def _put(context: Context, options: argparse.Namespace) -> int:
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
+    remotes = [(path, _remote(options.agent, path)) for path in options.paths]
+    named = ", ".join(one_line(path, 100) for path in options.paths[:5])
+    more = f" and {len(remotes) - 5} more" if len(remotes) > 5 else ""
+    confirm(f"This deletes {named}{more} from {options.agent}'s workspace", yes=options.yes)
     with context.client as client:
-        for path in options.paths:
-            client.delete(_remote(options.agent, path), user=options.user)
+        for path, remote in remotes:
+            client.delete(remote, user=options.user)
             print(f"{one_line(path, 500)} is deleted.")
     return 0
 

@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from orchestrator.commands.agent import without_secrets
 from orchestrator.commands.client import NOT_RUNNING, agent_path
 from orchestrator.commands.context import Context, show
 from orchestrator.errors import NotFound, Unavailable
@@ -39,7 +40,7 @@ def _status(context: Context, options: argparse.Namespace) -> int:
         raise Unavailable(NOT_RUNNING)
     with context.client as client:
         body = client.get("/status")
-        agents = client.get("/agents")["agents"]
+        agents = [without_secrets(agent) for agent in client.get("/agents")["agents"]]
     lines = [f"HermitShell at {context.settings.url}"]
     lines += [f"  {part:10} {body[part]}" for part in ("engine", "database", "doors", "previews")]
     lines += [f"  {agent['name']:10} {agent['status']}" for agent in agents]

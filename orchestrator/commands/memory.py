@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.commands.client import agent_path
+from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show
 from orchestrator.text import one_line, terminal_safe
 
@@ -26,6 +27,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     searching.add_argument("--limit", type=int, default=10, help="how many at most (default 10)")
     removing = verbs.add_parser("rm", help="have it forget a fact, by its number")
     removing.add_argument("id", metavar="ID", type=int)
+    add_yes(removing)
     for verb, run in ((listing, _list), (adding, _add), (searching, _search), (removing, _remove)):
         verb.set_defaults(run=run)
         if verb is not removing:
@@ -61,6 +63,7 @@ def _add(context: Context, options: argparse.Namespace) -> int:
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
+    confirm(f"This deletes memory {options.id} of {options.agent}", yes=options.yes)
     with context.client as client:
         client.delete(agent_path(options.agent, f"/memories/{options.id}"))
     print(f"Memory {options.id} is forgotten.")

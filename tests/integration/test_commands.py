@@ -388,12 +388,11 @@ def test_an_agents_life(person: Terminal) -> None:
     person.good("agent", "set", name, "step_limit=7", "approval=all")
     shown = json.loads(person.good("agent", "show", name, "--json"))
     assert (shown["step_limit"], shown["approval"], shown["role"]) == (7, "all", "Librarian")
-    assert "Nothing was deleted" in person.hermit("agent", "rm", name, said="no\n").stderr
-    person.good("agent", "rm", name, said=f"{name}\n")
+    for piped in ("", "yes\n", f"{name}\n"):
+        assert "--yes" in person.refused("agent", "rm", name, said=piped), "nobody sits there to be asked"
+    assert name in person.good("agent", "list")
+    person.good("agent", "rm", name, "--yes")
     assert name not in person.good("agent", "list")
-    person.good("agent", "create", name)
-    person.good("agent", "rm", name, said="")
-    assert name not in person.good("agent", "list"), "nobody sits there to be asked"
 
 
 @pytest.mark.parametrize(

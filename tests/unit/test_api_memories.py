@@ -123,6 +123,6 @@ def test_in_the_terminal(paper: PaperHouse, operator: Api, capsys: pytest.Captur
     assert "\u202e" not in shown
     assert json.loads(hermit("list", "--json")) == {"memories": [fact]}
     assert hermit("search", "zebra") == "Nothing that fits is remembered.\n"
-    assert hermit("rm", str(fact["id"])) == f"Memory {fact['id']} is forgotten.\n"
+    assert hermit("rm", str(fact["id"]), "--yes") == f"Memory {fact['id']} is forgotten.\n"
     with pytest.raises(OrchestratorError, match="There is no memory"):
-        hermit("rm", str(fact["id"]))
+        hermit("rm", str(fact["id"]), "--yes")

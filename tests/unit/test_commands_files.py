@@ -141,9 +141,12 @@ def test_files_and_folders_are_deleted(terminal: Terminal) -> None:
     (terminal.workspace / "out" / "sub").mkdir()
     (terminal.workspace / "out" / "sub" / "a").touch()
     (terminal.workspace / "out" / "b").touch()
-    assert terminal.hermit("files", "rm", "crab", "out/sub", "out/b") == "out/sub is deleted.\nout/b is deleted.\n"
-    assert "out/b is not there" in terminal.refused("files", "rm", "crab", "out/b")
-    assert "own folders" in terminal.refused("files", "rm", "crab", "out")
+    assert (
+        terminal.hermit("files", "rm", "--yes", "crab", "out/sub", "out/b")
+        == "out/sub is deleted.\nout/b is deleted.\n"
+    )
+    assert "out/b is not there" in terminal.refused("files", "rm", "--yes", "crab", "out/b")
+    assert "own folders" in terminal.refused("files", "rm", "--yes", "crab", "out")
 
 
 @pytest.mark.parametrize("path", ["../../spare", "../../spare/", "out/../../../spare", "..", "./../../spare", "/x"])
@@ -151,7 +154,8 @@ def test_files_and_folders_are_deleted(terminal: Terminal) -> None:
 def test_no_path_leads_to_another_address(terminal: Terminal, verb: str, path: str) -> None:
     """Where a client would fold it together with the API's own path: an agent is not deleted as a file."""
     terminal.house.services.agents.create({"name": "spare"})
-    assert "no path" in terminal.refused("files", verb, "crab", path)
+    arguments = [verb, *(["--yes"] if verb == "rm" else []), "crab", path]
+    assert "no path" in terminal.refused("files", *arguments)
     assert terminal.house.services.agents.get("spare").name == "spare"
 
 

@@ -1,0 +1,126 @@
+"""What destroys something needs a yes that a person typed at a terminal, or ``--yes``."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from orchestrator.__main__ import parser
+from orchestrator.commands.context import Context
+from orchestrator.errors import OrchestratorError
+from orchestrator.nouns import CubicleKey
+from tests.house import PaperHouse, paper_house
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DEEDS: dict[str, tuple[list[str], str]] = {
+    "an agent": (["agent", "rm", "crab"], "crab"),
+    "a file": (["files", "rm", "crab", "work/notes.txt"], "yes"),
+    "a memory": (["memory", "crab", "rm", "1"], "yes"),
+}
+"""Each command that destroys something, and what has to be typed."""
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[PaperHouse]:
+    """An install with something to lose in it."""
+    with paper_house(tmp_path / "home") as made:
+        mounts = made.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
+        (mounts.work / "notes.txt").write_text("irreplaceable")
+        _run(made, "memory", "crab", "add", "I like green tea")
+        yield made
+
+
+def _run(house: PaperHouse, *arguments: str) -> None:
+    options = parser().parse_args(list(arguments))
+    assert options.run(Context(ROOT, {}, house.services.settings), options) == 0
+
+
+@contextmanager
+def _typed(monkeypatch: pytest.MonkeyPatch, text: str) -> Iterator[None]:
+    """A person at a terminal types a line."""
+    keyboard, screen = pty.openpty()
+    os.write(keyboard, text.encode() + b"\n")
+    with os.fdopen(screen, encoding="utf-8") as stdin, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", stdin)
+        yield
+    os.close(keyboard)
+
+
+@contextmanager
+def _piped(monkeypatch: pytest.MonkeyPatch, text: str) -> Iterator[None]:
+    """Nobody sits at a terminal."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as stdin, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", stdin)
+        yield
+
+
+def _is_there(house: PaperHouse) -> bool:
+    mounts = house.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
+    _run(house, "agent", "show", "crab")
+    _run(house, "memory", "crab", "search", "tea")
+    return (mounts.work / "notes.txt").read_text() == "irreplaceable"
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize("piped", ["", "\n", "y\n", "yes\n", "crab\n"])
+def test_no_terminal_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPatch, deed: str, piped: str) -> None:
+    """Whatever is piped in, closed and empty standard input included; the line names the option."""
+    arguments, _ = DEEDS[deed]
+    with _piped(monkeypatch, piped), pytest.raises(OrchestratorError) as caught:
+        _run(house, *arguments)
+    assert "--yes" in caught.value.message
+    assert "\n" not in caught.value.message
+    assert _is_there(house)
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize("typed", ["", "no", "y es", "CRAB"])
+def test_another_word_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPatch, deed: str, typed: str) -> None:
+    """Pressing Enter deletes nothing."""
+    with _typed(monkeypatch, typed), pytest.raises(OrchestratorError, match="Nothing was deleted"):
+        _run(house, *DEEDS[deed][0])
+    assert _is_there(house)
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize("way", ["typed", "--yes"])
+def test_a_yes_is_one(
+    house: PaperHouse,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    deed: str,
+    way: str,
+) -> None:
+    """Typed to the letter, or given as an option where nobody sits."""
+    arguments, expected = DEEDS[deed]
+    if way == "typed":
+        with _typed(monkeypatch, expected):
+            _run(house, *arguments)
+    else:
+        with _piped(monkeypatch, ""):
+            _run(house, *arguments, way)
+    assert "delete" in (said := capsys.readouterr().out) or "forgotten" in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [["agent", "list"], ["agent", "show", "crab"], ["agent", "set", "crab", "role=x"]]
+)
+def test_secret_addresses_are_not_shown(
+    house: PaperHouse, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """They land in bug reports otherwise; whoever asks for them gets them."""
+    for more in ([], ["--json"]):
+        _run(house, *arguments, *more)
+        assert ".ics" not in capsys.readouterr().out
+    _run(house, "agent", "show", "crab", "--secrets")
+    assert ".ics" in capsys.readouterr().out
