@@ -33,7 +33,7 @@ def create_app(services: Services) -> Flask:
     """The application for one house."""
     app = Flask("dashboard", static_folder="static", template_folder="templates")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.config["MAX_FORM_MEMORY_SIZE"] = MAX_BODY_BYTES
+    app.config["MAX_FORM_MEMORY_SIZE"] = auth.SMALL_BODY_BYTES
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     app.url_map.converters |= {"id": _Id, "any_path": AnyPath}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 
-from dashboard.app import create_app
+from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents import Agents
 from orchestrator.app_builders import (
     Ground,
@@ -70,8 +70,9 @@ logger = logging.getLogger(__name__)
 FIRST_AGENT = "crab"
 DASHBOARD_LIMITS = ServerLimits(
     connections=256,
+    makes_room=True,
     header_bytes=32 * 1024,
-    body_bytes=64 * 1024 * 1024,
+    body_bytes=MAX_BODY_BYTES,
     upload_bytes=MOST_FILE_BYTES,
     read_s=120.0,
     idle_s=75.0,

@@ -15,8 +15,9 @@ from orchestrator.capabilities.calls import MAX_BATCH, Calls
 from orchestrator.capabilities.table import Caller
 from orchestrator.door_calls import add_call_routes
 from orchestrator.door_requests import MAX_POLL_S, DoorRequest, one_of, text, whole
-from orchestrator.door_routes import DoorRoutes, Result
+from orchestrator.door_routes import SMALL_BYTES, DoorRoutes, Result
 from orchestrator.door_streams import add_stream_routes
+from orchestrator.doors import LIMITS
 from orchestrator.errors import (
     BadInput,
     NotFound,
@@ -30,6 +31,8 @@ from orchestrator.steps import Answer, Steps
 from orchestrator.turns import Turns
 
 OUTPUT_BYTES = 16_000
+_STEP_BYTES = 1024 * 1024
+"""A model's longest answer or a command's output fits, with every character escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +63,16 @@ class House:
 def door_app(house: House) -> DoorRoutes:
     """The WSGI application behind every door."""
     routes = DoorRoutes(house.heard)
-    for method, path, handler in (
-        ("GET", "turns/next", _next_turn),
-        ("POST", "turns/*/steps", _step),
-        ("POST", "turns/*/finish", _finish),
-        ("POST", "approvals", _ask),
-        ("POST", "llm", _llm),
-        ("POST", "status", _status),
-        ("GET", "memories", _memories),
+    for method, path, handler, most_bytes in (
+        ("GET", "turns/next", _next_turn, SMALL_BYTES),
+        ("POST", "turns/*/steps", _step, _STEP_BYTES),
+        ("POST", "turns/*/finish", _finish, _STEP_BYTES),
+        ("POST", "approvals", _ask, SMALL_BYTES),
+        ("POST", "llm", _llm, LIMITS.body_bytes),
+        ("POST", "status", _status, SMALL_BYTES),
+        ("GET", "memories", _memories, SMALL_BYTES),
     ):
-        routes.add(method, path, partial(handler, house))
+        routes.add(method, path, partial(handler, house), most_bytes=most_bytes)
     add_call_routes(routes, house.calls, house.turns)
     add_stream_routes(routes, house.harbour)
     return routes

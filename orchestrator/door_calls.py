@@ -12,6 +12,9 @@ from orchestrator.errors import BadInput
 from orchestrator.store.calls import Call
 from orchestrator.turns import Turns
 
+CALL_BYTES = 256 * 1024
+"""The longest texts of a call's fields fit, with every character escaped."""
+
 
 def add_call_routes(routes: DoorRoutes, calls: Calls, turns: Turns) -> None:
     """``POST calls``, ``GET calls``, ``GET calls/ID`` and ``GET turns/ID/waited``."""
@@ -35,7 +38,7 @@ def add_call_routes(routes: DoorRoutes, calls: Calls, turns: Turns) -> None:
         seconds, is_waiting = calls.waited_s(request.key, request.turn, since=request.unix_time("since"))
         return {"waited_s": seconds, "is_waiting": is_waiting}
 
-    routes.add("POST", "calls", call)
+    routes.add("POST", "calls", call, most_bytes=CALL_BYTES)
     routes.add("GET", "calls", offered)
     routes.add("GET", "calls/*", called)
     routes.add("GET", "turns/*/waited", waited)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from orchestrator.door_bodies import BodyAllowance
 from orchestrator.errors import BadInput
 from orchestrator.nouns import CubicleKey
 from orchestrator.strict_json import read_object
@@ -30,15 +31,29 @@ class NoRoute(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class RequestBody:
+    """A body that has not arrived yet, and how much its door may hold."""
+
+    read: Callable[[], bytes]
+    length: int
+    allowance: BodyAllowance
+
+    def fields(self) -> dict[str, Any]:
+        """The JSON object in it, received and read now; raises BadInput or TooMany."""
+        with self.allowance.reading(self.length):
+            return read_object(self.read())
+
+
+@dataclass(frozen=True, slots=True)
 class DoorRequest:
-    """A stranger's request, whole."""
+    """A stranger's request."""
 
     key: CubicleKey
     """Whose door it came through."""
     name: str
     """What stands in its path where the table of calls has a ``*``; empty where it has none."""
     query: str
-    body: bytes
+    body: RequestBody
     connection: int
     """The descriptor of the client's connection, for whoever waits long."""
     hand_over_to: Callable[[Callable[[socket.socket], None]], None]
@@ -52,8 +67,8 @@ class DoorRequest:
         return int(self.name)
 
     def fields(self) -> dict[str, Any]:
-        """The JSON object in its body; raises BadInput."""
-        return read_object(self.body)
+        """The JSON object in its body; raises BadInput or TooMany."""
+        return self.body.fields()
 
     def argument(self, name: str, default: str = "") -> str:
         """The first of this name behind the question mark; raises BadInput when there are far too many."""

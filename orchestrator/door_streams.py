@@ -17,6 +17,7 @@ def add_stream_routes(routes: DoorRoutes, harbour: Harbour) -> None:
         return {"wanted": harbour.await_call(request.key, wait_s, hang_up=request.connection)}
 
     def offer(request: DoorRequest) -> Result:
+        request.fields()  # read, so that nothing of the request is left on the connection that is handed over
         request.hand_over_to(partial(harbour.moor, request.key))
         return {}
 

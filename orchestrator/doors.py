@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from orchestrator.door_bodies import ALLOWANCE, BodyAllowance
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.http_server import HttpServer, Listener, ServerLimits, WsgiApp
 from orchestrator.nouns import CubicleKey
@@ -23,6 +24,11 @@ KEY = "hermit.cubicle"
 """Where a request's WSGI environment says whose door it came through."""
 
 LIMITS = ServerLimits(connections=16, header_bytes=8 * 1024, body_bytes=8 * 1024 * 1024, read_s=15.0, idle_s=600.0)
+
+
+def environ_of(key: CubicleKey) -> dict[str, object]:
+    """What joins the WSGI environment of every request through one cubicle's door."""
+    return {KEY: key, ALLOWANCE: BodyAllowance()}
 
 
 class Doors:
@@ -55,7 +61,7 @@ class Doors:
                 raise Unavailable(
                     f"The door of {key} can't be opened ({error.strerror}). HERMIT_HOME must lie on a local disk."
                 ) from error
-            self._open[key] = self._server.add(listening, self._app, limits=LIMITS, environ={KEY: key})
+            self._open[key] = self._server.add(listening, self._app, limits=LIMITS, environ=environ_of(key))
 
     def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """Another door in another folder, for a container that is about to be made: whatever still lives in an older

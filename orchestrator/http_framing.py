@@ -7,7 +7,6 @@ doubtful in a request's framing ends its connection.
 from __future__ import annotations
 
 import errno
-import io
 import json
 import re
 import time
@@ -29,7 +28,11 @@ _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _REQUEST_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~\x80-\xff]+ HTTP/[0-9]\.[0-9]\r\n")
 _PIECE = 1 << 18
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_ERROR_HEADERS = "Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n"
+_ERROR_HEADERS = (
+    "Content-Type: application/json\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+    "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\nConnection: close\r\n"
+)
 _CODES = {"400": "bad_input", "413": "too_large", "500": "internal"}
 """What the application calls the same."""
 _SINGLE = frozenset({b"Content-Length", b"Host", b"Transfer-Encoding", b"Content-Type", b"Authorization"})
@@ -50,42 +53,41 @@ class Gateway(wsgi.Gateway_10):
                 close()
 
     def get_environ(self) -> Any:
-        """The request as WSGI, the body already read whole, so that no handler waits for a slow client; an upload's
-        body is read by whoever handles it."""
+        """The request as WSGI. Of the body nothing was read yet: the application first decides by the headers whether
+        it takes one."""
         environ = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot: half typed
-        environ["wsgi.input"] = Upload(self.req) if self.req.is_upload else io.BytesIO(self._body(environ))
-        self.req.conn.deadline = None
+        environ["wsgi.input"] = Body(self.req)
+        self.req.conn.work()
         environ[CONNECTION] = self.req.conn.socket.fileno()
         environ[HAND_OVER] = self.req.conn.hand_over_to
         environ.update(self.req.server.environ)
         return environ
 
-    def _body(self, environ: dict[str, Any]) -> bytes:
-        length = int(environ.get("CONTENT_LENGTH") or 0)
-        body: bytes = self.req.rfile.read(length) if length else b""
-        if len(body) < length:
-            raise ConnectionResetError(errno.ECONNRESET, "the client went away within its request")
-        return body
 
-
-class Upload:
-    """A body that its handler reads piece by piece, so that it is never whole in memory. Each piece must arrive within
-    the time that another request has for everything."""
+class Body:
+    """A request's body, which arrives when its handler reads it. All of it must come within one time; of an upload,
+    which is read piece by piece and is never whole in memory, each piece."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
+        self._deadline: float | None = None
 
     def read(self, size: int = -1) -> bytes:
-        """As many bytes, but never more than a piece; none at the end. Raises ConnectionResetError when the client has
-        gone before it: nobody may take half an upload for a whole one."""
-        self._request.welcome()
-        connection, body = self._request.conn, self._request.rfile
-        wanted = min(body.remaining, _PIECE if size < 0 else min(size, _PIECE))
-        connection.deadline = time.monotonic() + self._request.server.read_s
-        piece: bytes = body.read(wanted)
-        connection.deadline = None
+        """As many bytes, of an upload never more than a piece; none at the end. Raises ConnectionResetError when the
+        client has gone before it: nobody may take half a body for a whole one."""
+        request, body = self._request, self._request.rfile
+        wanted: int = body.remaining if size < 0 else min(size, body.remaining)
+        if not wanted:
+            return b""
+        request.welcome()
+        if request.is_upload:
+            wanted = min(wanted, _PIECE)
+        if self._deadline is None or request.is_upload:
+            self._deadline = time.monotonic() + request.server.read_s
+        with request.conn.reading(self._deadline, may_be_dropped=not request.is_upload):
+            piece: bytes = body.read(wanted)
         if len(piece) < wanted:
-            raise ConnectionResetError(errno.ECONNRESET, "the client went away within its upload")
+            raise ConnectionResetError(errno.ECONNRESET, "the client went away within its request")
         return piece
 
 
@@ -112,7 +114,7 @@ class Request(HTTPRequest):
             self.rfile = rfile
 
     def read_request_headers(self) -> bool:
-        """A body over the cap is refused unread; what may come is told so, an upload when it is first read from."""
+        """A body over the cap is refused unread; what may come is told so when it is first read from."""
         if not super().read_request_headers():  # type: ignore[no-untyped-call]  # cheroot: half typed
             return False
         self.is_upload = self.method == b"PUT" and self.server.upload_bytes > 0
@@ -120,8 +122,6 @@ class Request(HTTPRequest):
         if int(self.inheaders.get(b"Content-Length", 0)) > most:
             self.simple_response("413 Request Entity Too Large", "The body is larger than what is taken here.")
             return False
-        if not self.is_upload:
-            self.welcome()
         return True
 
     def welcome(self) -> None:
@@ -131,8 +131,11 @@ class Request(HTTPRequest):
             self.conn.wfile.write(_CONTINUE)
 
     def send_headers(self) -> None:
-        """After an upload that was refused half read nothing on its connection can be told apart."""
-        if self.is_upload and self.rfile.remaining:
+        """After a body that was not read nothing on its connection can be told apart, but for a short one that has
+        arrived already."""
+        if 0 < self.rfile.remaining <= self.conn.rfile.waiting:
+            self.rfile.read(self.rfile.remaining)
+        if self.rfile.remaining:
             self.close_connection = self.conn.is_unheard = True
         self.outheaders.append((b"Date", _date(int(time.time()))))
         super().send_headers()

@@ -1,16 +1,16 @@
 """HTTP for the doors and the dashboard: cheroot parses and answers, this module accepts, counts and ends connections.
 
 One thread accepts for all listeners; each connection has a thread while it lives, so a kept connection costs no
-hand-over between threads and a long poll holds nothing that others need. A listener at its cap stops accepting until a
-place is free; what a flooder can fill is its own queue. Requests with doubtful framing are refused before anything
-looks at them.
+hand-over between threads and a long poll holds nothing that others need. A cubicle's listener at its cap stops
+accepting until a place is free: what a flooder can fill is its own queue. One that many people share makes room
+instead, by ending a connection that only waits (``http_connections.droppable``). Requests with doubtful framing are
+refused before anything looks at them.
 """
 
 from __future__ import annotations
 
 import errno
 import logging
-import select
 import selectors
 import socket
 import threading
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cheroot import wsgi
-from cheroot.server import HTTPConnection
 
-from orchestrator.http_framing import Gateway, Request
+from orchestrator.http_connections import Connection, droppable
+from orchestrator.http_framing import Gateway
 from orchestrator.http_streams import streams_of
 
 logger = logging.getLogger(__name__)
@@ -31,8 +31,6 @@ WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 _TICK_S = 1.0
 _BREATH_S = 0.1
-_HEAR_S = 5.0
-"""How long a client that still sends may go on, so that it hears the answer."""
 CLOSE_S = 5.0
 """The longest that closing waits for requests under way."""
 
@@ -42,6 +40,8 @@ class ServerLimits:
     """What one listener's clients may use."""
 
     connections: int = 16
+    makes_room: bool = False
+    """At the cap, a connection on which nothing is under way goes, so that a new one fits."""
     header_bytes: int = 16 * 1024
     body_bytes: int = 16 * 1024 * 1024
     upload_bytes: int = 0
@@ -51,6 +51,8 @@ class ServerLimits:
     idle_s: float = 300.0
     """How long a connection may be kept without a request."""
     write_s: float = 30.0
+    silent_s: float = 10.0
+    """How long a fresh connection may wait with its first byte, where room is made."""
 
 
 class HttpServer:
@@ -133,7 +135,7 @@ class HttpServer:
             self._stopping.wait(_BREATH_S)
 
     def _accept(self, listener: Listener) -> None:
-        if listener.is_full:
+        if listener.is_full and not listener.make_room():
             with self._lock:
                 if listener.socket in self._selector.get_map():
                     self._selector.unregister(listener.socket)
@@ -176,9 +178,10 @@ class Listener:
         self.socket = listening
         self._limits = limits
         self._on_free = on_free
-        self._connections: dict[_Connection, threading.Thread] = {}
+        self._connections: dict[Connection, threading.Thread] = {}
+        self._leaving: dict[Connection, threading.Thread] = {}  # cut to make room; their threads are about to end
         self._is_closed = False
-        self._lock = threading.Lock()  # protects _connections and _is_closed
+        self._lock = threading.Lock()  # protects _connections, _leaving and _is_closed
         self._http = _Http(app, limits=limits, environ=environ)
 
     @property
@@ -187,12 +190,25 @@ class Listener:
         with self._lock:
             return len(self._connections) >= self._limits.connections
 
+    def make_room(self) -> bool:
+        """End a connection that only waits; False where none may be ended. Its place is free at once."""
+        if not self._limits.makes_room:
+            return False
+        with self._lock:
+            found = droppable(tuple(self._connections))
+            if found is None or len(self._leaving) >= self._limits.connections:
+                return False
+            self._leaving[found] = self._connections.pop(found)
+        found.cut()
+        return True
+
     def serve(self, accepted: socket.socket, peer: Any) -> None:
         """Serve a fresh connection in a thread of its own; ``peer`` is whom the socket calls its other end."""
         accepted.settimeout(self._limits.write_s)
         if accepted.family != socket.AF_UNIX:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = _Connection(self._http, accepted, streams_of)
+        connection = Connection(self._http, accepted, streams_of)
+        connection.since = time.monotonic()
         if isinstance(peer, tuple):  # a unix socket's end has no address
             connection.remote_addr = str(peer[0])
         thread = threading.Thread(target=self._converse, args=(connection,), name="http", daemon=True)
@@ -228,13 +244,15 @@ class Listener:
     def await_quiet(self, deadline: float) -> None:
         """Every connection's thread has ended, or the monotonic ``deadline`` has passed."""
         with self._lock:
-            threads = tuple(self._connections.values())
+            threads = (*self._connections.values(), *self._leaving.values())
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _converse(self, connection: _Connection) -> None:
+    def _converse(self, connection: Connection) -> None:
         try:
-            while connection.await_request(self._limits.idle_s):
+            idle_s = self._limits.silent_s if self._limits.makes_room else self._limits.idle_s
+            while connection.await_request(idle_s):
+                idle_s = self._limits.idle_s
                 connection.deadline = time.monotonic() + self._limits.read_s
                 is_kept = connection.communicate()  # type: ignore[no-untyped-call]  # cheroot: half typed
                 connection.wfile.flush()
@@ -244,7 +262,9 @@ class Listener:
                 if not is_kept:
                     connection.hear_out()
                     return
-                connection.deadline = None
+                connection.rest()
+                if self._limits.makes_room and self.is_full:
+                    self._on_free(self)  # this one may go, should somebody wait to be let in
         except Exception:  # the top of a thread: this connection ends, the server goes on
             logger.exception("a connection broke")
         finally:
@@ -252,67 +272,13 @@ class Listener:
             if self._forget(connection):
                 self._on_free(self)
 
-    def _forget(self, connection: _Connection) -> bool:
+    def _forget(self, connection: Connection) -> bool:
         """A place is free; True when there was none before."""
         with self._lock:
             was_full = len(self._connections) >= self._limits.connections
             self._connections.pop(connection, None)
+            self._leaving.pop(connection, None)
         return was_full
-
-
-class _Connection(HTTPConnection):
-    deadline: float | None = None
-    is_unheard = False
-    """It was answered before all that the client sends was read."""
-    heir: Callable[[socket.socket], None] | None = None
-    """Who gets the socket after this answer."""
-
-    def hand_over_to(self, heir: Callable[[socket.socket], None]) -> None:
-        """After this answer the connection is no longer ours."""
-        self.heir = heir
-
-    def leave_to(self, heir: Callable[[socket.socket], None]) -> None:
-        """The heir gets a socket of its own on the same connection; a client that sent more than its request, before it
-        was told that it may, gets nothing."""
-        if self.rfile.has_data():
-            return
-        theirs = self.socket.dup()
-        self.linger = True  # else cheroot would shut the connection down, for the heir too
-        self.socket.close()
-        heir(theirs)
-
-    def await_request(self, idle_s: float) -> bool:
-        """True when bytes are there to read; False when the client is gone or has been silent for too long."""
-        if self.rfile.has_data():
-            return True
-        poller = select.poll()
-        try:
-            poller.register(self.socket, select.POLLIN)
-            return bool(poller.poll(idle_s * 1000)) and bool(self.socket.recv(1, socket.MSG_PEEK))
-        except (OSError, ValueError):
-            return False
-
-    def hear_out(self) -> None:
-        """What a client still sends is thrown away for a while: closed at once, it would lose our answer."""
-        if not self.is_unheard:
-            return
-        self.deadline = time.monotonic() + _HEAR_S
-        try:
-            self.socket.shutdown(socket.SHUT_WR)
-            while self.socket.recv(1 << 16):
-                pass
-        except OSError:
-            return  # gone, or cut as overdue
-
-    def cut(self) -> None:
-        """End the connection under whatever reads or writes it."""
-        try:
-            self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # gone already
-
-
-_Connection.RequestHandlerClass = Request
 
 
 class _Http(wsgi.Server):

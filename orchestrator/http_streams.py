@@ -25,6 +25,11 @@ class Reader:
         """Something was received that nobody has read yet."""
         return bool(self._buffer)
 
+    @property
+    def waiting(self) -> int:
+        """How many bytes were received that nobody has read yet."""
+        return len(self._buffer)
+
     def readline(self, size: int = -1) -> bytes:
         """Up to and with the next newline, ``size`` bytes at most; less only where the client has ended."""
         start = 0

@@ -1,5 +1,5 @@
-"""JSON from somebody we don't trust: bounded in depth and number length, no duplicate keys, no NaN, no half
-characters. Pure."""
+"""JSON from somebody we don't trust: bounded in depth, in the number of its values and in their length, no duplicate
+keys, no NaN, no half characters. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,28 @@ from typing import Any, NoReturn
 from orchestrator.errors import BadInput
 
 MAX_DEPTH = 32
+MAX_ITEMS = 20_000
+"""Values in one object, however they are nested. An empty list costs two bytes to send and some sixty to hold, so the
+bound is checked on the bytes, before any of them is made."""
 _MAX_DIGITS = 30
-_MAY_BE_HALVED = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\0")
-"""What every lone surrogate is written with: an escape, bytes that are no UTF-8, or another encoding."""
+_MAY_BE_HALVED = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What a lone surrogate is written with."""
 
 
-def read_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in ``body``; raises BadInput with the reason. The caller has bounded the size."""
+def read_object(body: bytes, *, max_items: int = MAX_ITEMS) -> dict[str, Any]:
+    """The JSON object in ``body``.
+
+    Args:
+        body: UTF-8. The caller has bounded its size.
+        max_items: how many values it may hold, in all its lists and objects together.
+
+    Raises:
+        BadInput: with the reason.
+    """
+    if _item_count(body, max_items) > max_items:
+        raise BadInput(f"The body must be one JSON object: it holds more than {max_items:,} values.")
     try:
-        value = _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+        value = _DECODER.decode(body.decode())
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, _Refused) else "it can't be read as JSON"
         raise BadInput(f"The body must be one JSON object: {reason}.") from error
@@ -29,6 +42,23 @@ def read_object(body: bytes) -> dict[str, Any]:
     if _MAY_BE_HALVED.search(body) and not _is_unicode(value):
         raise BadInput("The body must be one JSON object: a text in it holds half a character (a lone surrogate).")
     return value
+
+
+def _item_count(body: bytes, enough: int) -> int:
+    """How many values the body holds, or more than that where even so it is not over ``enough``: each but the first of
+    a list or an object stands behind a comma, each list and object behind its bracket."""
+    most = _marks(body)
+    if most <= enough:
+        return most
+    bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # each quotation mark that is left begins or ends a text
+    texts = bare.count(b'"') // 2
+    if texts > 2 * enough:  # a key and its value are two; more texts than that must be more values
+        return texts
+    return _marks(b"".join(bare.split(b'"')[::2]))
+
+
+def _marks(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 class _Refused(ValueError):

@@ -44,6 +44,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("beneath the rows", "store.fact_words"),
     ("what the house writes is whole", "whole_files"),
     ("who waits is woken, who looks goes round", "bells rounds"),
+    ("a client's connection", "http_connections"),
+    ("what a cubicle's requests may hold", "door_bodies"),
     (
         "the outside world, wrapped",
         (

@@ -15,7 +15,7 @@ from pathlib import Path
 from crab.ferry import Ferry
 from orchestrator.door_routes import DoorRoutes
 from orchestrator.door_streams import add_stream_routes
-from orchestrator.doors import KEY as WHOSE
+from orchestrator.doors import environ_of
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.live.harbour import Harbour
 from orchestrator.nouns import CubicleKey
@@ -138,7 +138,7 @@ def _door(path: Path, harbour: Harbour) -> Iterator[str]:
     listening.bind(str(path))
     listening.listen(64)
     listening.setblocking(False)
-    server.add(listening, app, limits=ServerLimits(connections=16), environ={WHOSE: KEY})
+    server.add(listening, app, limits=ServerLimits(connections=16), environ=environ_of(KEY))
     try:
         yield str(path)
     finally:

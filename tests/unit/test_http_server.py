@@ -23,8 +23,12 @@ SLOW_S = 15.0
 
 def _app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
     """Says what it was asked, and whose door it was."""
+    if environ["PATH_INFO"] == "/unread":
+        start("403 Forbidden", [("Content-Length", "0")])
+        return []
     body = environ["wsgi.input"].read()
     if environ["PATH_INFO"] == "/wait":
+        environ["test.doors"].waiting += 1
         environ["test.gate"].wait(SLOW_S)
     if environ["PATH_INFO"] == "/break":
         raise ZeroDivisionError
@@ -67,6 +71,7 @@ class Doors:
         self.server = HttpServer()
         self.gate, self.opened, self.closed = threading.Event(), threading.Event(), threading.Event()
         self.clients: list[socket.socket] = []
+        self.waiting = 0
 
     def add(self, name: str, **limits: Any) -> Listener:
         """Another door."""
@@ -74,7 +79,13 @@ class Doors:
         listening.bind(str(self.folder / name))
         listening.listen(256)
         listening.setblocking(False)
-        told = {"test.door": name, "test.gate": self.gate, "test.opened": self.opened, "test.closed": self.closed}
+        told = {
+            "test.doors": self,
+            "test.door": name,
+            "test.gate": self.gate,
+            "test.opened": self.opened,
+            "test.closed": self.closed,
+        }
         return self.server.add(listening, _app, limits=ServerLimits(**limits), environ=told)
 
     def connect(self, name: str) -> socket.socket:
@@ -126,6 +137,13 @@ def _answer(client: socket.socket) -> bytes:
             return got
 
 
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SLOW_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def _is_closed(client: socket.socket) -> bool:
     try:
         return client.recv(65536) == b""
@@ -141,8 +159,8 @@ def _get(path: str = "/", *headers: str) -> bytes:
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: door", *headers, "", ""]).encode()
 
 
-def _post(body: bytes, *headers: str) -> bytes:
-    return b"\r\n".join([b"POST / HTTP/1.1", b"Host: door", *(h.encode() for h in headers), b"", body])
+def _post(body: bytes, *headers: str, path: str = "/") -> bytes:
+    return b"\r\n".join([f"POST {path} HTTP/1.1".encode(), b"Host: door", *(h.encode() for h in headers), b"", body])
 
 
 # --- ordinary requests -----------------------------------------------------------------------------------------
@@ -246,6 +264,10 @@ def test_doubtful_requests_are_refused_and_end_their_connection(doors: Doors, re
     assert _status(doors.say("a", _get())) == 200
 
 
+SAFETY = {b"Content-Security-Policy: default-src 'none'", b"X-Content-Type-Options: nosniff", b"X-Frame-Options: DENY"}
+"""What a browser is told with every answer, these included."""
+
+
 @pytest.mark.parametrize(
     ("request_", "status", "code"),
     [
@@ -267,6 +289,7 @@ def test_what_is_refused_down_here_is_told_as_by_the_application(
     error = json.loads(body)["error"]
     assert (_status(head), error["code"], b"application/json" in head) == (status, code, True)
     assert error["message"].endswith(".")
+    assert {name for name in SAFETY if name not in head} == set()
 
 
 def test_a_header_with_an_underscore_is_not_told(doors: Doors) -> None:
@@ -340,6 +363,65 @@ def test_two_hundred_silent_connections_leave_other_doors_alone(doors: Doors) ->
     assert time.monotonic() - began < SLOW_S
     assert sum(thread.name == "http" for thread in threading.enumerate()) <= 10
     assert len(os.listdir("/proc/self/fd")) - before - 201 <= 12  # noqa: PTH208 - as above; 201 are the clients'
+
+
+def test_a_body_is_not_waited_for_before_the_application_decides(doors: Doors) -> None:
+    """What is refused by its headers is answered while its body is still at home; the connection ends then."""
+    doors.add("b", body_bytes=1 << 30)
+    client = doors.connect("b")
+    got = _exchange(client, _post(b"", f"Content-Length: {1 << 29}", path="/unread"))
+    assert _status(got) == 403
+    assert _is_closed(client)
+
+
+def test_a_short_body_that_nobody_read_does_not_end_the_connection(doors: Doors) -> None:
+    """It has come together with its head."""
+    client = doors.connect("a")
+    for _ in range(3):
+        assert _status(_exchange(client, _post(b"{}", "Content-Length: 2", path="/unread"))) == 403
+
+
+def test_a_crowd_of_silent_clients_keeps_nobody_out(doors: Doors) -> None:
+    """Who has only connected makes room for who asks, again and again; who has asked before keeps its place."""
+    doors.add("busy", connections=8, makes_room=True)
+    kept = doors.connect("busy")
+    assert _status(_exchange(kept, _get())) == 200
+    for _ in range(20):
+        for _ in range(20):
+            doors.connect("busy")
+        assert _status(doors.say("busy", _get())) == 200
+    assert _status(_exchange(kept, _get())) == 200
+    _until(lambda: sum(thread.name == "http" for thread in threading.enumerate()) <= 10)
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"GE", b"GET / HTTP/1.1\r\nHost: do", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"],
+    ids=["line", "header", "body"],
+)
+def test_a_crowd_that_never_ends_its_requests_keeps_nobody_out(doors: Doors, beginning: bytes) -> None:
+    """However far they come."""
+    doors.add("busy", connections=8, makes_room=True, read_s=SLOW_S)
+    for _ in range(40):
+        doors.connect("busy").sendall(beginning)
+    assert _status(doors.say("busy", _get())) == 200
+
+
+def test_work_under_way_makes_no_room(doors: Doors) -> None:
+    """A new client waits for one of those that are served, and each of them gets its answer."""
+    doors.add("busy", connections=4, makes_room=True)
+    served = [doors.connect("busy") for _ in range(4)]
+    for client in served:
+        client.sendall(_get("/wait"))
+    _until(lambda: doors.waiting >= 4)
+    late = doors.connect("busy")
+    late.sendall(_get())
+    late.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        late.recv(1)
+    late.settimeout(SLOW_S)
+    doors.gate.set()
+    assert [_status(_answer(client)) for client in (*served, late)] == [200] * 5
 
 
 def test_a_full_door_serves_again_when_a_place_is_free(doors: Doors) -> None:

@@ -17,7 +17,7 @@ from crab.door import Door
 from crab.ferry import Ferry
 from orchestrator.door_routes import DoorRoutes
 from orchestrator.door_streams import add_stream_routes
-from orchestrator.doors import KEY as WHOSE
+from orchestrator.doors import environ_of
 from orchestrator.errors import NotFound, TooMany, Unavailable
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.live import harbour as harbours
@@ -52,7 +52,7 @@ def coast(tmp_path: Path) -> Iterator[Coast]:
     listening.bind(path)
     listening.listen(64)
     listening.setblocking(False)
-    server.add(listening, app, limits=LIMITS, environ={WHOSE: KEY})
+    server.add(listening, app, limits=LIMITS, environ=environ_of(KEY))
     try:
         yield Coast(harbour, path)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import BadInput
-from orchestrator.strict_json import MAX_DEPTH, read_object
+from orchestrator.strict_json import MAX_DEPTH, MAX_ITEMS, read_object
 
 REFUSED = {
     "nothing": (b"", "can't be read"),
@@ -19,12 +19,19 @@ REFUSED = {
     "a number of 31 digits": (b'{"a": ' + b"9" * 31 + b"}", "too long"),
     "a number of 5,000 digits": (b'{"a": ' + b"9" * 5000 + b"}", "too long"),
     "too deep": (b'{"a":' * (MAX_DEPTH + 2) + b"1" + b"}" * (MAX_DEPTH + 2), "deeper"),
-    "100,000 deep": (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "can't be read"),
+    "10,000 deep": (b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}", "can't be read"),
+    "100,000 deep": (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "more than 20,000 values"),
     "bytes that are no text": (b'{"a": "\xff\xfe"}', "can't be read"),
     "an escaped half character": (b'{"a": "x\\ud800"}', "half a character"),
     "the other half": (b'{"a": "\\uDFFFx"}', "half a character"),
     "half a character as a key": (b'{"\\ud800": 1}', "half a character"),
     "half a character in raw bytes": (b'{"a": "\xed\xa0\x80"}', ""),
+    "UTF-16": ('{"a": 1}'.encode("utf-16-le"), "can't be read"),
+    "too many values": (b'{"a":[' + b"1," * MAX_ITEMS + b"1]}", "more than 20,000 values"),
+    "too many lists": (b'{"a":[' + b",".join([b"[]"] * (MAX_ITEMS // 2)) + b"]}", "more than 20,000 values"),
+    "too many objects": (b'{"a":[' + b",".join([b"{}"] * (MAX_ITEMS // 2)) + b"]}", "more than 20,000 values"),
+    "too many keys": (b"{" + b",".join(b'"%d":0' % n for n in range(MAX_ITEMS + 1)) + b"}", "more than 20,000 values"),
+    "too many texts": (b'{"a":[' + b",".join([b'""'] * (MAX_ITEMS + 1)) + b"]}", "more than 20,000 values"),
     "half a character in UTF-16": ('{"a": "'.encode("utf-16-le") + b"\x00\xd8" + '"}'.encode("utf-16-le"), ""),
 }
 
@@ -46,6 +53,8 @@ def test_refuses(body: bytes, reason: str) -> None:
         ('{"a": "😀"}'.encode(), {"a": "😀"}),
         (b'{"a": "\\\\ud800"}', {"a": "\\ud800"}),
         (b'{"a": "x\\u0000y"}', {"a": "x\0y"}),
+        (b'{"a": "' + b'[,{\\"' * MAX_ITEMS + b'"}', {"a": '[,{"' * MAX_ITEMS}),
+        (b'{"a":[' + b"1," * (MAX_ITEMS - 3) + b"1]}", {"a": [1] * (MAX_ITEMS - 2)}),
         (b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH, None),
     ],
 )
