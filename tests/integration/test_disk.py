@@ -12,7 +12,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, process_house
+from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, process_house, run_inside
 from tests.small_disks import mounted
 
 pytestmark = pytest.mark.docker
@@ -54,6 +54,78 @@ def test_a_full_workspace_is_stopped_and_cleaned_up(house: RealHouse, command: s
     assert agent.ask(house.plays.commands("head -c 20000000 /dev/zero > fine", reply="Goes on."))["reply"] == "Goes on."
     kinds = [row["kind"] for row in house.api.get("/audit", agent=agent.name)["rows"]]
     assert kinds.count("disk.full") == 1
+
+
+WAYS = {
+    "sparse files, mapped and touched": """
+for n in range(512):
+    with open(f"mapped-{n}", "w+b") as file:
+        os.ftruncate(file.fileno(), 32 * MB)
+        with mmap.mmap(file.fileno(), 32 * MB) as pages:
+            for at in range(0, 32 * MB, 4096):
+                pages[at] = 1""",
+    "copies within the kernel": """
+with open("seed", "w+b") as seed:
+    seed.write(os.urandom(8 * MB))
+    seed.flush()
+    for n in range(2048):
+        with open(f"copy-{n}", "wb") as copy:
+            os.copy_file_range(seed.fileno(), copy.fileno(), 8 * MB, 0)""",
+    "sendfile": """
+with open("seed", "w+b") as seed:
+    seed.write(os.urandom(8 * MB))
+    seed.flush()
+    for n in range(2048):
+        with open(f"copy-{n}", "wb") as copy:
+            os.sendfile(copy.fileno(), seed.fileno(), 0, 8 * MB)""",
+    "room asked for, block by block": """
+for n in range(512):
+    with open(f"asked-{n}", "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 32 * MB)""",
+    "scattered writes of four at once": """
+for child in range(3):
+    if os.fork() == 0:
+        break
+else:
+    child = 3
+for n in range(256):
+    with open(f"scattered-{child}-{n}", "wb") as file:
+        for at in range(0, 32 * MB, 8192):
+            os.pwrite(file.fileno(), b"x", at)""",
+}
+"""Each asks for 16 GB as fast as it can, in files that are smaller than the limit of one."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_way_of_taking_room_gets_far(house: RealHouse, way: str) -> None:
+    """Whatever calls a program uses, it is stopped long before it has what it asked for."""
+    agent = house.agent(limits={"disk_mb": 64})
+    program = f"import mmap, os\nMB = 1 << 20\n{WAYS[way]}\n"
+    turn = agent.ask(house.plays.commands(f"cat > fill.py <<'END'\n{program}END\npython3 fill.py"))
+    assert turn["status"] == "failed", house.api.get(f"/turns/{turn['turn']}")["steps"]
+    assert "workspace is full" in turn["error"]
+    assert eventually(lambda: house.client.containers.get(agent.container).status == "exited")
+    assert taken(agent.work) < 1500 * MB
+
+
+def test_room_is_not_taken_in_one_call(house: RealHouse) -> None:
+    """The kernel would reserve gigabytes in a moment. It answers as a file system that can't, so that programs write
+    instead; giving room back works."""
+    agent = house.agent(limits={"disk_mb": 64})
+    agent.ask("hello")
+    script = """
+touch big-n big-z big-i
+for mode in -n -z -i; do fallocate $mode -l 4G big$mode; done
+fallocate -l 4G big
+head -c 8M /dev/urandom > full
+fallocate -p -l 8M full && du -m full
+python3 -c "import os; os.posix_fallocate(os.open('small', os.O_CREAT | os.O_WRONLY), 0, 1 << 20)" && echo fits
+"""
+    ran = run_inside(house.client, agent, "bash", "-c", script, folder="/app/workspace/work")
+    said = ran.out + ran.err
+    assert said.count("supported") == 4, said
+    assert "fits" in said
+    assert taken(agent.work) < 16 * MB
 
 
 def test_nobody_else_is_hurt(house: RealHouse) -> None:
