@@ -11,7 +11,7 @@ from urllib.parse import quote
 from flask import request
 
 from dashboard import origin
-from dashboard.auth import asker, own_cubicle
+from dashboard.auth import asker, login, own_cubicle
 from dashboard.house import services
 from dashboard.times import iso
 from orchestrator.errors import Forbidden, NotFound, OrchestratorError, Unavailable
@@ -76,8 +76,7 @@ class SeenApp:
         """Where its frame finds it, for some hours; raises Unavailable with the reason."""
         if not self.is_open:
             raise Unavailable(self.app.missing)
-        guest = asker().user.id if self.is_guest else 0
-        return services().previews.frame_url(self.app, dashboard=dashboard_origin(), guest=guest)
+        return services().previews.frame_url(self.app, dashboard=dashboard_origin(), login=login())
 
 
 def dashboard_origin() -> str:

@@ -127,6 +127,12 @@ def own_cubicle(agent: str) -> CubicleKey:
     return CubicleKey(agent, services().people.get(int(wanted)).id)
 
 
+def login() -> str:
+    """What stands for the login behind this request wherever it may be read."""
+    who = asker()
+    return services().people.login_of(who.session or _bearer(request.headers.get("Authorization", "")))
+
+
 def login_holder() -> Callable[[], User | None]:
     """Whose the login behind this request is, to be asked at any time after it; None once it has ended."""
     who, people = asker(), services().people

@@ -226,6 +226,8 @@ def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
         ground.store,
         ground.workspaces,
         harbour,
+        people=ground.people,
+        agents=ground.agents,
         key=ground.home.link_key,
         address=(settings.host, settings.preview_port),
         configured=settings.preview_url,

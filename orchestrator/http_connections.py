@@ -1,12 +1,11 @@
-"""One client's connection: whether it waits or works, until when, how it ends, and which of many goes first."""
+"""One client's connection: whether it waits or works, until when, and how it ends."""
 
 from __future__ import annotations
 
 import select
 import socket
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cheroot.server import HTTPConnection
@@ -96,15 +95,3 @@ class Connection(HTTPConnection):
 
 
 Connection.RequestHandlerClass = Request
-
-
-def droppable(connections: Iterable[Connection]) -> Connection | None:
-    """Which connection goes so that another fits; None where each is at work.
-
-    Of the address with the most connections, one that has never asked for anything before one that is kept between two
-    requests; of these the one that has waited longest. Not the newest: an honest client speaks within moments of being
-    let in, and whoever holds places must not be able to take its place again before it does.
-    """
-    waiting = [connection for connection in connections if connection.is_waiting]
-    per_peer = Counter(connection.remote_addr for connection in waiting)
-    return min(waiting, key=lambda c: (-per_peer[c.remote_addr], c.has_asked, c.since), default=None)

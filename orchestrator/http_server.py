@@ -3,7 +3,7 @@
 One thread accepts for all listeners; each connection has a thread while it lives, so a kept connection costs no
 hand-over between threads and a long poll holds nothing that others need. A cubicle's listener at its cap stops
 accepting until a place is free: what a flooder can fill is its own queue. One that many people share makes room
-instead, by ending a connection that only waits (``http_connections.droppable``). Requests with doubtful framing are
+instead, by ending a connection that only waits (``crowd.droppable``). Requests with doubtful framing are
 refused before anything looks at them.
 """
 
@@ -21,7 +21,8 @@ from typing import Any
 
 from cheroot import wsgi
 
-from orchestrator.http_connections import Connection, droppable
+from orchestrator.crowd import droppable
+from orchestrator.http_connections import Connection
 from orchestrator.http_framing import Gateway
 from orchestrator.http_streams import streams_of
 

@@ -12,7 +12,6 @@ import secrets
 import sqlite3
 import threading
 import time
-import zoneinfo
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +24,7 @@ from orchestrator.store import audit as audit_rows
 from orchestrator.store import people as rows
 from orchestrator.store.database import Store
 from orchestrator.throttle import Throttle
+from orchestrator.user_fields import FIELDS, checked_fields
 
 SESSION_S = 30 * 24 * 3600
 LINK_S = 15 * 60
@@ -33,7 +33,6 @@ _HASHES_AT_ONCE = 2
 """Each takes 64 MB while it is computed."""
 NOTED_EVERY_S = 300.0
 """How exactly it is known when a session or a token was used last: each note is a write."""
-_FIELDS = ("name", "role", "telegram_id", "time_zone")
 
 
 class People:
@@ -46,6 +45,8 @@ class People:
         self._hasher = argon2.PasswordHasher()
         self._hashing = threading.BoundedSemaphore(_HASHES_AT_ONCE)
         self._throttle = Throttle()
+        self.changes = 0
+        """Counts up whenever a login may have ended or means less than before: who asked earlier asks again."""
 
     @cached_property
     def _nobody(self) -> str:
@@ -85,7 +86,7 @@ class People:
         if found is None:
             found = self.add({"name": name or "operator", "role": Role.OPERATOR, "telegram_id": telegram_id})
         fields = {"name": name or found.name, "telegram_id": telegram_id or found.telegram_id}
-        wanted = self.change(found.id, fields) if fields != _of(found, fields) else found
+        wanted = self.change(found.id, fields) if fields != {name: getattr(found, name) for name in fields} else found
         with self._store.writing() as db:
             if password and not self._is_password(rows.password(db, found.id), password):
                 self._store_password(db, found.id, password)
@@ -93,7 +94,7 @@ class People:
 
     def add(self, fields: dict[str, Any]) -> User:
         """A new person from ``name, role, telegram_id, time_zone``; raises BadInput or Conflict."""
-        checked = _checked({"role": Role.MEMBER, "telegram_id": None, "time_zone": "UTC", **fields})
+        checked = checked_fields({"role": Role.MEMBER, "telegram_id": None, "time_zone": "UTC", **fields})
         with self._store.writing() as db:
             try:
                 user = rows.add(db, **checked, now=time.time(), time_zone_known="time_zone" in fields)
@@ -106,7 +107,7 @@ class People:
         """Change some fields of a person; raises BadInput, Conflict or NotFound."""
         with self._store.writing() as db:
             old = self.get(user)
-            checked = _checked({**{name: getattr(old, name) for name in _FIELDS}, **fields})
+            checked = checked_fields({**{name: getattr(old, name) for name in FIELDS}, **fields})
             new = replace(old, **checked, time_zone_known=old.time_zone_known or "time_zone" in fields)
             if new.role is not Role.OPERATOR and self.operator().id == user:
                 raise Conflict("The first operator stays operator: somebody must be able to run this install.")
@@ -118,6 +119,7 @@ class People:
             audit_rows.add(
                 db, "user.changed", f"User {new.name} was changed.", now=time.time(), user=user, detail=detail
             )
+        self.changes += 1
         return new
 
     def ask_zone(self, user: int) -> bool:
@@ -139,6 +141,7 @@ class People:
         with self._store.writing() as db:
             rows.remove(db, user)
             audit_rows.add(db, "user.removed", f"User {old.name} was removed.", now=time.time(), user=user)
+        self.changes += 1
 
     def set_password(self, user: int, password: str) -> None:
         """Set a new password; all older sessions of this person end."""
@@ -148,6 +151,7 @@ class People:
         with self._store.writing() as db:
             self._store_password(db, user, password)
             rows.end_sessions(db, user)
+        self.changes += 1
 
     def has_password(self, user: int) -> bool:
         """This person can log in by password."""
@@ -220,6 +224,7 @@ class People:
             if session_id(found.sha256) == session:
                 with self._store.writing() as db:
                     rows.end_session(db, found.sha256)
+                self.changes += 1
                 return
         raise NotFound("This login has ended already.")
 
@@ -227,6 +232,7 @@ class People:
         """End a session; unknown is fine."""
         with self._store.writing() as db:
             rows.end_session(db, _sha256(token))
+        self.changes += 1
 
     def log_out_everywhere(self, user: int) -> None:
         """End every session of this person, and every login link not used yet; API tokens stay. Raises NotFound."""
@@ -235,6 +241,7 @@ class People:
             rows.end_sessions(db, user)
             rows.end_links(db, user, now)
             audit_rows.add(db, "logout", f"{found.name} was logged out everywhere.", now=now, user=user)
+        self.changes += 1
 
     def log_everybody_out(self, *, by: str) -> int:
         """End every session of every person, and every login link not used yet; API tokens stay. How many ended."""
@@ -242,6 +249,7 @@ class People:
         with self._store.writing() as db:
             count = rows.end_every_session(db, now)
             audit_rows.add(db, "logout", f"Everybody was logged out everywhere. By {by}.", now=now)
+        self.changes += 1
         return count
 
     def of_token(self, token: str) -> User | None:
@@ -257,6 +265,17 @@ class People:
                 rows.note_token_used(db, sha256, now)
         return user
 
+    def login_of(self, token: str) -> str:
+        """What stands for a session's or an API token where it can be read: nobody gets in by it."""
+        return _sha256(token)
+
+    def holder_of(self, login: str) -> User | None:
+        """Whose login this is, as long as it lasts."""
+        if any(login == hashlib.sha256(fixed).hexdigest() for fixed in self._fixed_tokens):
+            return self.operator()
+        with self._store.reading() as db:
+            return rows.session_user(db, login, time.time()) or rows.token_user(db, login)
+
     def tokens(self) -> list[rows.Token]:
         """Every API token, without what it is."""
         with self._store.reading() as db:
@@ -269,6 +288,7 @@ class People:
             if user is None:
                 raise NotFound(f"There is no API token called {name[:64]!r}.")
             audit_rows.add(db, "token.removed", f"API token {name} was removed.", now=time.time(), user=user)
+        self.changes += 1
 
     def make_token(self, name: str, user: int) -> str:
         """A new API token, shown once; raises BadInput or Conflict about the name."""
@@ -309,26 +329,6 @@ class People:
                 return self._hasher.verify(hashed or self._nobody, password) and hashed is not None
         except argon2.exceptions.VerifyMismatchError:
             return False
-
-
-def _checked(fields: dict[str, Any]) -> dict[str, Any]:
-    unknown = sorted(set(fields) - set(_FIELDS))
-    if unknown:
-        raise BadInput(f"{unknown[0]}: a user has no such field; there are {', '.join(_FIELDS)}.")
-    name, telegram_id = fields.get("name"), fields["telegram_id"]
-    if not isinstance(name, str) or not name.strip() or len(name) > 64 or not name.isprintable():
-        raise BadInput("name: write a name of 1 to 64 visible characters.")
-    if fields["role"] not in list(Role):
-        raise BadInput("role: choose operator or member.")
-    if telegram_id is not None and (type(telegram_id) is not int or not 0 < telegram_id < 2**52):
-        raise BadInput("telegram_id: write the numeric Telegram id, such as 123456789, or null.")
-    if not isinstance(fields["time_zone"], str) or fields["time_zone"] not in zoneinfo.available_timezones():
-        raise BadInput("time_zone: write an IANA name such as Europe/Vienna.")
-    return {**fields, "name": name.strip(), "role": Role(fields["role"])}
-
-
-def _of(user: User, fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: getattr(user, name) for name in fields}
 
 
 def _taken(fields: dict[str, Any]) -> Conflict:

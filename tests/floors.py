@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "schedule.rules schedule.spread schedule.words schedule.zones"
         ),
     ),
-    ("names that strangers give", "attachments file_names"),
+    ("names that strangers give", "attachments file_names user_fields"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     (
         "which packages a wish comes to",
@@ -44,7 +44,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("beneath the rows", "store.fact_words"),
     ("what the house writes is whole", "whole_files"),
     ("who waits is woken, who looks goes round", "bells rounds"),
-    ("a client's connection", "http_connections"),
+    ("a client's connection", "crowd http_connections"),
     ("what a cubicle's requests may hold", "door_bodies"),
     (
         "the outside world, wrapped",

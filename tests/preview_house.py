@@ -59,6 +59,8 @@ class PreviewHouse:
     harbour: Harbour
     door: str
     storage: AppStorage
+    ended: set[str] = field(default_factory=set)
+    """Logins that are over."""
     tickets: Tickets = field(default_factory=lambda: Tickets("a key"))
 
     @property
@@ -66,9 +68,9 @@ class PreviewHouse:
         """How a browser calls it."""
         return f"http://localhost:{self.port}"
 
-    def ticket(self, app: str, *, key: CubicleKey = KEY, good_for_s: int = 3600) -> str:
+    def ticket(self, app: str, *, key: CubicleKey = KEY, good_for_s: int = 3600, login: str = "") -> str:
         """A ticket for an app."""
-        return self.tickets.write(Ticket(key, app, DASHBOARD, int(time.time()) + good_for_s))
+        return self.tickets.write(Ticket(key, app, DASHBOARD, int(time.time()) + good_for_s, login))
 
     def base(self, app: str) -> str:
         """Where an app begins."""
@@ -115,7 +117,7 @@ def preview_house(home: Path, store: Store) -> Iterator[PreviewHouse]:
             files=StaticFiles(workspaces),
             storage=house.storage,
             live=LiveApps(harbour),
-            is_guest=lambda _: False,
+            is_open=lambda ticket: ticket.login not in house.ended,
             is_own_host=lambda host: is_own_host(host, allowed=frozenset({"localhost", "127.0.0.1"})),
             origin_of=lambda host: f"http://{host}",
         )

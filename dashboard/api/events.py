@@ -22,7 +22,7 @@ api = Blueprint("events", __name__)
 
 _FOR_OPERATORS = ("people", "doctor", "backup")
 HEARTBEAT_S = 15.0
-"""How often a silent stream says that it lives, and how soon an ended login ends it."""
+"""How often a silent stream says that it lives, and how soon an ended login ends one on which nothing comes."""
 
 
 @api.get("/api/events")
@@ -31,26 +31,33 @@ def events() -> Response:
     who, broker = asker(), services().broker
     subscription = broker.subscribe()
     holder = login_holder()
-    response = Response(
-        _stream(subscription, who, lambda: holder() == who.user, HEARTBEAT_S), mimetype="text/event-stream"
-    )
+    people = services().people
+    stream = _stream(subscription, who, lambda: holder() == who.user, lambda: people.changes, HEARTBEAT_S)
+    response = Response(stream, mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
     response.call_on_close(lambda: broker.unsubscribe(subscription))
     return response
 
 
 def _stream(
-    subscription: Subscription, who: Asker, is_welcome: Callable[[], bool], heartbeat_s: float
+    subscription: Subscription,
+    who: Asker,
+    is_welcome: Callable[[], bool],
+    changes: Callable[[], int],
+    heartbeat_s: float,
 ) -> Iterator[str]:
     yield "retry: 2000\n\n"
-    checked_at = time.monotonic()
+    checked_at, known = time.monotonic(), -1
     while True:
         event = subscription.get(heartbeat_s)
         if subscription.is_closed:
             return
-        if time.monotonic() - checked_at >= heartbeat_s:
+        is_due = time.monotonic() - checked_at >= heartbeat_s
+        if is_due or changes() != known:  # no news after somebody has logged out, however soon it comes
+            known = changes()
             if not _still(is_welcome):
                 return
+        if is_due:
             checked_at = time.monotonic()
             yield ": still here\n\n"
         if event is not None and _concerns(event, who):

@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from orchestrator.errors import Unavailable
+from orchestrator.agents import Agents
+from orchestrator.errors import NotFound, Unavailable
 from orchestrator.live.harbour import Harbour
-from orchestrator.nouns import CubicleKey
+from orchestrator.nouns import CubicleKey, Role
+from orchestrator.people import People
 from orchestrator.ports import listen
 from orchestrator.previews.apps import App, Apps
 from orchestrator.previews.live import LiveApps
@@ -36,6 +38,8 @@ class Previews:
         workspaces: Workspaces,
         harbour: Harbour,
         *,
+        people: People,
+        agents: Agents,
         key: str,
         address: tuple[str, int],
         configured: str,
@@ -45,6 +49,7 @@ class Previews:
         """``address`` is where it listens, ``configured`` the origin that browsers see when the operator named one."""
         self.apps = Apps(workspaces)
         self.shares = AppShares(store)
+        self._people, self._agents = people, agents
         self._tickets = Tickets(key)
         self._address, self._configured, self._now = address, configured, now
         self._why_not = "The preview origin is not started yet."
@@ -54,7 +59,7 @@ class Previews:
             files=StaticFiles(workspaces),
             storage=AppStorage(store),
             live=LiveApps(harbour),
-            is_guest=lambda ticket: self.shares.has(ticket.cubicle, ticket.app, ticket.guest),
+            is_open=self._is_open,
             is_own_host=lambda host: is_own_host(host, allowed=allowed_hosts, configured=configured),
             origin_of=self._origin_of,
             now=now,
@@ -82,18 +87,35 @@ class Previews:
         """Why it doesn't answer, as a sentence; empty when it does."""
         return self._why_not
 
-    def frame_url(self, app: App, *, dashboard: str, guest: int = 0) -> str:
-        """Where the dashboard of this origin (``http://127.0.0.1:3000``) finds the app for its frame, for some hours;
-        for a ``guest`` only as long as it is shared with them. Raises Unavailable while nothing is shown."""
+    def frame_url(self, app: App, *, dashboard: str, login: str) -> str:
+        """Where the dashboard of this origin (``http://127.0.0.1:3000``) finds the app for its frame, for some hours,
+        as long as this ``login`` lasts and its person may see the app. Raises Unavailable while nothing is shown,
+        NotFound when the agent is gone."""
         if self._why_not:
             raise Unavailable(self._why_not)
-        ticket = Ticket(app.cubicle, app.name, dashboard, int(self._now()) + GOOD_FOR_S, guest)
+        since = self._agents.get(app.cubicle.agent).created_at
+        ticket = Ticket(app.cubicle, app.name, dashboard, int(self._now()) + GOOD_FOR_S, login, since)
         origin = preview_url(dashboard, port=self._address[1], configured=self._configured)
         return app_url(origin, self._tickets.write(ticket))
 
     def app(self, key: CubicleKey, name: str) -> App:
         """One app; raises NotFound."""
         return self.apps.get(key, name)
+
+    def _is_open(self, ticket: Ticket) -> bool:
+        """The ticket's login lasts, its agent is the one that it was made for, and the person may see the app now."""
+        viewer = self._people.holder_of(ticket.login)
+        if viewer is None or not self._is_same_agent(ticket):
+            return False
+        if viewer.id == ticket.cubicle.user or viewer.role is Role.OPERATOR:
+            return True
+        return self.shares.has(ticket.cubicle, ticket.app, viewer.id)
+
+    def _is_same_agent(self, ticket: Ticket) -> bool:
+        try:
+            return self._agents.get(ticket.cubicle.agent).created_at == ticket.agent_since
+        except NotFound:
+            return False
 
     def _origin_of(self, host: str) -> str:
         """How a browser calls us that sent this Host header."""

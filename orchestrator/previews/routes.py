@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 import html
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooLarge, TooMany, Unavailable
@@ -19,6 +20,8 @@ from orchestrator.previews.storage import AppStorage
 from orchestrator.previews.tickets import Ticket, Tickets
 from orchestrator.previews.wire import Request, Wire
 
+LOOK_S = 2.0
+"""How soon a stream that is under way ends with its ticket."""
 _STATUS = ((NotFound, 404), (TooMany, 429), (TooLarge, 413), (BadInput, 400), (Unavailable, 503))
 _OUTSIDE = frozenset({"document", "embed", "object"})
 _PAGE = """<!doctype html>
@@ -49,19 +52,19 @@ class Routes:
         files: StaticFiles,
         storage: AppStorage,
         live: Live,
-        is_guest: Callable[[Ticket], bool],
+        is_open: Callable[[Ticket], bool],
         is_own_host: Callable[[str], bool],
         origin_of: Callable[[str], str],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``is_guest`` says whether an app is still shared with the ticket's guest, ``is_own_host`` whether we answer
+        """``is_open`` says whether a ticket's holder may still see its app, ``is_own_host`` whether we answer
         to a Host header, ``origin_of`` how a browser calls us then."""
         self._tickets = tickets
         self._apps = apps
         self._files = files
         self._storage = storage
         self._live = live
-        self._is_guest = is_guest
+        self._is_open = is_open
         self._is_own_host = is_own_host
         self._origin_of = origin_of
         self._now = now
@@ -84,8 +87,8 @@ class Routes:
             return
         text, slash, path = request.path[3:].partition(b"/")
         ticket = self._tickets.read(text.decode("latin-1"), now=self._now())
-        if ticket.guest and not await asyncio.to_thread(self._is_guest, ticket):
-            raise NotFound("This app is no longer shared with you.")
+        if not await asyncio.to_thread(self._is_open, ticket):
+            raise NotFound("This link is no longer good. Open the app from the dashboard.")
         base = f"{self._origin_of(host)}/a/{text.decode('ascii')}/"
         if request.header("sec-fetch-dest") in _OUTSIDE:
             told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
@@ -108,7 +111,8 @@ class Routes:
         app = await self._app(ticket)
         if app.kind is Kind.LIVE:
             policy = headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
-            await self._live.answer(wire, request, app, path, base=base, policy=policy)
+            async with self._until_shut(ticket):
+                await self._live.answer(wire, request, app, path, base=base, policy=policy)
         elif request.method == "OPTIONS":
             await wire.answer(204, _preflight(policy))
         elif request.method not in ("GET", "HEAD"):
@@ -117,6 +121,26 @@ class Routes:
             await _say(wire, request, 404, "Not finished", app.missing)
         else:
             await self._file(wire, request, ticket, path, base=base, policy=policy)
+
+    @asynccontextmanager
+    async def _until_shut(self, ticket: Ticket) -> AsyncIterator[None]:
+        """An answer that goes on for long ends when its ticket does: this task is cancelled, which cuts the
+        connection."""
+        answering = asyncio.current_task()
+
+        async def watch() -> None:
+            is_open = True
+            while is_open:
+                await asyncio.sleep(LOOK_S)
+                is_open = await asyncio.to_thread(self._is_open, ticket)
+            if answering is not None:
+                answering.cancel()
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
 
     async def _app(self, ticket: Ticket) -> App:
         app = self._apps.recent(ticket.cubicle, ticket.app)

@@ -31,8 +31,10 @@ class Ticket:
     """The origin of the dashboard that may hold the app in a frame, such as ``http://127.0.0.1:3000``."""
     expires_at: int
     """Unix seconds."""
-    guest: int = 0
-    """The person with whom the app is shared, who sees it only as long as it is; 0 for the cubicle's own person."""
+    login: str = ""
+    """The login that it was made for (``People.login_of``): when that ends, so does the ticket."""
+    agent_since: float = 0.0
+    """When the agent was made, in Unix seconds: a later one of the same name is another."""
 
 
 class Tickets:
@@ -44,7 +46,15 @@ class Tickets:
     def write(self, ticket: Ticket) -> str:
         """The text for a URL."""
         key = ticket.cubicle
-        fields = [key.agent, key.user, ticket.app, ticket.dashboard, ticket.expires_at, ticket.guest]
+        fields = [
+            key.agent,
+            key.user,
+            ticket.app,
+            ticket.dashboard,
+            ticket.expires_at,
+            ticket.login,
+            ticket.agent_since,
+        ]
         body = _packed(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode())
         return f"{body}.{self._signature(body)}"
 
@@ -54,12 +64,13 @@ class Tickets:
         if found is None or not hmac.compare_digest(self._signature(found[1]), found[2]):
             raise NotFound("This link is none of ours. Open the app from the dashboard.")
         try:
-            agent, user, app, dashboard, expires_at, guest = json.loads(_unpacked(found[1]))
+            agent, user, app, dashboard, expires_at, login, since = json.loads(_unpacked(found[1]))
         except (ValueError, binascii.Error) as error:  # signed by another version of us
             raise NotFound("This link is from another version. Open the app from the dashboard.") from error
         if now > expires_at:
             raise NotFound("This link has expired. Open the app from the dashboard again.")
-        return Ticket(CubicleKey(str(agent), int(user)), str(app), str(dashboard), int(expires_at), int(guest))
+        key = CubicleKey(str(agent), int(user))
+        return Ticket(key, str(app), str(dashboard), int(expires_at), str(login), float(since))
 
     def _signature(self, body: str) -> str:
         return _packed(hmac.new(self._key, body.encode(), "sha256").digest())

@@ -20,6 +20,7 @@ from dashboard import headers, origin
 from orchestrator.nouns import CubicleKey, Turn
 from tests.house import PaperHouse, Scene
 from tests.unit.conftest import Api, Browser, logged_in
+from tests.unit.test_api_deliveries import eventually
 from tests.unit.test_dashboard_pages import EVIL, checked
 
 PATH = "/agents/crab/apps"
@@ -231,6 +232,35 @@ def test_sharing_is_for_one_app_alone(paper: PaperHouse, app: Flask, operator: A
     assert requests.get(seen["frame_url"], headers=FRAME, timeout=10).status_code == 404
     kinds = [row["kind"] for row in operator.get("/audit?q=to-do")["rows"]]
     assert {"app.shared", "app.unshared"} <= set(kinds)
+
+
+@pytest.mark.parametrize("end", ["logout", "everybody out", "no longer shared", "another agent of the same name"])
+def test_an_address_ends_with_what_it_was_given_for(
+    paper: PaperHouse, operator: Api, member: Api, www: Www, end: str
+) -> None:
+    """Its login, its person's right to the app, and the agent itself."""
+    www.app("to-do", "<p>milk")
+    operator.post(f"{PATH}/to-do/share", {"user": "ben"})
+    people = paper.services.people
+    session = people.use_link(people.make_link(member.user.id))
+    seen = paper.services.previews.app(CubicleKey("crab", operator.user.id), "to-do")
+    url = paper.services.previews.frame_url(seen, dashboard=paper.url, login=people.login_of(session))
+    assert "milk" in requests.get(url, headers=FRAME, timeout=10).text
+    if end == "logout":
+        people.log_out(session)
+    elif end == "everybody out":
+        people.log_everybody_out(by="test")
+    elif end == "no longer shared":
+        operator.call("DELETE", f"{PATH}/to-do/share", {"user": member.user.id})
+    else:
+        assert operator.call("DELETE", "/agents/crab").status_code in (202, 204)
+        eventually(lambda: "crab" not in [agent.name for agent in paper.services.agents.every()])
+        assert requests.get(url, headers=FRAME, timeout=10).status_code == 404
+        operator.post("/agents", {"name": "crab"})
+        www_of(paper, operator.user.id).app("to-do", "<p>secret")
+        operator.post(f"{PATH}/to-do/share", {"user": "ben"})
+    answer = requests.get(url, headers=FRAME, timeout=10)
+    assert (answer.status_code, "no longer good" in answer.text) == (404, True)
 
 
 def test_a_member_shares_their_own(paper: PaperHouse, operator: Api, member: Api) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from flask import Flask, g
 from dashboard.api import events
 from dashboard.auth import Asker, login_holder
 from orchestrator.nouns import CubicleKey, Event
+from orchestrator.people import id_of_token
 from tests.house import API_TOKEN, PaperHouse, Scene
 from tests.unit.conftest import Api
 
@@ -94,10 +96,38 @@ def test_a_stream_ends_with_the_login_behind_it(paper: PaperHouse, app: Flask, m
     with app.test_request_context():
         g.asker = asker
         holder = login_holder()
-    stream = events._stream(subscription, asker, lambda: holder() == member.user, heartbeat_s=0.01)
+    stream = events._stream(
+        subscription, asker, lambda: holder() == member.user, lambda: people.changes, heartbeat_s=0.01
+    )
     assert next(stream) == "retry: 2000\n\n"
     assert next(stream) == ": still here\n\n"
     people.log_out(session)
+    assert list(stream) == []
+
+
+@pytest.mark.parametrize("end", ["log_out", "log_out_everywhere", "log_everybody_out", "set_password", "end_session"])
+def test_no_news_comes_after_a_logout(paper: PaperHouse, member: Api, end: str) -> None:
+    """Not even what is published in the next moment, long before the stream would look by itself."""
+    people = paper.services.people
+    session = people.use_link(people.make_link(member.user.id))
+    subscription = paper.services.broker.subscribe()
+    holder = partial(people.of_session, session)
+    stream = events._stream(
+        subscription, Asker(member.user, session), lambda: holder() == member.user, lambda: people.changes, 3600
+    )
+    assert next(stream) == "retry: 2000\n\n"
+    news = Event("turn", CubicleKey("crab", member.user.id), {"turn": 1, "status": "running"})
+    paper.services.broker.publish(news)
+    assert next(stream).startswith("event: turn")
+    ends: dict[str, Callable[[], object]] = {
+        "log_out": lambda: people.log_out(session),
+        "log_out_everywhere": lambda: people.log_out_everywhere(member.user.id),
+        "log_everybody_out": lambda: people.log_everybody_out(by="test"),
+        "set_password": lambda: people.set_password(member.user.id, "another password"),
+        "end_session": lambda: people.end_session(member.user.id, id_of_token(session)),
+    }
+    ends[end]()
+    paper.services.broker.publish(news)
     assert list(stream) == []
 
 

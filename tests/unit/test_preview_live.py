@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from orchestrator.previews import live as lives
+from orchestrator.previews import routes
 from orchestrator.previews.live_headers import relocated, with_prefix
 from tests.preview_house import PreviewHouse, preview_house
 from tests.rooms import KEY, at_once, rooms
@@ -406,6 +407,31 @@ def test_a_reader_who_leaves_ends_the_stream(house: PreviewHouse) -> None:
         time.sleep(0.05)
     assert house.harbour.streams(KEY) == 0
     server.close()
+
+
+def test_a_stream_ends_with_its_ticket(house: PreviewHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much comes through it."""
+    monkeypatch.setattr(routes, "LOOK_S", 0.1)
+
+    def endless(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        while True:
+            connection.sendall(b"data: x\n\n")
+            time.sleep(0.01)
+
+    port, rogue = _rogue(endless)
+    house.write("endless/app.json", json.dumps({"port": port}))
+    connection = http.client.HTTPConnection("localhost", house.port, timeout=20)
+    connection.request("GET", f"/a/{house.ticket('endless', login='mine')}/")
+    answer = connection.getresponse()
+    assert answer.read(100)
+    house.ended.add("mine")
+    with suppress(http.client.IncompleteRead, ConnectionResetError):  # cut, not ended
+        while answer.read(100):
+            pass
+    assert house.get(f"/a/{house.ticket('endless', login='mine')}/").status == 404
+    connection.close()
+    rogue.close()
 
 
 def test_a_browser_that_leaves_before_any_answer(house: PreviewHouse, monkeypatch: pytest.MonkeyPatch) -> None:
