@@ -13,16 +13,18 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from orchestrator.markdown_cost import is_costly
+
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|[0-9a-f:.]+")
 
 MAX_CHARS = 100_000
-"""Longer texts are shown as they are: nobody needs them laid out, and laying out costs time."""
+"""Longer texts are shown as they are, and those that would take long to lay out (``markdown_cost``)."""
 
 
 @lru_cache(maxsize=512)
 def render(text: str) -> Markup:
     """The text as HTML that is safe to put into a page. The same texts are asked for with every look at a page."""
-    if len(text) > MAX_CHARS:
+    if len(text) > MAX_CHARS or is_costly(text):
         return Markup('<pre class="plain">{}</pre>').format(text)
     reader = _reader()
     tokens = list(_disarmed(reader.parse(text)))

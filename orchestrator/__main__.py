@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from orchestrator.commands.context import surroundings
-from orchestrator.config import SETTINGS
+from orchestrator.commands.overview import is_asked_for, overview, similar
 from orchestrator.errors import OrchestratorError
 from orchestrator.text import terminal_safe
-from orchestrator.version import VERSION
 
 COMMANDS = {
     "up": "up down serve",
@@ -40,6 +38,9 @@ COMMANDS = {
 the rest of the program stands on, and a person waits for each."""
 
 
+_NO_VERB = "are required: VERB"
+
+
 class _Parser(argparse.ArgumentParser):
     """Options and words in any order, and one line about what is wrong with them. Python's own takes a word that may be
     missing for missing as soon as an option stands before it, as in ``chat crab --file notes.txt "What is this?"``."""
@@ -60,19 +61,15 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """What argparse calls for a command line that is none."""
-        self.exit(2, f"hermit: {' '.join(message.split())}. './{self.prog} --help' shows how it is written.\n")
+        if message.endswith(_NO_VERB):  # only the group was named: what there is in it
+            self.print_help()
+            self.exit(0)
+        self.exit(2, f"hermit: {' '.join(message.split())}. Run './{self.prog} --help' for usage.\n")
 
 
 def parser(wanted: str = "") -> argparse.ArgumentParser:
     """Every command of ``./hermit``, or those that live with the wanted one."""
-    settings = "\n".join(f"  {name:28} {text}" for name, text in SETTINGS.items())
-    top = _Parser(
-        prog="hermit",
-        description="Your own AI agents, each locked into its own air-gapped container.",
-        epilog=f"Settings, from the environment or HERMIT_HOME/hermit.env:\n{settings}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    top.add_argument("--version", action="version", version=f"HermitShell {VERSION}")
+    top = _Parser(prog="hermit", description="Your own AI agents, each locked into its own air-gapped container.")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     asked = [module for module, names in COMMANDS.items() if wanted in names.split()]
     for module in asked or COMMANDS:
@@ -82,14 +79,8 @@ def parser(wanted: str = "") -> argparse.ArgumentParser:
 
 def main(arguments: list[str]) -> int:
     """Run a command; returns the exit code."""
-    top = parser(next((word for word in arguments[:1] if not word.startswith("-")), ""))
-    if arguments[:1] == ["test"] and "--help" not in arguments:
-        options = top.parse_args(["test"])
-        options.rest = arguments[1:]
-    else:
-        options = top.parse_args(arguments)
     try:
-        return int(options.run(surroundings(os.environ), options))
+        return _run(arguments)
     except OrchestratorError as error:
         print(f"hermit: {terminal_safe(error.message)}", file=sys.stderr)
         return 1
@@ -98,6 +89,24 @@ def main(arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _run(arguments: list[str]) -> int:
+    if is_asked_for(arguments):
+        print(overview(arguments), flush=True)
+        return 0
+    command, known = arguments[0], " ".join(COMMANDS.values()).split()
+    if command not in known:
+        print(f"hermit: {similar(command, known)} Run './hermit --help' for all commands.", file=sys.stderr)
+        return 2
+    top = parser(command)
+    if command == "test" and not {"--help", "-h"} & set(arguments):
+        options = top.parse_args(["test"])
+        options.rest = arguments[1:]
+    else:
+        options = top.parse_args(arguments)
+    surroundings = import_module("orchestrator.commands.context").surroundings
+    return int(options.run(surroundings(os.environ), options))
 
 
 if __name__ == "__main__":

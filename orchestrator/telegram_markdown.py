@@ -12,13 +12,13 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block.table import escapedSplit
 from markdown_it.token import Token
 
+from orchestrator.markdown_cost import is_costly
 from orchestrator.telegram_entities import Entity, Rich, settled, utf16_len
 from orchestrator.text import chat_safe
 
 MAX_CHARS = 50_000
 """A longer text stays as it is written: it goes out as a file, and laying it out would cost time for nothing."""
-MAX_NESTING = 40
-"""The parser leaves out what is nested deeper, so such a text stays as it is written, too."""
+MAX_NESTING = 40  # the parser leaves out what is nested deeper, so such a text stays as it is written, too
 
 _STYLE = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+#.-]{0,31}")
@@ -33,7 +33,7 @@ _WIDEST = 40
 def render(markdown: str) -> Rich:
     """The message."""
     source = chat_safe(markdown.replace("\r\n", "\n").replace("\r", "\n"))  # first: the parser drops some controls
-    if len(source) > MAX_CHARS:
+    if len(source) > MAX_CHARS or is_costly(source):
         return plain(source)
     tokens = _reader().parse(source)
     if any(token.level + 1 >= MAX_NESTING for token in tokens):

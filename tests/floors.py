@@ -7,7 +7,7 @@ from __future__ import annotations
 
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
-    ("what bytes say", "file_contents"),
+    ("what bytes say, and what they cost", "file_contents markdown_cost"),
     (
         "pure",
         (
@@ -172,7 +172,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
             "commands.confirm commands.delivered commands.doctor commands.files commands.history commands.hosts "
-            "commands.inbox commands.news commands.sending "
+            "commands.inbox commands.news commands.overview commands.sending "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up"
         ),
@@ -259,7 +259,7 @@ RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrat
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
 
-_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json")
+_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json", "markdown_cost")
 _SHOWS = (
     "agent_log",
     "agenda.outlook",

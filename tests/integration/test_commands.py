@@ -456,13 +456,19 @@ def test_every_command_has_help(person: Terminal, command: list[str]) -> None:
 
 def test_help_names_every_command_and_setting(person: Terminal) -> None:
     """And nothing is hidden."""
-    said = person.good("--help")
+    said = person.good("--help") + person.good("help", "settings")
     assert {name for name in [*COMMANDS, *SETTINGS] if name not in said} == set()
+    assert person.good() == person.good("--help") == person.good("help")
+    assert person.good("agent") == person.good("agent", "--help")
 
 
 @pytest.mark.parametrize(
     ("words", "told", "helped"),
-    [(["fly"], "chat", "./hermit"), (["agent"], "VERB", "./hermit agent"), (["approve"], "ID", "./hermit approve")],
+    [
+        (["chta"], "Did you mean 'chat'?", "./hermit"),
+        (["agent", "fly"], "create", "./hermit agent"),
+        (["approve"], "ID", "./hermit approve"),
+    ],
 )
 def test_what_is_no_command(person: Terminal, words: list[str], told: str, helped: str) -> None:
     """Refused in one line, with what there is and where to read more."""

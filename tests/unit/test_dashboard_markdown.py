@@ -41,6 +41,8 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Fails for what is not allowed."""
         assert tag in ALLOWED, tag
+        if (tag, attrs) == ("pre", [("class", "plain")]):
+            return  # a text that is shown as it was written
         assert {name for name, _ in attrs} <= ALLOWED[tag], (tag, attrs)
         if tag == "a":
             self.links.append(dict(attrs))

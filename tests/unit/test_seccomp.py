@@ -44,7 +44,19 @@ def test_dangerous_calls_are_not_allowed(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["clone", "ioctl", "mknod", "mknodat", "personality", "prlimit64", "setrlimit", "socket", "socketpair"]
+    "name",
+    [
+        "clone",
+        "fallocate",
+        "ioctl",
+        "mknod",
+        "mknodat",
+        "personality",
+        "prlimit64",
+        "setrlimit",
+        "socket",
+        "socketpair",
+    ],
 )
 def test_calls_with_two_faces_are_allowed_by_their_arguments_only(name: str) -> None:
     """A rule without arguments would let everything through."""
@@ -82,6 +94,15 @@ def test_terminals_cannot_be_typed_into() -> None:
     controls = {rule["args"][0]["valueTwo"] for rule in RULES if rule["names"] == ["ioctl"]}
     assert controls.isdisjoint({0x5412, 0x541C, 0x5423})
     assert {0x5401, 0x5413, 0x541B} <= controls
+
+
+def test_room_is_never_taken_without_writing() -> None:
+    """Giving back passes; every bit that takes room is told that the file system can't, so that programs write."""
+    rules = [(rule, rule["args"][0]) for rule in RULES if rule["names"] == ["fallocate"]]
+    allowed = {a["valueTwo"] for rule, a in rules if rule["action"] == "SCMP_ACT_ALLOW" and a["value"] == 0xFFFFFFFF}
+    refused = {a["valueTwo"] for rule, a in rules if rule["action"] == "SCMP_ACT_ERRNO" and rule["errnoRet"] == 95}
+    assert (allowed, refused) == ({3, 8}, {0, 1, 16, 32, 64, 128})
+    assert {argument["index"] for _, argument in rules} == {1}
 
 
 def test_core_limits_stay() -> None:

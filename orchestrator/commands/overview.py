@@ -1,0 +1,91 @@
+"""What ``./hermit --help``, ``--version`` and ``help`` print. Loads nothing of the program but these words: it is the
+first thing that a newcomer types."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from orchestrator.config import SETTINGS
+from orchestrator.text import one_line
+from orchestrator.version import VERSION
+
+GROUPS: dict[str, dict[str, str]] = {
+    "Run it": {
+        "up": "set everything up and run it; safe to run again",
+        "down": "stop the orchestrator and its cubicles; nothing is lost",
+        "status": "what is running",
+        "doctor": "check every part, and say how to fix what is wrong",
+        "login-link": "a fresh one-time link into the dashboard",
+        "service": "a systemd unit that runs this install",
+    },
+    "Talk to agents": {
+        "chat": "send TEXT to an agent and print its reply; without TEXT, line by line",
+        "history": "the conversation with an agent, searched with --find",
+        "files": "files of an agent's workspace: ls, get, put, rm",
+        "calendar": "what an agent is to do when",
+        "memory": "what an agent remembers of you",
+        "logs": "an agent's own log",
+    },
+    "Decide": {
+        "approvals": "what waits for your approval",
+        "approve": "approve what waits, by its id",
+        "deny": "deny what waits, by its id",
+        "hosts": "from which hosts an agent may fetch without asking",
+        "questions": "what agents want to know from you",
+        "answer": "answer an agent's question, by its id",
+    },
+    "Set up": {
+        "agent": "agents and their settings",
+        "telegram": "agents' Telegram bots",
+        "token": "API tokens",
+        "budget": "what agents have spent today, and have left",
+        "prices": "what models cost, in dollars per million tokens",
+    },
+    "Keep it safe": {
+        "backup": "everything in HERMIT_HOME in one file; works while it runs",
+        "restore": "put the install of a backup in the place of an empty HERMIT_HOME",
+        "recover": "save what can be read of a damaged database; it is kept as it is",
+        "sbom": "what this program is made of, as CycloneDX 1.5 JSON",
+    },
+    "Work on it": {
+        "test": "set up for the tests, then run them; arguments go to pytest",
+        "bench": "measure speed and size here, against floors of the same run",
+    },
+}
+"""Every command once, under what a person wants to do."""
+
+_EXAMPLES = """Examples:
+  ./hermit up -d                          start in the background
+  ./hermit chat crab "What can you do?"   one message, and the reply
+  ./hermit chat crab                      a conversation
+  ./hermit files get crab out/report.pdf  fetch what an agent made
+
+Run './hermit COMMAND --help' for more about a command, './hermit help settings' for all settings."""
+
+
+def is_asked_for(arguments: Sequence[str]) -> bool:
+    """The command line asks for nothing but words about the program."""
+    return not arguments or arguments[0] in ("-h", "--help", "help", "--version", "version")
+
+
+def overview(arguments: Sequence[str]) -> str:
+    """The version, the settings, or all commands."""
+    if list(arguments[:1]) in (["--version"], ["version"]):
+        return f"HermitShell {VERSION}"
+    if list(arguments[:2]) == ["help", "settings"]:
+        settings = "\n".join(f"  {name:28} {text}" for name, text in SETTINGS.items())
+        return f"Settings, from the environment or HERMIT_HOME/hermit.env:\n\n{settings}"
+    groups = [
+        "\n".join([f"{title}:", *(f"  {name:12} {text}" for name, text in commands.items())])
+        for title, commands in GROUPS.items()
+    ]
+    head = "usage: hermit COMMAND …\n\nYour own AI agents, each locked into its own air-gapped container."
+    return "\n\n".join([head, *groups, _EXAMPLES])
+
+
+def similar(command: str, known: Sequence[str]) -> str:
+    """A sentence about a command that there is not, with the one that was probably meant."""
+    close = difflib.get_close_matches(command, known, n=1, cutoff=0.5)
+    meant = f" Did you mean '{close[0]}'?" if close else ""
+    return f"There is no command '{one_line(command, 40)}'.{meant}"

@@ -1,0 +1,68 @@
+"""What ``./hermit --help`` says, and how little it loads for that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.__main__ import COMMANDS, main
+from orchestrator.commands.overview import GROUPS
+from orchestrator.config import SETTINGS
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("flask", "docker", "requests", "telegram", "apscheduler", "cheroot", "sqlite_utils", "httpx", "watchdog")
+
+
+def test_every_command_is_told_once() -> None:
+    """Under one heading; `serve` is what `up` starts, and nobody's to type."""
+    told = [name for commands in GROUPS.values() for name in commands]
+    assert sorted([*told, "serve"]) == sorted(" ".join(COMMANDS.values()).split())
+
+
+@pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"], ["help"]])
+def test_bare_is_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """It names every command, and ends well."""
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert all(f"  {name} " in said for commands in GROUPS.values() for name in commands)
+
+
+def test_settings_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """All of them."""
+    assert main(["help", "settings"]) == 0
+    said = capsys.readouterr().out
+    assert [name for name in SETTINGS if name not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("chta", "chat"), ("agents", "agent"), ("stauts", "status"), ("logon-link", "login-link")]
+)
+def test_a_slip_is_understood(capsys: pytest.CaptureFixture[str], typed: str, meant: str) -> None:
+    """One line that names what was probably meant."""
+    assert main([typed]) == 2
+    said = capsys.readouterr().err
+    assert f"Did you mean '{meant}'?" in said
+    assert said.count("\n") == 1
+
+
+def test_nonsense_is_not_guessed_at(capsys: pytest.CaptureFixture[str]) -> None:
+    """No command is like it; what was typed can't play with the terminal."""
+    assert main(["\x1b[2Jqqqq"]) == 2
+    said = capsys.readouterr().err
+    assert "Did you mean" not in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version", "help"])
+def test_help_loads_next_to_nothing(argument: str) -> None:
+    """Not the server, the engine or any library."""
+    code = f"import sys; from orchestrator.__main__ import main; main([{argument!r}]); print(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    loaded = set(ran.stdout.splitlines()[-1].split())
+    assert [name for name in HEAVY if name in loaded] == []
+    assert len([name for name in loaded if name.startswith("orchestrator")]) < 12
