@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from orchestrator.errors import BadInput, Conflict, NotFound
+from orchestrator.errors import BadInput, Conflict, NotFound, Unavailable
 from orchestrator.nouns import MICRO, Agent, ApprovalPolicy, Limits
 from orchestrator.store import agents as rows
 from orchestrator.store import audit as audit_rows
@@ -40,9 +40,17 @@ class Agents:
         self._lock = threading.Lock()  # protects _known and _changes
 
     def every(self) -> list[Agent]:
-        """All agents, oldest first."""
+        """All agents, oldest first. Raises Unavailable for a database with a name in it that no agent can have, since
+        folders and containers are called by it."""
         with self._store.reading() as db:
-            return rows.every(db)
+            found = rows.every(db)
+        for agent in found:
+            if not NAME.fullmatch(agent.name):
+                raise Unavailable(
+                    f"The database names an agent {agent.name[:40]!r}, which no agent can be called: it was edited "
+                    "or is damaged. Restore a backup that you trust: './hermit restore FILE --force'."
+                )
+        return found
 
     def get(self, name: str) -> Agent:
         """The agent of this name; raises NotFound. Every step of every turn asks, so what was read once is known until

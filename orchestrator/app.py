@@ -217,7 +217,6 @@ class App:
 
     def start(self) -> None:
         """Everything runs and answers when this returns. Raises Unavailable, e.g. when the port is taken."""
-        listening = listen(self._settings.host, self._settings.port)
         services = self.services
         self._budget.reconcile()
         services.people.ensure_operator(
@@ -227,6 +226,7 @@ class App:
         )
         if not services.agents.every():
             services.agents.create({"name": FIRST_AGENT})
+        listening = listen(self._settings.host, self._settings.port)
         services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
         self._deliveries.serve(self._telegram.carrier)
         self._deliveries.reconcile()

@@ -6,6 +6,7 @@ docs.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -114,6 +115,16 @@ class Settings:
         """Where a browser on this machine finds the dashboard."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def is_in_the_open(self) -> bool:
+        """Others on the network reach the dashboard without encryption: passwords can be read on the way."""
+        if self.public_url.startswith("https://") or self.host == "localhost":
+            return False
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:  # a name, which may be any address
+            return True
 
     @property
     def link_url(self) -> str:

@@ -27,7 +27,9 @@ def child(folder: int, name: str) -> Iterator[int]:
 
 
 def open_folder(parent: int, name: str) -> int:
-    """A descriptor of a real folder, to be closed; raises UnsafePath for a link or a file, OSError."""
+    """A descriptor of a real folder, to be closed; raises UnsafePath for a link, a file or a name that leads elsewhere,
+    OSError."""
+    _check_name(name)
     try:
         return os.open(name, DIRECTORY, dir_fd=parent)
     except OSError as error:
@@ -39,13 +41,20 @@ def open_folder(parent: int, name: str) -> int:
 
 
 def make(parent: int, name: str, mode: int) -> None:
-    """The folder is there, with this mode if it was not."""
+    """The folder is there, with this mode if it was not. Raises UnsafePath as ``open_folder``."""
+    _check_name(name)
     try:
         os.mkdir(name, dir_fd=parent)
     except FileExistsError:
         return
     with child(parent, name) as made:
         os.fchmod(made, mode)
+
+
+def _check_name(name: str) -> None:
+    """Names come out of a database that somebody may have edited: one step is one name, never a path."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise UnsafePath(f"{name[:80]!r} can't be the name of a folder.")
 
 
 def flush(path: Path) -> None:

@@ -186,6 +186,12 @@ def _detach(context: Context) -> int:
 def _greet(context: Context) -> None:
     """Say where the dashboard is; to somebody with no password yet, how to get in; what bots wait for."""
     print(f"HermitShell is ready: {context.settings.url}")
+    if context.settings.is_in_the_open:
+        print(
+            f"Warning: HERMIT_HOST={context.settings.host} lets others on your network reach the dashboard, without "
+            "encryption: passwords can be read on the way. Better leave HERMIT_HOST out and use a tunnel or a proxy "
+            "with https, then set HERMIT_PUBLIC_URL to its address."
+        )
     with context.client as client:
         if not context.settings.secrets.get("HERMIT_ADMIN_PASSWORD"):
             is_set_up = client.get("/settings")["is_set_up"]

@@ -56,6 +56,21 @@ def test_a_first_start_makes_operator_and_agent(tmp_path: Path) -> None:
             assert requests.get(f"{settings.url}/api/health", timeout=5).json() == {"status": "ok"}
 
 
+@pytest.mark.parametrize("name", ["../../pwned", "..", "a/b", "A", "/etc"])
+def test_a_database_with_a_hostile_name_is_refused(tmp_path: Path, name: str) -> None:
+    """It says so and what to do, and no folder is made by that name."""
+    settings = _settings(tmp_path)
+    with _house(settings, FakeEngine()) as app, app._store.writing() as db:
+        db.execute("PRAGMA defer_foreign_keys = ON")
+        db.execute("UPDATE cubicles SET agent = ?", (name,))
+        db.execute("UPDATE agents SET name = ?", (name,))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(Unavailable, match="no agent can be called"), _house(settings, FakeEngine()):
+        raise AssertionError("unreachable")
+    made = [path for path in sorted(tmp_path.rglob("*")) if path not in before and path.is_dir()]
+    assert [path for path in made if "backups" not in path.parts] == []
+
+
 def test_a_port_that_is_taken_is_named_with_its_holder(tmp_path: Path) -> None:
     """And nothing is left running."""
     settings = _settings(tmp_path)

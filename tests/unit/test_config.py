@@ -15,6 +15,25 @@ def _load(tmp_path: Path, file: str | bytes = "", **environment: str) -> Setting
     return load({"HERMIT_HOME": str(tmp_path), **environment}, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, False),
+        ({"HERMIT_HOST": "127.0.0.2"}, False),
+        ({"HERMIT_HOST": "::1"}, False),
+        ({"HERMIT_HOST": "localhost"}, False),
+        ({"HERMIT_HOST": "0.0.0.0"}, True),
+        ({"HERMIT_HOST": "::"}, True),
+        ({"HERMIT_HOST": "192.168.1.5"}, True),
+        ({"HERMIT_HOST": "0.0.0.0", "HERMIT_PUBLIC_URL": "https://hermit.example"}, False),
+        ({"HERMIT_HOST": "0.0.0.0", "HERMIT_PUBLIC_URL": "http://hermit.example"}, True),
+    ],
+)
+def test_whether_others_can_listen_in(tmp_path: Path, given: dict[str, str], expected: object) -> None:
+    """Anything but this machine itself, unless people come by way of https."""
+    assert load(given, tmp_path).is_in_the_open is expected
+
+
 def test_defaults(tmp_path: Path) -> None:
     """Without any setting it listens on this machine alone."""
     settings = load({}, tmp_path)
