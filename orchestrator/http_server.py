@@ -196,7 +196,7 @@ class Listener:
         if not self._limits.makes_room:
             return False
         with self._lock:
-            found = droppable(tuple(self._connections))
+            found = droppable(tuple(self._connections), now=time.monotonic())
             if found is None or len(self._leaving) >= self._limits.connections:
                 return False
             self._leaving[found] = self._connections.pop(found)

@@ -105,7 +105,7 @@ class PreviewServer:
         """Another connection fits, if need be for one on which nothing is under way."""
         if len(self._clients) < MAX_CONNECTIONS:
             return True
-        client = droppable(self._clients)
+        client = droppable(self._clients, now=time.monotonic())
         if client is None:
             return False
         self._clients.discard(client)

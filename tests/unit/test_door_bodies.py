@@ -65,7 +65,7 @@ def test_many_small_things_cost_the_host_little(street: Street, item: bytes) -> 
     for one in crowd:
         one.join(60)
     assert answers == [400] * 16
-    assert _peak_bytes() - before < 400 * MIB
+    assert _peak_bytes() - before < 700 * MIB  # the clients' own copies are part of it; it was gigabytes
     assert street.call("POST", "llm", ASK)[0] == 200
 
 

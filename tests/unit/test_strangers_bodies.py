@@ -53,7 +53,7 @@ def _own(house: PaperHouse) -> str:
     ],
 )
 def test_the_head_decides(house: PaperHouse, path: str, lines: tuple[str, ...], host: str, status: int) -> None:
-    """Sixty-four megabytes are announced; the answer comes without one of them."""
+    """Four megabytes are announced; the answer comes without a byte of them."""
     with _connect(house) as client:
         client.sendall(_head(house, path, 4 * MIB, *(line.format(own=_own(house)) for line in lines), host=host))
         assert _status(client) == status
