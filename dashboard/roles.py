@@ -22,6 +22,8 @@ class Role:
     personality: str
     toolsets: tuple[str, ...] = _EVERYTHING
     daily_budget_usd: float = 5.0
+    image: str = "base"
+    """The container it works in: ``studio`` where its first task needs what only that has."""
 
 
 ROLES = (
@@ -42,10 +44,11 @@ ROLES = (
         "with short quotations. Says what the documents do not tell, keeps its own guesses apart from what is "
         "written, and points out where two of them disagree.",
         ("memory", "assets", "packages", "questions"),
+        image="studio",
     ),
     Role(
         "Coder",
-        "Writes, tests and mends programs and small web apps.",
+        "Writes, tests and fixes programs and small web apps.",
         "coder",
         "Writes, tests and explains programs",
         "Calm and thorough. Reads what is there before changing it, makes small changes, and runs the code and its "
@@ -63,6 +66,7 @@ ROLES = (
         "what is odd. Computes with programs and never in its head, keeps the originals as they are, states every "
         "assumption, and puts the result into one sentence and one clear chart.",
         ("memory", "assets", "packages", "questions"),
+        image="studio",
     ),
     Role(
         "Paper clerk",
@@ -74,6 +78,7 @@ ROLES = (
         "deletes no paper unless told to. Gives no advice on tax or law.",
         ("calendar", "memory", "questions"),
         3.0,
+        "studio",
     ),
     Role(
         "Planner",

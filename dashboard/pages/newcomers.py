@@ -36,6 +36,7 @@ class RoleView:
                 "role": role.role,
                 "personality": role.personality,
                 "daily_budget_usd": role.daily_budget_usd,
+                "image": role.image,
                 "toolsets": role.toolsets,
             }
         )

@@ -3,7 +3,10 @@ out and deleted; hosts of all agents. And the roles that a new agent may begin w
 
 from __future__ import annotations
 
+import html
 import io
+import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -224,9 +227,20 @@ def test_every_role_makes_an_agent(paper: PaperHouse, operator: Api, browser: Br
     for role in ROLES:
         assert role.title in seen
         given = {"name": role.name, "role": role.role, "personality": role.personality}
-        operator.post("/agents", {**given, "toolsets": list(role.toolsets), "daily_budget_usd": role.daily_budget_usd})
-        assert paper.services.agents.get(role.name).toolsets == role.toolsets
+        more = {"toolsets": list(role.toolsets), "daily_budget_usd": role.daily_budget_usd, "image": role.image}
+        operator.post("/agents", {**given, **more})
+        made = paper.services.agents.get(role.name)
+        assert (made.toolsets, made.image) == (role.toolsets, role.image)
     assert "planner&#34;" in browser.client.get("/agents/new").get_data(as_text=True)
+
+
+def test_a_role_brings_the_container_that_its_first_task_needs(browser: Browser) -> None:
+    """Tables and charts, PDF and scans are in Studio alone; the form fills its field with what the role says."""
+    shown = browser.client.get("/agents/new").get_data(as_text=True)
+    fillings = [json.loads(html.unescape(found)) for found in re.findall(r'data-filling="([^"]*)"', shown)]
+    studio = {filling["name"] for filling in fillings if filling["image"] == "studio"}
+    assert studio == {"reader", "analyst", "clerk"}
+    assert '<select name="image"' in shown
 
 
 def test_no_agent_is_called_as_the_page_is(operator: Api, browser: Browser) -> None:
