@@ -12,6 +12,7 @@ from __future__ import annotations
 from orchestrator.nouns import ApprovalPolicy, Ruling, Verdict
 from orchestrator.policy.code import code_in
 from orchestrator.policy.languages import read_code
+from orchestrator.policy.options import commands_in_options, evaluated_later
 from orchestrator.policy.parts import Call, Code, Finding, Part, Parts, ShellText
 from orchestrator.policy.rules import rule_on, rule_on_redirect
 from orchestrator.policy.wrappers import MADE_UP, unwrap
@@ -93,6 +94,8 @@ def _look_at_text(text: ShellText) -> Parts:
     reading = read(text.text.replace(UNKNOWN, "${_}"))
     if reading.problem and not text.is_guess:
         yield Finding(_UNREADABLE if reading.problem is Problem.UNPARSABLE else _TOO_LONG, text.text)
+    if not text.is_guess:
+        yield from evaluated_later(text.text)
     for part in reading.parts:
         if isinstance(part, str):
             yield ShellText(part, is_guess=text.is_guess)
@@ -118,6 +121,7 @@ def _look_at_call(call: Call) -> Parts:
             yield call.found(MADE_UP)
         return
     yield from rule_on(call, name)
+    yield from commands_in_options(call, name)
     yield from unwrap(call, name)
     yield from code_in(call, name)
 

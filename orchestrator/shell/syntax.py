@@ -122,6 +122,8 @@ class _Walk:
                 self._visit_children(node, context._replace(function=self._source.raw(name) if name else ""))
             case "command_substitution" if self._source.raw(node).startswith("`"):
                 self._visit_backquotes(node, context)
+            case "process_substitution" if self._source.raw(node).lstrip().startswith(">("):
+                self._visit_children(node, context._replace(stdin=Stdin(is_piped=True), own=None))
             case "heredoc_redirect":
                 self._visit_heredoc(node, context)
             case "file_redirect":
