@@ -50,21 +50,25 @@ def sha256_of(command: str) -> str:
     return str(_sha256(command.encode()).hexdigest())
 
 
-def wait_for_approval(locks: Locks, *, approval: str, turn: int, n: int, sha256: str, expires_at: float) -> str:
+def wait_for_approval(
+    locks: Locks, *, approval: str, turn: int, n: int, sha256: str, expires_at: float
+) -> tuple[str, str]:
     """Waits for a person's word on one step: ``approved``, ``denied``, ``expired``, ``cancelled``, ``mismatch`` (the
-    approval is for something else) or ``stopped``."""
+    approval is for something else) or ``stopped``; and what they said with a no, mostly nothing."""
     look_s = SHORTEST_LOOK_S
     while True:
         if locks.is_stopped(turn):
-            return "stopped"
+            return "stopped", ""
         if lock := locks.read("approval", approval):
             is_ours = lock.get("id") == approval and lock.get("sha256") == sha256
             is_ours = is_ours and lock.get("turn") == turn and lock.get("n") == n
-            return "approved" if is_ours and lock.get("status") == "approved" else "mismatch"
+            return "approved" if is_ours and lock.get("status") == "approved" else "mismatch", ""
         if lock := locks.read("deny", approval):
-            status = lock.get("status")
-            return status if status in ("expired", "cancelled") else "denied"
+            status, note = lock.get("status"), lock.get("note")
+            if status in ("expired", "cancelled"):
+                return str(status), ""
+            return "denied", note if isinstance(note, str) else ""
         if time.time() > expires_at + GRACE_S:
-            return "expired"
+            return "expired", ""
         time.sleep(look_s)
         look_s = min(look_s * 1.3, LONGEST_LOOK_S)

@@ -38,6 +38,7 @@ NOT_RUN = {
     "cancelled": "The question to the person was withdrawn.",
     "mismatch": "The approval was for another text than this command.",
 }
+DENIED_WITH = 'The person was asked and said no, with these words: "{}". Do as they say.'
 
 
 class Ended(Exception):
@@ -190,17 +191,17 @@ class Work:
         asked = self._door.post("approvals", {"turn": turn, "n": self._n})
         approval = str(asked.get("approval"))
         self._note("waiting", f"for approval {approval}")
-        word = "mismatch"
+        word, note = "mismatch", ""
         if asked.get("sha256") == sha256:
             expires_at = as_number(asked.get("expires_at"), time.time())
-            word = wait_for_approval(
+            word, note = wait_for_approval(
                 self._locks, approval=approval, turn=turn, n=self._n, sha256=sha256, expires_at=expires_at
             )
         self._note("approval", word)
         if word == "stopped":
             raise Ended("stopped")
         if word != "approved":
-            return "refuse", NOT_RUN[word]
+            return "refuse", DENIED_WITH.format(note) if note else NOT_RUN[word]
         return is_dangerous(self._door, turn=turn, n=self._n, thought=thought, command=command, approval=approval)
 
     def _not_done(self, what: str, reason: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, Route
+from dashboard.openapi_route import Route
 from dashboard.openapi_schemas import INTEGER, LIMIT, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _STATUSES = ("asked", "denied", "expired", "cancelled", "fetching", "done", "failed")
@@ -25,10 +25,8 @@ ROUTES: tuple[Route, ...] = (
         "Approve or deny, once; the same as of the approval with this id",
         "Asset",
         "Decision",
-        fails=(400, 403, 404, 409),
+        fails=(400, 403, 404, 409, 429),
     ),
-    Route("get", f"{AGENT}/hosts", "Hosts that need no question (operator)", "AllowedHosts", fails=(404,)),
-    Route("delete", f"{AGENT}/hosts/{{host}}", "Ask about this host again (operator)", status=204, fails=(404,)),
 )
 SCHEMAS: dict[str, Schema] = {
     "Asset": closed(
@@ -53,6 +51,4 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Assets": closed({"assets": listing(ref("Asset"))}),
-    "AllowedHost": closed({"agent": STRING, "host": STRING, "by": STRING, "at": TIME}),
-    "AllowedHosts": closed({"hosts": listing(ref("AllowedHost"))}),
 }

@@ -127,7 +127,10 @@ _APPROVAL: dict[str, Schema] = {
     "shown": {**STRING, "description": "the text with everything invisible written out"},
     "sha256": {**STRING, "description": "of the text's UTF-8 bytes"},
     "reason": STRING,
-    "detail": {"type": "object", "description": "what else to know, by kind; with `host`, `always` may be said"},
+    "detail": {
+        "type": "object",
+        "description": "what else to know, by kind; with `host` or `kinds`, a `scope` may be said",
+    },
     "status": choice("pending", "approved", "denied", "expired", "cancelled"),
     "asked_at": TIME,
     "expires_at": TIME,
@@ -281,7 +284,12 @@ SCHEMAS: dict[str, Schema] = {
     "Decision": closed(
         {
             "decision": choice("approve", "deny"),
-            "always": {**BOOLEAN, "description": "agree to this host for this agent from now on"},
+            "always": {**BOOLEAN, "description": "short for the scope `always`"},
+            "scope": {
+                **choice("hour", "conversation", "always"),
+                "description": "with `approve`: how long the same need not be asked about; becomes a grant",
+            },
+            "note": {**STRING, "description": "with `deny`: why, or what to do instead; the agent reads it"},
         },
         required=("decision",),
     ),

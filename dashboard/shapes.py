@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dashboard.times import iso, with_iso_times
-from orchestrator import agents, approvals
+from orchestrator import agents, grants
+from orchestrator.approval_json import approval_json as approval_body
 from orchestrator.budget import Standing
 from orchestrator.cubicles import State
 from orchestrator.delivery import deliveries
@@ -19,6 +20,7 @@ from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Delivery, Eve
 from orchestrator.people import id_of_token, session_id
 from orchestrator.services import Services
 from orchestrator.store.audit import AuditRow
+from orchestrator.store.grants import Grant
 from orchestrator.store.people import Session
 from orchestrator.store.summaries import Summary
 from orchestrator.store.telegram_bots import BotState, CodeWay
@@ -136,7 +138,12 @@ def step_json(step: Step) -> dict[str, Any]:
 
 def approval_json(approval: Approval) -> dict[str, Any]:
     """A question to a person."""
-    return with_iso_times(approvals.as_json(approval))
+    return with_iso_times(approval_body(approval))
+
+
+def grant_json(grant: Grant) -> dict[str, Any]:
+    """What an agent may do without asking."""
+    return {**grants.as_json(grant), "since": iso(grant.since), "until": iso(grant.until)}
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:

@@ -27,6 +27,7 @@ COMMANDS = {
     "calendar": "calendar",
     "memory": "memory",
     "inbox": "approvals approve deny",
+    "grants": "grants",
     "hosts": "hosts",
     "questions": "questions answer",
     "money": "budget prices",

@@ -19,6 +19,7 @@ from orchestrator.app_builders import (
     build_previews,
     build_providers,
     build_proxy,
+    build_steps,
     build_summaries,
     build_terminals,
     build_thumbnails,
@@ -40,6 +41,7 @@ from orchestrator.doors import Doors
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.files import MOST_FILE_BYTES
+from orchestrator.grants import Grants
 from orchestrator.hibernation import Hibernation
 from orchestrator.history import History
 from orchestrator.home import Home
@@ -58,7 +60,6 @@ from orchestrator.retention import Retention
 from orchestrator.samples import Samples
 from orchestrator.seen import Seen
 from orchestrator.services import Health, Services
-from orchestrator.steps import Steps
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_people import Known
 from orchestrator.turns import Turns
@@ -98,9 +99,12 @@ class App:
         self._proxy = build_proxy(
             self._prices, parts, providers, agents=agents, budget=self._budget, broker=broker, remember=self._remember
         )
-        self._approvals = Approvals(self._store, locks, broker)
+        grants = Grants(store=self._store, agents=agents, broker=broker)
+        self._approvals = Approvals(self._store, locks, broker, grants)
         reserve = Reserve(home.path, ballast=home.ballast)
-        ground = Ground(settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve)
+        ground = Ground(
+            settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve, grants
+        )
         self._turns = turns = self._made_turns(locks, reserve)
         self._server = HttpServer()
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
@@ -137,6 +141,7 @@ class App:
             history=History(self._store),
             rouse=self._waker.rouse,
             approvals=self._approvals,
+            grants=ground.grants,
             cubicles=self._cubicles,
             disk=self._disk,
             samples=self._samples,
@@ -178,13 +183,7 @@ class App:
     def _behind_the_door(self, ground: Ground) -> House:
         return House(
             self._turns,
-            Steps(
-                store=self._store,
-                broker=self._broker,
-                agents=ground.agents,
-                approvals=self._approvals,
-                outputs=self._turns.outputs,
-            ),
+            build_steps(ground, self._approvals, self._turns),
             self._proxy,
             ground.agents,
             ground.people,

@@ -22,7 +22,7 @@ def build_assets(
     store, agents = ground.store, ground.agents
     rules = UrlRules(plain_http=ground.settings.fetch_http)
     endings = Endings(broker=ground.broker, notices=notices, finish=finish, stir=stir)
-    assets = Assets(store=store, agents=agents, approvals=approvals, endings=endings, rules=rules)
+    assets = Assets(store=store, agents=agents, approvals=approvals, grants=ground.grants, endings=endings, rules=rules)
     landing = Landing(store, ground.workspaces, agents, ground.reserve, ground.home.path)
     downloads = Downloads(
         store=store,

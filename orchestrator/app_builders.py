@@ -25,6 +25,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.events import Broker
 from orchestrator.examine.finding import Finding
 from orchestrator.fetch.internet import Internet
+from orchestrator.grants import Grants
 from orchestrator.home import Home
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.keyring import Keyring
@@ -45,6 +46,8 @@ from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
 from orchestrator.row_worker import RowWorker
 from orchestrator.samples import Samples
+from orchestrator.scripts import Scripts
+from orchestrator.steps import Steps
 from orchestrator.store.database import Store
 from orchestrator.summaries import Summaries
 from orchestrator.terminals.lines import Lines
@@ -111,6 +114,7 @@ class Ground:
     workspaces: Workspaces
     budget: Budget
     reserve: Reserve
+    grants: Grants
 
 
 def build_providers(home: Home, parts: Parts, preferences: Preferences) -> Providers:
@@ -122,6 +126,19 @@ def build_providers(home: Home, parts: Parts, preferences: Preferences) -> Provi
         preferences,
         build=parts.build_provider,
         blot=parts.blot,
+    )
+
+
+def build_steps(ground: Ground, approvals: Approvals, turns: Turns) -> Steps:
+    """What rules on commands, and records them."""
+    return Steps(
+        store=ground.store,
+        broker=ground.broker,
+        agents=ground.agents,
+        approvals=approvals,
+        grants=ground.grants,
+        scripts=Scripts(ground.workspaces),
+        outputs=turns.outputs,
     )
 
 

@@ -12,10 +12,15 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError, TooMany
+from orchestrator.approval_answers import COMMAND, NOTHING, Said, allowable, check, noted, quoted, too_late
+from orchestrator.approval_json import approval_json
+from orchestrator.approval_limits import check_pending, refused_before
+from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError
 from orchestrator.events import Broker
+from orchestrator.grants import Grants
 from orchestrator.locks import Locks
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
 from orchestrator.store import approval_history as history_rows
@@ -24,6 +29,7 @@ from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.approval_history import Wanted
 from orchestrator.store.database import Store
+from orchestrator.store.grants import Scope
 from orchestrator.text import visible
 from orchestrator.typed_ids import typed_id
 
@@ -32,9 +38,6 @@ logger = logging.getLogger(__name__)
 MAX_PENDING = 5
 """Open questions of one cubicle at a time; a person who is asked too much stops reading."""
 
-COMMAND = "command"
-"""The kind of a question about a command in a cubicle; every other kind is about what the host shall do."""
-
 Decided = Callable[[sqlite3.Connection, Approval], tuple[Callable[[], None], ...]]
 """Hears, within the transaction, how a question ended; what it gives back is done once that is committed."""
 
@@ -42,8 +45,9 @@ Decided = Callable[[sqlite3.Connection, Approval], tuple[Callable[[], None], ...
 class Approvals:
     """The inbox of questions."""
 
-    def __init__(self, store: Store, locks: Locks, broker: Broker) -> None:
+    def __init__(self, store: Store, locks: Locks, broker: Broker, grants: Grants) -> None:
         self._store = store
+        self._grants = grants
         self._locks = locks
         self._broker = broker
         self._followers: dict[str, Decided] = {}
@@ -83,8 +87,9 @@ class Approvals:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         return found
 
-    def ask(self, key: CubicleKey, step: Step, *, timeout_s: int) -> Approval:
-        """Ask a person about a step's command; asking again about the same step gives the same open question.
+    def ask(self, key: CubicleKey, step: Step, *, timeout_s: int, detail: Mapping[str, Any] | None = None) -> Approval:
+        """Ask a person about a step's command; asking again about the same step gives the same open question. With
+        ``kinds`` in ``detail`` the person may allow those in advance.
 
         Raises TooMany when this cubicle has too many open questions, Conflict when the turn has ended.
         """
@@ -96,8 +101,7 @@ class Approvals:
             pending = rows.pending_of_step(db, step.turn, step.n, now)
             if pending is not None:
                 return pending
-            if rows.pending_count(db, key) >= MAX_PENDING:
-                raise TooMany(f"{MAX_PENDING} questions of this agent are waiting for an answer already.")
+            check_pending(db, key)
             approval = _asked(
                 key,
                 COMMAND,
@@ -107,6 +111,7 @@ class Approvals:
                 step=step.n,
                 reason=step.reason,
                 timeout_s=timeout_s,
+                detail=detail,
             )
             rows.add(db, approval)
             turn_rows.set_step(db, step.turn, step.n, "asked", approval=approval.id)
@@ -134,35 +139,40 @@ class Approvals:
         """Ask a person whether the host may do exactly ``text``, within the transaction that is given; the same
         question that is open already comes back. The caller announces it once that is committed.
 
-        With a ``host`` in ``detail`` the person may also say "always". Raises TooMany.
+        With a ``host`` in ``detail`` the person may also allow that in advance. Raises TooMany, and Forbidden when the
+        person said no to it in this turn.
         """
         now = time.time()
         approval = _asked(key, kind, text, now, turn=turn, reason=reason, timeout_s=timeout_s, detail=detail)
         pending = rows.pending_of_text(db, key, kind, approval.sha256, now)
         if pending is not None:
             return pending
-        if rows.pending_count(db, key) >= MAX_PENDING:
-            raise TooMany(f"{MAX_PENDING} questions of this agent are waiting for an answer already.")
+        refused = "" if turn is None else refused_before(db, turn, approval.sha256)
+        if refused:
+            raise Forbidden(refused)
+        check_pending(db, key)
         rows.add(db, approval)
         self._audit(db, approval, "approval.asked", f"Asked: {visible(text)}")
         return approval
 
-    def decide(self, approval: str, *, approve: bool, by: User, surface: str, always: bool = False) -> Approval:
-        """Approve or deny; ``always`` agrees to the same host from now on. Raises NotFound when it is not theirs,
-        Conflict when it is decided or too late, BadInput when there is nothing that "always" could be about, and
-        Forbidden when a member says it: it holds for everybody who talks to the agent."""
+    def decide(
+        self, approval: str, *, approve: bool, by: User, surface: str, always: bool = False, said: Said = NOTHING
+    ) -> Approval:
+        """Approve or deny, with a note or for longer than once; ``always`` is short for that scope. Raises NotFound
+        when it is not theirs, Conflict when it is decided or too late, BadInput when what is said does not fit, and
+        Forbidden when a member says "always": that holds for everybody who talks to the agent."""
         found = self.get(approval)
         if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
-        if always and not (approve and "host" in found.detail):
-            raise BadInput("always: only a download from a host can be allowed for ever.")
-        if always and by.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator may allow a host for ever. You may approve this one download.")
-        decided = self._end(found, status, f"{by.name} ({surface})", always=always)
+        said = replace(said, scope=Scope.ALWAYS) if always else said
+        check(found, said, approve=approve)
+        if said.scope is Scope.ALWAYS and by.role is not Role.OPERATOR:
+            raise Forbidden("Only an operator may allow something for ever. You may approve this once.")
+        decided = self._end(found, status, f"{by.name} ({surface})", said=said, allow=(by, surface))
         if decided is None:
             self.expire_due()
-            raise Conflict(_too_late(self.get(approval)))
+            raise Conflict(too_late(self.get(approval)))
         return decided
 
     def use(self, approval: str, step: Step) -> bool:
@@ -229,7 +239,7 @@ class Approvals:
 
     def announce(self, approval: Approval) -> None:
         """Show the question, or how it ended, on every surface."""
-        self._broker.publish(Event("approval", approval.cubicle, as_json(approval)))
+        self._broker.publish(Event("approval", approval.cubicle, approval_json(approval)))
         if approval.turn is None:
             return
         with self._store.reading() as db:
@@ -237,12 +247,22 @@ class Approvals:
         if turn is not None and not turn.status.is_final:
             self._broker.publish(Event("turn", approval.cubicle, {"turn": turn.id, "status": str(turn.status)}))
 
-    def _end(self, approval: Approval, status: ApprovalStatus, by: str, *, always: bool = False) -> Approval | None:
+    def _end(
+        self,
+        approval: Approval,
+        status: ApprovalStatus,
+        by: str,
+        *,
+        said: Said = NOTHING,
+        allow: tuple[User, str] | None = None,
+    ) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
         then: tuple[Callable[[], None], ...] = ()
         with self._store.writing() as db:
-            if not rows.decide(db, approval.id, status, by, time.time(), always=always):
+            if not rows.decide(db, approval.id, status, by, time.time(), detail=noted(said)):
                 return None
+            if said.scope is not None and allow is not None:
+                self._allow(db, approval, said.scope, *allow)
             decided = rows.one(db, approval.id)
             assert decided is not None  # noqa: S101 - it was updated just now, in this transaction
             if approval.turn is not None and approval.step is not None:
@@ -251,13 +271,17 @@ class Approvals:
                     turn_rows.set_step(db, approval.turn, approval.step, str(status))
             else:
                 then = self._followers[approval.kind](db, decided)
-            self._audit(db, decided, f"approval.{status}", f"{str(status).capitalize()} by {by}.")
+            self._audit(db, decided, f"approval.{status}", f"{str(status).capitalize()} by {by}.{quoted(decided)}")
         if approval.kind == COMMAND:
             self._tell_crab(decided)
         self.announce(decided)
         for follow in then:
             follow()
         return decided
+
+    def _allow(self, db: sqlite3.Connection, approval: Approval, scope: Scope, by: User, surface: str) -> None:
+        kind, subjects = allowable(approval)
+        self._grants.give(db, approval.cubicle, kind, subjects, scope, by=by, surface=surface)
 
     def _tell_crab(self, approval: Approval) -> None:
         """Write the lock; where that fails for now, the decision stands. Nobody reads it once the turn has ended."""
@@ -283,37 +307,6 @@ class Approvals:
             turn=approval.turn,
             detail={"approval": approval.id, "step": approval.step, "sha256": approval.sha256},
         )
-
-
-def as_json(approval: Approval) -> dict[str, object]:
-    """The approval as surfaces show it: ``text`` exact, ``shown`` with everything invisible written out."""
-    return {
-        "id": approval.id,
-        "agent": approval.cubicle.agent,
-        "user": approval.cubicle.user,
-        "turn": approval.turn,
-        "step": approval.step,
-        "kind": approval.kind,
-        "text": approval.text,
-        "shown": visible(approval.text),
-        "sha256": approval.sha256,
-        "reason": approval.reason,
-        "detail": approval.detail,
-        "status": str(approval.status),
-        "asked_at": approval.asked_at,
-        "expires_at": approval.expires_at,
-        "decided_at": approval.decided_at,
-        "decided_by": approval.decided_by,
-    }
-
-
-def _too_late(approval: Approval) -> str:
-    if approval.status is ApprovalStatus.EXPIRED:
-        what = "run" if approval.kind == COMMAND else "done"
-        return f"Too late: nobody answered in time, so it was not {what}. Ask the agent to try again."
-    if approval.status is ApprovalStatus.CANCELLED:
-        return "Too late: the turn has ended, so there is nothing left to decide."
-    return f"It was {approval.status} already, by {approval.decided_by}."
 
 
 def _asked(

@@ -35,6 +35,7 @@ class Locks:
             "n": approval.step,
             "sha256": approval.sha256,
             "expires_at": approval.expires_at,
+            "note": approval.detail.get("note", ""),
         }
         self._write(approval.cubicle, f"hermit_{kind}.{approval.id}.lock", content)
 

@@ -1085,6 +1085,31 @@ def m041_left_out(db: Database) -> None:
     _run(db, "ALTER TABLE agenda_entries ADD COLUMN \"without\" TEXT NOT NULL DEFAULT '';")
 
 
+@migrations()
+def m042_grants(db: Database) -> None:
+    """What was allowed in advance is one noun: hosts that were allowed for ever become grants."""
+    _run(
+        db,
+        """
+        CREATE TABLE grants (
+            id TEXT PRIMARY KEY,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER REFERENCES users (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL CHECK (kind IN ('command', 'host')),
+            subject TEXT NOT NULL,
+            scope TEXT NOT NULL CHECK (scope IN ('hour', 'conversation', 'always')),
+            since REAL NOT NULL,
+            until REAL,
+            by TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX grants_of_agent ON grants (agent, kind);
+        INSERT INTO grants (id, agent, user, kind, subject, scope, since, until, by)
+            SELECT lower(hex(randomblob(8))), agent, NULL, 'host', host, 'always', at, NULL, by FROM allowed_hosts;
+        DROP TABLE allowed_hosts;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -98,6 +98,9 @@ class Verdict:
     ruling: Ruling
     reason: str = ""
     """One plain sentence for the person who is asked, e.g. ``It deletes files (rm).``; empty when it just runs."""
+    kinds: tuple[str, ...] = ()
+    """What a person may allow in advance, e.g. ``delete below work/build/``: whoever allowed all of them need not be
+    asked. Empty where that can't be named."""
 
 
 @dataclass(frozen=True, slots=True)

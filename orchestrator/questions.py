@@ -23,7 +23,7 @@ from orchestrator.store import questions as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
 from orchestrator.store.questions import ANSWERED, CANCELLED, EXPIRED, PENDING, STATUSES, Question
-from orchestrator.text import one_line, visible
+from orchestrator.text import is_unicode, one_line, visible
 from orchestrator.typed_ids import typed_id
 
 __all__ = ["ANSWERED", "CANCELLED", "EXPIRED", "PENDING", "STATUSES", "Question", "Questions", "as_json"]
@@ -243,10 +243,8 @@ def _fitting(question: Question, text: str) -> str:
         raise BadInput(f"answer: choose one of {', '.join(one_line(choice) for choice in question.choices)}.")
     if len(said) > MAX_ANSWER_CHARS:
         raise BadInput(f"answer: at most {MAX_ANSWER_CHARS:,} characters fit. Send more as a message or a file.")
-    try:
-        said.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput("answer: it holds half a character (a lone surrogate). Send plain Unicode.") from error
+    if not is_unicode(said):
+        raise BadInput("answer: it holds half a character (a lone surrogate). Send plain Unicode.")
     return said
 
 

@@ -20,6 +20,7 @@ from orchestrator.cubicles import Cubicles
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.disk.metering import Disk
 from orchestrator.events import Broker
+from orchestrator.grants import Grants
 from orchestrator.history import History
 from orchestrator.llm.providers import Providers
 from orchestrator.llm.trials import Trials
@@ -70,6 +71,7 @@ class Services:
     rouse: Callable[[CubicleKey], None]
     """Has a cubicle up ahead of a message."""
     approvals: Approvals
+    grants: Grants
     cubicles: Cubicles
     disk: Disk
     samples: Samples

@@ -6,19 +6,25 @@ Audit first, then the answer, then the deed. Whatever is repeated because an ans
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import time
 from dataclasses import dataclass
 
 from orchestrator.agents import Agents
+from orchestrator.approval_limits import refused_before
 from orchestrator.approvals import Approvals
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.events import Broker
-from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step
+from orchestrator.grants import Grants
+from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step, Verdict
 from orchestrator.outputs import RUNNING, Outputs
 from orchestrator.policy.judge import judge
+from orchestrator.scripts import Scripts
+from orchestrator.store import approvals as approval_rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
+from orchestrator.text import visible
 from orchestrator.turn_json import step_json
 
 MAX_COMMAND_BYTES = 131_000
@@ -39,11 +45,23 @@ class Answer:
 class Steps:
     """The host's half of a command."""
 
-    def __init__(self, *, store: Store, broker: Broker, agents: Agents, approvals: Approvals, outputs: Outputs) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        broker: Broker,
+        agents: Agents,
+        approvals: Approvals,
+        grants: Grants,
+        scripts: Scripts,
+        outputs: Outputs,
+    ) -> None:
         self._store = store
         self._broker = broker
         self._agents = agents
         self._approvals = approvals
+        self._grants = grants
+        self._scripts = scripts
         self._outputs = outputs
 
     def start(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None) -> Answer:
@@ -66,7 +84,10 @@ class Steps:
             raise NotFound(f"There is no step {n} in a turn of yours.")
         if step.ruling is not Ruling.ASK:
             raise Conflict(f"Step {n} needs no approval.")
-        approval = self._approvals.ask(key, step, timeout_s=self._agents.get(key.agent).approval_timeout_s)
+        agent = self._agents.get(key.agent)
+        kinds = judge(step.command, agent.approval).kinds
+        detail = ({"kinds": list(kinds)} if kinds else {}) | self._scripts.look(key, step.command)
+        approval = self._approvals.ask(key, step, timeout_s=agent.approval_timeout_s, detail=detail)
         self._publish(key, turn, n)
         return approval
 
@@ -110,26 +131,26 @@ class Steps:
             raise BadInput(
                 f"The command is over {MAX_COMMAND_BYTES:,} bytes, or holds a NUL. Write long texts to a file in parts."
             )
-        verdict = judge(command, agent.approval)
-        now = time.time()
-        step = Step(
-            turn=turn,
-            n=n,
-            thought=thought[:MAX_THOUGHT_CHARS],
-            command=command,
-            sha256=hashlib.sha256(command.encode()).hexdigest(),
-            ruling=verdict.ruling,
-            reason=verdict.reason,
-            approval=None,
-            status={Ruling.RUN: "running", Ruling.ASK: "asked", Ruling.REFUSE: "refused"}[verdict.ruling],
-            exit_code=None,
-            output="",
-            started_at=now,
-            ended_at=None,
-        )
+        sha256, now = hashlib.sha256(command.encode()).hexdigest(), time.time()
         with self._store.writing() as db:
             if not rows.is_open(db, turn):
                 return None
+            verdict = self._verdict(db, key, turn, judge(command, agent.approval), sha256)
+            step = Step(
+                turn=turn,
+                n=n,
+                thought=thought[:MAX_THOUGHT_CHARS],
+                command=command,
+                sha256=sha256,
+                ruling=verdict.ruling,
+                reason=verdict.reason,
+                approval=None,
+                status={Ruling.RUN: "running", Ruling.ASK: "asked", Ruling.REFUSE: "refused"}[verdict.ruling],
+                exit_code=None,
+                output="",
+                started_at=now,
+                ended_at=None,
+            )
             if not rows.add_step(db, step):
                 return rows.step(db, turn, n)
             audit_rows.add(
@@ -145,9 +166,27 @@ class Steps:
         self._publish(key, turn, n)
         return step
 
+    def _verdict(self, db: sqlite3.Connection, key: CubicleKey, turn: int, verdict: Verdict, sha256: str) -> Verdict:
+        """What policy says, unless a person has said already: allowed in advance, or not agreed to in this turn."""
+        if verdict.ruling is not Ruling.ASK:
+            return verdict
+        refused = refused_before(db, turn, sha256)
+        if refused:
+            return Verdict(Ruling.REFUSE, refused)
+        grants = self._grants.covering(db, key, verdict.kinds)
+        if grants is None:
+            return verdict
+        by = dict.fromkeys(f"“{visible(grant.subject)}”, by {grant.by}" for grant in grants)
+        return Verdict(Ruling.RUN, f"Allowed in advance: {'; '.join(by)}.")
+
     def _start_approved(self, key: CubicleKey, step: Step, approval: str) -> Answer:
         if step.status == "running" and step.approval == approval:
             return Answer(Ruling.RUN)  # told before, but the answer got lost
+        with self._store.reading() as db:
+            asked = approval_rows.one(db, approval)
+        changed = self._scripts.changed(asked) if asked is not None and asked.cubicle == key else ""
+        if changed:
+            return self._refuse_changed(key, step, changed)
         with self._store.writing() as db:
             is_valid = rows.is_open(db, step.turn) and self._approvals.use(approval, step)
             if is_valid:
@@ -159,6 +198,23 @@ class Steps:
         self._publish(key, step.turn, step.n)
         self._approvals.forget_lock(key, approval)
         return Answer(Ruling.RUN)
+
+    def _refuse_changed(self, key: CubicleKey, step: Step, path: str) -> Answer:
+        why = f"{path} was changed after the person was asked about it, so nothing was run. Ask again."
+        with self._store.writing() as db:
+            rows.set_step(db, step.turn, step.n, "refused")
+            audit_rows.add(
+                db,
+                "approval.void",
+                why,
+                now=time.time(),
+                agent=key.agent,
+                user=key.user,
+                turn=step.turn,
+                detail={"step": step.n, "approval": step.approval, "path": path},
+            )
+        self._publish(key, step.turn, step.n)
+        return Answer(Ruling.REFUSE, why)
 
     def _find(self, turn: int, n: int) -> Step | None:
         with self._store.reading() as db:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.telegram_entities import Entity, Rich, moved, settled, utf16_len
+from orchestrator.telegram_entities import Entity, Rich, moved, utf16_len
 from orchestrator.telegram_markdown import plain, render
 from orchestrator.telegram_pieces import MAX_ENTITIES, pieces, reach, whole
-from orchestrator.text import chat_safe, one_line, visible
+from orchestrator.text import chat_safe, one_line
 
 __all__ = [
-    "MARK", "MAX_PIECES", "Entity", "Rich", "approval_text", "as_file", "caption", "fits", "header", "messages",
+    "MARK", "MAX_PIECES", "Entity", "Rich", "as_file", "caption", "fits", "header", "messages",
     "plain", "quote", "render", "split", "utf16_len",
 ]  # fmt: skip
 
@@ -82,19 +82,3 @@ def quote(text: str, limit: int = 500) -> str:
         return quoted
     end = whole(quoted, 0, reach(quoted, 0, limit - 1))
     return quoted[:end].rstrip() + "…"
-
-
-def approval_text(agent: str, user: str, reason: str, shown: str, expires: str) -> list[Rich] | None:
-    """The question whether a command may run, with the command in full; None where that takes more than one message:
-    then it goes out as a file. ``expires`` says when, in the reader's time: ``14:05``."""
-    title = f"{MARK} {one_line(agent, 40)} asks: may this run?"
-    about = [f"For {one_line(user, 64)}."] if user else []
-    if reason:
-        about.append(one_line(reason, 500))
-    command = visible(shown).replace(MARK, _NOT_THE_MARK)
-    before = "\n".join([title, *about, ""])
-    text = f"{before}\n{command}\n\nNothing runs unless you agree. The question lapses at {one_line(expires, 64)}."
-    if not command.strip() or utf16_len(text) > MESSAGE_UNITS:
-        return None
-    place = Entity("pre", utf16_len(before) + 1, utf16_len(command))
-    return [Rich(text, settled(text, (Entity("bold", 0, utf16_len(title)), place)))]

@@ -20,6 +20,12 @@ _MANY_MARKS = 4
 _FLAG = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]{1,16}\U000e007f)")
 """The flags of England, Scotland and Wales are spelled in characters that draw nothing of their own."""
 
+_DOUBLES = re.compile(
+    r"^(?:CYRILLIC|GREEK|ARMENIAN|CHEROKEE|COPTIC|LISU|MATHEMATICAL|FULLWIDTH|HALFWIDTH|MODIFIER|ROMAN|SMALL|CIRCLED"
+    r"|LATIN (?:SMALL |CAPITAL )?LETTER (?:SMALL|DOTLESS|TURNED|REVERSED|ALPHA|IOTA|SCRIPT|OPEN|INSULAR))"
+    r"|SLASH|SOLIDUS|COLON|RATIO|ASTERISK|TILDE|PRIME|QUOTATION|VERTICAL (?:BAR|LINE)|FULL STOP|LEADER|SEMICOLON"
+)
+"""In the names of characters that are drawn like an ASCII one."""
 _INNER_QUOTES = str.maketrans("“”", "‘’")
 _BREAKS = re.compile(r"\n(?:[ \t]*\n){3,}")
 _SPACES = re.compile(r"[ \t]{40,}|[ \t]+(?=\n|\Z)")
@@ -87,6 +93,25 @@ def _chat_safe(text: str) -> str:
         is_bad = is_unseen or is_blank or marks > _MANY_MARKS or category in ("Cc", "Cs", "Zl", "Zp")
         shown.append(_written_out(char) if is_bad else char)
     return "".join(shown)
+
+
+def look_alikes(text: str, most: int = 8) -> list[str]:
+    """Characters of the text that can be taken for others, each with its name: a Cyrillic letter for a Latin one, a
+    dash for a hyphen. ``most`` of them, then how many there are beyond."""
+    odd = sorted({char for char in text if _is_look_alike(char)})
+    named = [f"{char} ({unicodedata.name(char, 'unnamed').lower()})" for char in odd[:most]]
+    return [*named, *([f"and {len(odd) - most} more"] if len(odd) > most else [])]
+
+
+def _is_look_alike(char: str) -> bool:
+    if char.isascii() or unicodedata.category(char)[0] not in "LNPS":
+        return False
+    return unicodedata.category(char) in ("Pd", "Pi", "Pf") or _DOUBLES.search(unicodedata.name(char, "")) is not None
+
+
+def is_unicode(text: str) -> bool:
+    """No half of a character (a lone surrogate) is in it, so that it can be sent and kept."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _is_plain(char: str) -> bool:

@@ -20,6 +20,7 @@ from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Event, Step, Turn, TurnStatus
 from orchestrator.outputs import Outputs
 from orchestrator.store import audit as audit_rows
+from orchestrator.store import grants as grant_rows
 from orchestrator.store import summaries as summary_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
@@ -52,8 +53,7 @@ class Turns:
         check_room: Callable[[], None] = lambda: None,
     ) -> None:
         """``wake`` gets a cubicle going, or up to date, without waiting for it; ``is_fresh`` says that it need not;
-        ``abort_model`` cuts a turn's model call; ``check_room`` raises Unavailable when no work should be taken on.
-        """
+        ``abort_model`` cuts a turn's model call; ``check_room`` raises Unavailable when no work is taken on."""
         self._store = store
         self._broker = broker
         self._approvals = approvals
@@ -145,9 +145,9 @@ class Turns:
         with self._store.writing() as db:
             forgotten = rows.forget(db, key)
             summary_rows.forget(db, key)
-            audit_rows.add(
-                db, "history.cleared", "The history was cleared.", now=time.time(), agent=key.agent, user=key.user
-            )
+            grant_rows.end_conversation(db, key)
+            now, told = time.time(), "The history was cleared."
+            audit_rows.add(db, "history.cleared", told, now=now, agent=key.agent, user=key.user)
         return forgotten
 
     def wait(self, turn: int, timeout_s: float) -> Turn:

@@ -27,6 +27,7 @@ from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, User
 from orchestrator.store.assets import Asset, AssetStatus
 from orchestrator.store.calls import Call
+from orchestrator.store.grants import Grant
 from orchestrator.workspace import Workspaces
 from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
@@ -81,6 +82,10 @@ class Desk:
     def pending(self) -> list[Approval]:
         """The open questions, the newest first."""
         return [each for each in self.house.approvals.every() if str(each.status) == "pending"]
+
+    def held(self) -> list[Grant]:
+        """What the agent may do without asking."""
+        return self.house.grants.of_agent("crab", viewer=self.house.operator)
 
     def decide(self, call: Call, *, approve: bool = True, always: bool = False, by: User | None = None) -> Approval:
         """A person's answer to what a call asked."""
@@ -149,7 +154,14 @@ def desk(
             finish=later.finish,
             stir=later.stir,
         )
-        assets = Assets(store=house.store, agents=house.agents, approvals=house.approvals, endings=endings, rules=rules)
+        assets = Assets(
+            store=house.store,
+            agents=house.agents,
+            approvals=house.approvals,
+            grants=house.grants,
+            endings=endings,
+            rules=rules,
+        )
         later.calls = Calls(store=house.store, agents=house.agents, table=table_of([assets.capability]))
         place = workspaces(home)
         town = town or Town({"files.example": [[PUBLIC]]})

@@ -13,7 +13,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk "
             "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
-            "migrations policy policy.code policy.git policy.judge policy.languages policy.options policy.parts "
+            "migrations policy policy.code policy.git policy.judge policy.kinds "
+            "policy.languages policy.options policy.parts policy.scripts "
             "policy.python policy.rules policy.wrappers pricing shell shell.bodies shell.parts "
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
@@ -59,7 +60,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.damage store.salvage "
-            "store.approval_history store.summaries store.turn_words "
+            "store.approval_history store.grants store.summaries store.turn_words "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
             "store.telegram_carried "
             "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
@@ -85,10 +86,13 @@ FLOORS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("who can be asked for a model", "llm.providers"),
+    ("what a person may be asked, and say", "approval_answers approval_json approval_limits"),
+    ("what was allowed in advance, and what files hold that run", "grants scripts"),
     (
         "rules",
         (
-            "approvals budget_notices bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls "
+            "approvals budget_notices "
+            "bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls "
             "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
             "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
@@ -152,7 +156,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "channels.telegram.pacing channels.telegram.station "
             "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
             "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
-            "channels.telegram.questions channels.telegram.reception channels.telegram.refusals "
+            "channels.telegram.questions channels.telegram.reading "
+            "channels.telegram.reception channels.telegram.refusals "
             "channels.telegram.replies channels.telegram.seams channels.telegram.showing "
             "channels.telegram.sorting channels.telegram.status_text"
         ),
@@ -173,7 +178,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
             "commands.confirm commands.delivered commands.doctor commands.files commands.history commands.hosts "
-            "commands.inbox commands.news commands.overview commands.sending "
+            "commands.grants commands.inbox commands.news commands.overview commands.sending "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up"
         ),
@@ -196,7 +201,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "openapi_logins openapi_packages openapi_providers openapi_questions"
         ),
     ),
-    ("what the operator looks after, described", "openapi_upkeep"),
+    ("what the operator looks after, and what was allowed, described", "openapi_grants openapi_upkeep"),
     ("who asks", "auth"),
     ("what apps they may see, and which questions", "approval_filters apps roles"),
     (
@@ -207,7 +212,8 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "api.backups api.doctor api.strangers pages.newcomers pages.upkeep "
             "api api.agents api.apps api.approvals api.assets api.audit api.audit_export api.budgets "
             "api.calendar api.cubicles api.deliveries "
-            "api.events api.files api.health api.me api.memories api.messages api.notices api.openapi api.packages "
+            "api.events api.files api.grants api.health api.me api.memories api.messages api.notices api.openapi "
+            "api.packages "
             "api.prices api.providers api.questions api.settings api.telegram api.tokens api.users pages pages.apps "
             "pages.asking pages.cards "
             "pages.approvals "
@@ -267,7 +273,8 @@ _SHOWS = (
     "agenda.shapes",
     "agenda.telling",
     "agents",
-    "approvals",
+    "approval_answers",
+    "approval_json",
     "assets.words",
     "packages.installations",
     "budget",
@@ -275,6 +282,8 @@ _SHOWS = (
     "delivery.deliveries",
     "disk.metering",
     "events",
+    "grants",
+    "store.grants",
     "history",
     "llm.providers",
     "llm.trials",

@@ -30,6 +30,7 @@ from orchestrator.nouns import (
     Usage,
 )
 from orchestrator.packages.errand import Errands
+from orchestrator.scripts import Scripts
 from orchestrator.services import Services
 from orchestrator.steps import Steps
 from orchestrator.terminals.lines import Lines
@@ -264,6 +265,8 @@ def paper_house(
         broker=services.broker,
         agents=services.agents,
         approvals=services.approvals,
+        grants=services.grants,
+        scripts=Scripts(services.workspaces),
         outputs=services.turns.outputs,
     )
     house = PaperHouse(app, services, steps, engine)

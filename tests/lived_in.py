@@ -14,6 +14,7 @@ from orchestrator.store import audit as audit_rows
 from orchestrator.store import ledger
 from orchestrator.store import samples as sample_rows
 from orchestrator.store import thumbnails as thumbnail_rows
+from orchestrator.store.grants import GrantKind, Scope
 from orchestrator.store.samples import Sample
 from tests.house import PaperHouse, Scene
 from tests.lived_in_waiting import CRAB, LIBRARIAN, work_under_way
@@ -38,6 +39,8 @@ class Lived:
     notice: int
     approval: str
     """A question of the cubicle that waits."""
+    grant: str
+    """Something that the agent may do without asking."""
     member: User
 
 
@@ -61,7 +64,18 @@ def live_in(house: PaperHouse) -> Lived:
     _notice(house, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
     approval = work_under_way(house)
     house.services.preferences.begin_set_up(by="ada")  # the pages of the first run can be seen too
-    return Lived(entry, turn, notice, approval, ben)
+    return Lived(entry, turn, notice, approval, _grant(house), ben)
+
+
+def _grant(house: PaperHouse) -> str:
+    ada, grants = house.services.people.operator(), house.services.grants
+    for agent, kind, subject, scope in (
+        ("crab", GrantKind.HOST, "tides.example", Scope.ALWAYS),
+        ("crab", GrantKind.COMMAND, "delete below work/build/", Scope.CONVERSATION),
+        ("librarian", GrantKind.COMMAND, "stop processes", Scope.HOUR),
+    ):
+        given = grants.add(agent, kind, subject, scope, by=ada, surface="dashboard")
+    return given.id
 
 
 def give_thumbnail(house: PaperHouse, key: CubicleKey, app: str, content: bytes) -> None:

@@ -61,6 +61,7 @@ def samples(house: PaperHouse, lived: Lived) -> dict[str, str]:
         "token": "none",
         "secret": "none",
         "approval": lived.approval,
+        "grant": lived.grant,
         "path": "work/winter.md",
         "folder": "work",
         "user": str(lived.member.id),

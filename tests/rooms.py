@@ -15,9 +15,11 @@ from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
 from orchestrator.budget import Budget
 from orchestrator.events import Broker, Subscription
+from orchestrator.grants import Grants
 from orchestrator.locks import Locks
 from orchestrator.nouns import Agent, CubicleKey, Event, Role, Turn, User
 from orchestrator.people import People
+from orchestrator.scripts import Scripts
 from orchestrator.steps import Steps
 from orchestrator.store.audit import AuditRow
 from orchestrator.store.database import Store
@@ -42,6 +44,7 @@ class Rooms:
     turns: Turns
     agents: Agents
     steps: Steps
+    grants: Grants
     people: People
     budget: Budget
     operator: User
@@ -78,9 +81,11 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
     store, broker = Store(home / "hermit.db"), Broker()
     workspaces = Workspaces(home)
     locks = Locks(workspaces)
-    approvals = Approvals(store, locks, broker)
     woken: list[CubicleKey] = []
     aborted: list[int] = []
+    agents = Agents(store, providers=("fake", "other"), on_change=lambda _: None)
+    grants = Grants(store=store, agents=agents, broker=broker)
+    approvals = Approvals(store, locks, broker, grants)
     turns = Turns(
         store=store,
         broker=broker,
@@ -90,8 +95,15 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
         is_fresh=lambda _: True,
         abort_model=aborted.append,
     )
-    agents = Agents(store, providers=("fake", "other"), on_change=lambda _: None)
-    steps = Steps(store=store, broker=broker, agents=agents, approvals=approvals, outputs=turns.outputs)
+    steps = Steps(
+        store=store,
+        broker=broker,
+        agents=agents,
+        approvals=approvals,
+        grants=grants,
+        scripts=Scripts(workspaces),
+        outputs=turns.outputs,
+    )
     people = People(store)
     operator = people.ensure_operator("ada", "", None)
     member = next((user for user in people.every() if user.role is Role.MEMBER), None) or people.add({"name": "bob"})
@@ -108,6 +120,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
             turns,
             agents,
             steps,
+            grants,
             people,
             Budget(store),
             operator,

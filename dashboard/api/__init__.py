@@ -15,6 +15,7 @@ from dashboard.api.deliveries import api as deliveries_api
 from dashboard.api.doctor import api as doctor_api
 from dashboard.api.events import api as events_api
 from dashboard.api.files import api as files_api
+from dashboard.api.grants import api as grants_api
 from dashboard.api.health import api as health_api
 from dashboard.api.me import api as me_api
 from dashboard.api.memories import api as memories_api
@@ -45,6 +46,7 @@ BLUEPRINTS = (
     doctor_api,
     events_api,
     files_api,
+    grants_api,
     health_api,
     me_api,
     memories_api,

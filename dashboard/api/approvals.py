@@ -8,10 +8,12 @@ from typing import Any
 from flask import Blueprint, request
 
 from dashboard import bodies
+from dashboard.api.grants import scope_in
 from dashboard.approval_filters import wanted
 from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import approval_json
+from orchestrator.approval_answers import Said
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.nouns import Approval
 
@@ -42,17 +44,18 @@ def decide(approval: str) -> Any:
 def decided(approval: str) -> Approval:
     """What the request decides about a question of the asker's; raises NotFound, BadInput, Conflict, Forbidden."""
     who, house = asker(), services()
-    body = bodies.json_body("decision", "always")
+    body = bodies.json_body("decision", "always", "scope", "note")
     decision, always = body.get("decision"), body.get("always", False)
     if decision not in ("approve", "deny"):
         raise BadInput("decision: send 'approve' or 'deny'.")
     if not isinstance(always, bool):
         raise BadInput("always: send true or false.")
+    said = Said(note=bodies.text({"note": "", **body}, "note").strip(), scope=scope_in(body))
     found = _visible(approval, who)
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then decide.")
     return house.approvals.decide(
-        found.id, approve=decision == "approve", by=who.user, surface=who.surface, always=always
+        found.id, approve=decision == "approve", by=who.user, surface=who.surface, always=always, said=said
     )
 
 

@@ -1,5 +1,5 @@
-"""Files from the internet that agents asked for: the questions under the ids of their approvals, what became of them,
-and the hosts that an agent may fetch from without one."""
+"""Files from the internet that agents asked for: the questions under the ids of their approvals, and what became of
+them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from flask import Blueprint, request
 
 from dashboard import bodies
 from dashboard.api.approvals import decided
-from dashboard.auth import asker, operator_only
+from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.times import with_iso_times
 from orchestrator.assets.words import as_json
 from orchestrator.errors import BadInput, Conflict, NotFound
-from orchestrator.store.assets import AllowedHost, Asset, AssetStatus
+from orchestrator.store.assets import Asset, AssetStatus
 
 api = Blueprint("assets", __name__)
 
@@ -47,21 +47,6 @@ def decide(asset: str) -> Any:
     return _shown(services().assets.get(found.id))
 
 
-@api.get("/api/agents/<name>/hosts")
-@operator_only
-def hosts(name: str) -> Any:
-    """The hosts that the agent may fetch from without a question."""
-    return {"hosts": [_host_shown(allowed) for allowed in services().assets.hosts(name)]}
-
-
-@api.delete("/api/agents/<name>/hosts/<host>")
-@operator_only
-def revoke(name: str, host: str) -> Any:
-    """A person is asked about this host again."""
-    services().assets.revoke(name, host.lower(), by=asker().user)
-    return "", 204
-
-
 def _visible(asset: str) -> Asset:
     """The asset, when it is the asker's to see; raises NotFound."""
     who, found = asker(), services().assets.get(asset)
@@ -72,7 +57,3 @@ def _visible(asset: str) -> Asset:
 
 def _shown(asset: Asset) -> dict[str, Any]:
     return with_iso_times(as_json(asset))
-
-
-def _host_shown(allowed: AllowedHost) -> dict[str, Any]:
-    return with_iso_times({"agent": allowed.agent, "host": allowed.host, "by": allowed.by, "at": allowed.at})

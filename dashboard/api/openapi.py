@@ -12,6 +12,7 @@ from dashboard import (
     openapi_apps,
     openapi_assets,
     openapi_calendar,
+    openapi_grants,
     openapi_logins,
     openapi_memories,
     openapi_money,
@@ -161,7 +162,7 @@ _OWN: tuple[Route, ...] = (
         },
         fails=(400,),
     ),
-    Route("post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 404, 409)),
+    Route("post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 403, 404, 409, 429)),
     Route("get", f"{AGENT}/cubicle", "The container's state and use", "Cubicle", query=USER, fails=(404, 409, 503)),
     *(
         Route("post", f"{AGENT}/cubicle/{verb}", summary, "Cubicle", query=USER, fails=(404, 409, 503))
@@ -213,6 +214,7 @@ ROUTES: tuple[Route, ...] = (
     *openapi_memories.ROUTES,
     *openapi_money.ROUTES,
     *openapi_notices.ROUTES,
+    *openapi_grants.ROUTES,
     *openapi_questions.ROUTES,
     *openapi_upkeep.ROUTES,
     *openapi_providers.ROUTES,
@@ -227,6 +229,7 @@ ALL_SCHEMAS: dict[str, Schema] = {
     **openapi_memories.SCHEMAS,
     **openapi_money.SCHEMAS,
     **openapi_notices.SCHEMAS,
+    **openapi_grants.SCHEMAS,
     **openapi_questions.SCHEMAS,
     **openapi_upkeep.SCHEMAS,
     **openapi_providers.SCHEMAS,

@@ -10,6 +10,7 @@ from typing import Any
 
 from dashboard.auth import asker
 from dashboard.house import services
+from orchestrator.approval_answers import note_of
 from orchestrator.delivery.words import size
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 from orchestrator.questions import PENDING, Question
@@ -25,6 +26,12 @@ _OUTCOMES = {
     ApprovalStatus.DENIED: "Denied",
     ApprovalStatus.EXPIRED: "Expired, nobody answered in time",
     ApprovalStatus.CANCELLED: "Cancelled",
+}
+
+_LONGER = {
+    "hour": ", and this kind for an hour",
+    "conversation": ", and this kind for the conversation",
+    "always": ", and this host from now on",
 }
 
 
@@ -63,6 +70,19 @@ class ApprovalView:
         return str(self.detail.get("host") or "") if asker().is_operator else ""
 
     @property
+    def why(self) -> str:
+        """Why the command is asked about, without the command where that is all that it quotes."""
+        return self.approval.reason.removesuffix(f": {self.approval.text.strip()}.").removesuffix(".") + "."
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the viewer may allow for longer than once, in their own conversation."""
+        if self.approval.cubicle.user != asker().user.id:
+            return []
+        host = self.detail.get("host")
+        return [f"fetch from {host}"] if host else list(self.detail.get("kinds", ()))
+
+    @property
     def packages(self) -> list[PackageLine]:
         """The whole list, what was asked for first."""
         asked = {_bare(name) for name in self.detail.get("asked", ())}
@@ -91,8 +111,9 @@ class ApprovalView:
         who = self.approval.decided_by
         is_decided = self.approval.status in (ApprovalStatus.APPROVED, ApprovalStatus.DENIED)
         said = _OUTCOMES.get(self.approval.status, "")
-        always = ", and this host from now on" if self.detail.get("always") is True else ""
-        return f"{said}{f' by {who}' if who and is_decided else ''}{always}."
+        longer = _LONGER.get(str(self.detail.get("scope") or ("always" if self.detail.get("always") else "")), "")
+        note = f" “{note_of(self.approval)}”" if note_of(self.approval) else ""
+        return f"{said}{f' by {who}' if who and is_decided else ''}{longer}.{note}"
 
 
 @dataclass(frozen=True, slots=True)

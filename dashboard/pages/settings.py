@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from dashboard.auth import asker, operator_only
+from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.bot import bot_of
 from dashboard.pages.frame import frame
@@ -74,17 +74,16 @@ def settings(name: str) -> str:
         **framed,
         **_choices(framed["agent"]),
         money=money_of(name),
-        hosts=services().assets.hosts(name) if is_operator else [],
+        grants=services().grants.of_agent(name, viewer=asker().user),
         bot=bot_of(name) if is_operator else None,
     )
 
 
-@pages.get("/parts/hosts/<name>")
-@operator_only
-def hosts(name: str) -> str:
-    """The hosts."""
-    agent = services().agents.get(name)
-    return render_template("parts/hosts.html", agent=agent, hosts=services().assets.hosts(name))
+@pages.get("/parts/grants/<name>")
+def grants(name: str) -> str:
+    """What it may do without asking."""
+    held = services().grants.of_agent(name, viewer=asker().user)
+    return render_template("parts/grants.html", agent=services().agents.get(name), grants=held)
 
 
 @pages.get("/parts/money/<name>")

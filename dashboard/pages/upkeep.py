@@ -9,12 +9,12 @@ from typing import Any
 
 from flask import Blueprint, render_template
 
-from dashboard.auth import operator_only
+from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from orchestrator.checkups import Report
 from orchestrator.delivery.words import size
 from orchestrator.errors import Unavailable
-from orchestrator.store.assets import AllowedHost
+from orchestrator.store.grants import Grant
 
 pages = Blueprint("upkeep", __name__)
 
@@ -35,7 +35,7 @@ class FindingView:
 
 def upkeep() -> dict[str, Any]:
     """For ``upkeep.html`` and the parts in it."""
-    return {**_doctor(), **_backups(), "hosts": _hosts(), "names": sorted(services().settings.allowed_hosts)}
+    return {**_doctor(), **_backups(), "grants": _grants(), "names": sorted(services().settings.allowed_hosts)}
 
 
 @pages.get("/parts/doctor")
@@ -55,8 +55,8 @@ def backups() -> str:
 @pages.get("/parts/allowed")
 @operator_only
 def allowed() -> str:
-    """The hosts of all agents."""
-    return render_template("parts/allowed.html", hosts=_hosts())
+    """What all agents may do without asking."""
+    return render_template("parts/allowed.html", grants=_grants())
 
 
 def _doctor() -> dict[str, Any]:
@@ -89,6 +89,6 @@ def _backups() -> dict[str, Any]:
     return {"kept": house.every(), "making": house.progress(), "free": free, "size": size}
 
 
-def _hosts() -> list[AllowedHost]:
-    house = services()
-    return [host for agent in house.agents.every() for host in house.assets.hosts(agent.name)]
+def _grants() -> list[Grant]:
+    house, viewer = services(), asker().user
+    return [held for agent in house.agents.every() for held in house.grants.of_agent(agent.name, viewer=viewer)]

@@ -1,5 +1,5 @@
-// The person's word on a card: yes, no, always for a question about what may be done; a choice or a text for what an
-// agent wants to know.
+// The person's word on a card: yes, no, yes for longer or no with words for a question about what may be done; a choice
+// or a text for what an agent wants to know. Y and N answer the one card that is meant.
 
 import { call, show } from "./api.js";
 import { settle } from "./cards.js";
@@ -8,14 +8,18 @@ const SAYS = {
   approve: { decision: "approve" },
   deny: { decision: "deny" },
   always: { decision: "approve", always: true },
+  hour: { decision: "approve", scope: "hour" },
+  conversation: { decision: "approve", scope: "conversation" },
 };
+const KEYS = { y: "approve", n: "deny" };
 
 export function startApprovals() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-decide], .choices [data-answer]");
     if (!button) return;
     const card = button.closest("[data-approval], [data-question]");
-    if (button.dataset.decide) tell(card, `/api/approvals/${encodeURIComponent(card.dataset.approval)}`, SAYS[button.dataset.decide], "approval");
+    if (button.dataset.decide === "note") refuse(card);
+    else if (button.dataset.decide) decide(card, SAYS[button.dataset.decide]);
     else answer(card, button.value);
   });
   document.addEventListener("submit", (event) => {
@@ -25,11 +29,33 @@ export function startApprovals() {
     submit(form);
   });
   document.addEventListener("keydown", (event) => {
+    const word = !event.ctrlKey && !event.metaKey && !event.altKey && KEYS[event.key.toLowerCase()];
+    if (!word || event.repeat || event.target.closest("input, textarea, select, [contenteditable], iframe")) return;
+    const button = meant(event.target)?.querySelector(`[data-decide="${word}"]`);
+    if (button && !button.disabled) button.click();
+  });
+  document.addEventListener("keydown", (event) => {
     const form = event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.closest("[data-answering]");
     if (!form || event.target.matches("button")) return;
     event.preventDefault();
     submit(form);
   });
+}
+
+// The card that holds the focus, or the only one there is.
+function meant(target) {
+  const cards = document.querySelectorAll("#main [data-approval]");
+  return target.closest("[data-approval]") ?? (cards.length === 1 ? cards[0] : null);
+}
+
+function decide(card, body) {
+  return tell(card, `/api/approvals/${encodeURIComponent(card.dataset.approval)}`, body, "approval");
+}
+
+function refuse(card) {
+  const field = card.querySelector("[name=note]");
+  if (field.value.trim()) decide(card, { decision: "deny", note: field.value.trim() });
+  else field.focus();
 }
 
 function submit(form) {

@@ -1,4 +1,4 @@
-"""Assets as a noun: asking a person, hearing the answer, and the hosts that an agent may fetch from without a question.
+"""Assets as a noun: asking a person, and hearing the answer.
 
 What is approved is the exact URL, by its digest; what may be fetched is that and nothing else. Owns no thread and
 touches no network: ``downloads`` fetches what this says was agreed to.
@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.agents import Agents
+from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
 from orchestrator.assets import words
 from orchestrator.assets.endings import Endings, Then, reference
@@ -21,12 +22,13 @@ from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
 from orchestrator.errors import Forbidden, NotFound, TooMany
 from orchestrator.fetch.fetcher import NewHost
 from orchestrator.fetch.urls import Link, UrlRules, parse
-from orchestrator.nouns import Approval, ApprovalStatus, Turn, User
+from orchestrator.grants import Grants
+from orchestrator.nouns import Approval, ApprovalStatus, Turn
 from orchestrator.panel.actions import AssetRequest
 from orchestrator.store import approvals as approval_rows
 from orchestrator.store import assets as rows
 from orchestrator.store import audit as audit_rows
-from orchestrator.store.assets import AllowedHost, Asset, AssetStatus
+from orchestrator.store.assets import Asset, AssetStatus
 from orchestrator.store.database import Store
 from orchestrator.typed_ids import typed_id
 
@@ -41,11 +43,12 @@ class Assets:
     """Everything that agents asked for."""
 
     def __init__(
-        self, *, store: Store, agents: Agents, approvals: Approvals, endings: Endings, rules: UrlRules
+        self, *, store: Store, agents: Agents, approvals: Approvals, grants: Grants, endings: Endings, rules: UrlRules
     ) -> None:
         self._store = store
         self._agents = agents
         self._approvals = approvals
+        self._grants = grants
         self._endings = endings
         self._rules = rules
         self._wake: Callable[[], None] = lambda: None
@@ -81,13 +84,13 @@ class Assets:
     # --- asking ------------------------------------------------------------------------------------------------
 
     def request(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest) -> Outcome:
-        """What the capability does: a person is asked, unless the host is allowed for ever. The same wish again, while
-        the first is open, is the same."""
+        """What the capability does: a person is asked, unless the host was allowed in advance. The same wish again,
+        while the first is open, is the same."""
         link = parse(wish.url, self._rules)
         found = rows.under_way(db, caller.key, link.url)
         if found is not None:
             return _waits(found, words.under_way(found))
-        if link.host in self._hosts(db, caller.key.agent):
+        if link.host in self._grants.hosts(db, caller.key):
             return self._at_once(db, caller, wish, link)
         detail = words.detail(link, description=wish.description, file_type=wish.file_type)
         wanted = words.name_of(link, wish.file_type)
@@ -130,11 +133,9 @@ class Assets:
         if asset is None:
             return ()  # whoever asked was deleted meanwhile
         if approval.status is not ApprovalStatus.APPROVED:
-            return self._endings.end(db, asset, AssetStatus(str(approval.status)))
+            return self._endings.end(db, asset, AssetStatus(str(approval.status)), quoted(approval).strip())
         if not self._is_what_was_asked(asset, approval):
             return self._endings.end(db, asset, AssetStatus.FAILED, _CHANGED)
-        if approval.detail.get("always"):
-            self._allow(db, asset, approval.decided_by or "")
         rows.begin(db, asset.id)
         return (partial(self._began, asset.id),)
 
@@ -157,7 +158,7 @@ class Assets:
         """What may be fetched, and to which other hosts it may send on. Raises Forbidden when nobody has agreed."""
         with self._store.reading() as db:
             approval = approval_rows.one(db, asset.id)
-            allowed = self._hosts(db, asset.cubicle.agent)
+            allowed = self._grants.hosts(db, asset.cubicle)
             before = frozenset(earlier.host for earlier in rows.led_here(db, asset.id))
         link = parse(asset.url, self._rules)
         if approval is None and not (asset.host == link.host and link.host in allowed):
@@ -209,33 +210,6 @@ class Assets:
             found = rows.one(db, asset)
             then = () if found is None else self._endings.end(db, found, status, error)
         _follow(then)
-
-    # --- hosts -------------------------------------------------------------------------------------------------
-
-    def hosts(self, agent: str) -> list[AllowedHost]:
-        """The hosts that this agent may fetch from without a question; raises NotFound for an unknown agent."""
-        self._agents.get(agent)
-        with self._store.reading() as db:
-            return rows.hosts(db, agent)
-
-    def revoke(self, agent: str, host: str, *, by: User | None = None) -> None:
-        """From now on a person is asked about this host again. Raises NotFound when it was not allowed."""
-        self._agents.get(agent)
-        who = "somebody" if by is None else by.name
-        with self._store.writing() as db:
-            if not rows.disallow(db, agent, host):
-                raise NotFound(f"This host is not on {agent}'s list. './hermit hosts {agent} list' shows which are.")
-            text = f"{who} took {host} off the hosts that {agent} may fetch from without a question."
-            audit_rows.add(db, "host.revoked", text, now=time.time(), agent=agent, detail={"host": host})
-
-    def _hosts(self, db: sqlite3.Connection, agent: str) -> frozenset[str]:
-        return frozenset(allowed.host for allowed in rows.hosts(db, agent))
-
-    def _allow(self, db: sqlite3.Connection, asset: Asset, by: str) -> None:
-        agent = asset.cubicle.agent
-        rows.allow(db, AllowedHost(agent, asset.host, by, time.time()))
-        text = f"{by} lets {agent} fetch from {asset.host} without a question from now on."
-        self._audit(db, asset, "host.allowed", text)
 
     def _audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
         key, detail = asset.cubicle, {"asset": asset.id, "url": asset.url, "host": asset.host}

@@ -82,7 +82,8 @@ def outcome(asset: Asset) -> str:
     """How it ended, for the call that waits."""
     if asset.status is AssetStatus.DONE:
         return f"The file is {INBOX}/{asset.name} ({size(asset.size_bytes)})."
-    return _UNFETCHED.get(asset.status) or f"The download failed. {asset.error}"
+    unfetched = _UNFETCHED.get(asset.status, "The download failed.")
+    return f"{unfetched} {asset.error}".strip()
 
 
 def result(asset: Asset) -> dict[str, Any]:

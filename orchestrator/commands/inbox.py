@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from orchestrator.commands.context import Context, show
-from orchestrator.text import one_line, terminal_safe
+from orchestrator.text import look_alikes, one_line, terminal_safe
 
 _WISHES = {
     "asset": "It wants this to be fetched from the internet into its in/",
@@ -24,10 +24,21 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     for name in ("approve", "deny"):
         deciding = commands.add_parser(name, help=f"{name} what waits, by its id")
         deciding.add_argument("id", metavar="ID")
-        deciding.set_defaults(run=_decide, decision=name, always=False)
+        deciding.set_defaults(run=_decide, decision=name, always=False, scope=None, note="")
         if name == "approve":
-            deciding.add_argument(
+            longer = deciding.add_mutually_exclusive_group()
+            longer.add_argument(
                 "--always", action="store_true", help="let this agent fetch from this host without asking from now on"
+            )
+            longer.add_argument(
+                "--for",
+                dest="scope",
+                choices=("hour", "conversation"),
+                help="don't ask about this kind again for an hour, or in this conversation",
+            )
+        else:
+            deciding.add_argument(
+                "note", metavar="WORDS", nargs="?", help="why, or what to do instead; the agent reads it"
             )
 
 
@@ -39,7 +50,11 @@ def wish(approval: dict[str, Any]) -> str:
 def exact_lines(approval: dict[str, Any]) -> list[str]:
     """Exactly what is asked about, and what else to know, each line for a terminal."""
     lines = [f"    {line}" for line in approval["shown"].splitlines()]
-    return [*lines, *(f"    {line}" for line in _asset_lines(approval["detail"]))] if _is_asset(approval) else lines
+    odd = look_alikes(approval["text"])
+    lines += [f"    ! looks like something else: {', '.join(odd)}"] if odd else []
+    detail = approval["detail"]
+    more = _asset_lines(detail) if _is_asset(approval) else _command_lines(detail)
+    return [*lines, *(f"    {line}" for line in more)]
 
 
 def _is_asset(approval: dict[str, Any]) -> bool:
@@ -49,11 +64,24 @@ def _is_asset(approval: dict[str, Any]) -> bool:
 def _asset_lines(detail: dict[str, Any]) -> list[str]:
     host, reads = one_line(detail["host"], 300), one_line(detail.get("host_shown", ""), 300)
     read_as = f" (reads “{reads}”)" if reads and reads != host else ""
-    lines = [f"host: {host}{read_as}; it gets to read the {detail.get('url_chars', 0):,} characters after its name"]
+    lines = [f"host: {host}{read_as}; it is sent the {detail.get('url_chars', 0):,} characters after its name"]
     lines += [f"! {one_line(warning, 2_500)}" for warning in detail.get("warnings", [])]
     if detail.get("description"):
         lines.append(f"what for, in its words: “{one_line(detail['description'], 500)}”")
     return lines
+
+
+def _command_lines(detail: dict[str, Any]) -> list[str]:
+    """Which files it runs, and what may be allowed for longer."""
+    lines = [
+        f"runs {one_line(script['path'], 200)} as it is now: changed, it won't run"
+        if script["sha256"]
+        else f"runs {one_line(script['path'], 200)}, which does not exist yet"
+        for script in detail.get("scripts", ())
+    ]
+    lines += ["also runs what other files say, which can't be named beforehand"] if detail.get("runs_more") else []
+    kinds = [f"“{one_line(kind, 500)}”" for kind in detail.get("kinds", ())]
+    return [*lines, *([f"its kind, for --for: {', '.join(kinds)}"] if kinds else [])]
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -70,11 +98,17 @@ def _list(context: Context, options: argparse.Namespace) -> int:
 
 
 def _decide(context: Context, options: argparse.Namespace) -> int:
-    decision = {"decision": options.decision, **({"always": True} if options.always else {})}
+    decision: dict[str, Any] = {"decision": options.decision}
+    decision |= {"always": True} if options.always else {}
+    decision |= {"scope": options.scope} if options.scope else {}
+    decision |= {"note": options.note} if options.note else {}
     with context.client as client:
         body = client.post(f"/approvals/{options.id}", decision)
     print(f"{options.id} is {body['status']}.")
     if options.always:
         host, agent = one_line(body["detail"]["host"], 300), body["agent"]
         print(f"{agent} may fetch from {host} without asking now. './hermit hosts {agent} rm {host}' ends that.")
+    if options.scope:
+        span = "for an hour" if options.scope == "hour" else "in this conversation"
+        print(f"Its kind is not asked about {span}. './hermit grants {body['agent']} list' shows what is allowed.")
     return 0

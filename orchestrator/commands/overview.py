@@ -31,6 +31,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "approvals": "what waits for your approval",
         "approve": "approve what waits, by its id",
         "deny": "deny what waits, by its id",
+        "grants": "what an agent may do without asking",
         "hosts": "from which hosts an agent may fetch without asking",
         "questions": "what agents want to know from you",
         "answer": "answer an agent's question, by its id",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.agents import Agents
+from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
 from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.disk import rules
@@ -153,7 +154,7 @@ class Packages:
                 then.append(self._wake)
             else:
                 status, why = _ENDED[approval.status]
-                then += self._end(db, one, status, error=why)
+                then += self._end(db, one, status, error=f"{why}{quoted(approval)}")
         return tuple(then)
 
     # --- the work ----------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from orchestrator.policy import kinds
+from orchestrator.policy.kinds import Act
 from orchestrator.policy.parts import Call, Parts, ShellText, has_option, joined, operands
 
 _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
@@ -25,9 +27,18 @@ def git(call: Call) -> Parts:
     rule = _RULES.get(command.words[0].text)
     what = rule(command) if rule else ""
     if what:
-        yield call.found(what)
+        yield call.found(what, _act(command, what))
     if command.words[0].text in _RUNS:
         yield from _RUNS[command.words[0].text](command)
+
+
+def _act(command: Call, what: str) -> Act | None:
+    """What a person may allow in advance of it."""
+    if what is _LOSES_EDITS:
+        return Act(kinds.DISCARD)
+    remote = next(iter(operands(command.args)), None) if what is _OVERWRITES else None
+    kind = f"{kinds.PUSH} {remote.text}" if remote is not None and remote.is_plain else ""
+    return Act(kind) if kinds.is_kind(kind) else None
 
 
 def _alias(setting: str) -> Parts:
@@ -50,9 +61,9 @@ def _push(command: Call) -> str:
     if has_option(command.args, "-n", "--dry-run"):
         return ""
     if has_option(command.args, "-f", "--force", "--force-with-lease", "--mirror", "--delete", "-d", "--prune"):
-        return "It overwrites or deletes what is on the remote"
+        return _OVERWRITES
     if any(word.text.startswith(("+", ":")) for word in operands(command.args)[1:]):
-        return "It overwrites or deletes what is on the remote"
+        return _OVERWRITES
     return ""
 
 
@@ -85,6 +96,7 @@ def _always(what: str, *, unless: tuple[str, ...] = ()) -> Callable[[Call], str]
     return lambda command: "" if unless and has_option(command.args, *unless) else what
 
 
+_OVERWRITES = "It overwrites or deletes what is on the remote"
 _LOSES_EDITS = "It throws away changes that were not committed"
 _LOSES_HISTORY = "It throws away history that git could still bring back"
 

@@ -9,12 +9,16 @@ scripts, makefiles and ``npm`` scripts run, and so does whatever a program does 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from orchestrator.nouns import ApprovalPolicy, Ruling, Verdict
+from orchestrator.policy import kinds
 from orchestrator.policy.code import code_in
 from orchestrator.policy.languages import read_code
 from orchestrator.policy.options import commands_in_options, evaluated_later
 from orchestrator.policy.parts import Call, Code, Finding, Part, Parts, ShellText
 from orchestrator.policy.rules import rule_on, rule_on_redirect
+from orchestrator.policy.scripts import Scripts, named_in
 from orchestrator.policy.wrappers import MADE_UP, unwrap
 from orchestrator.shell.parts import Problem, Redirect, Simple
 from orchestrator.shell.syntax import read
@@ -26,6 +30,7 @@ MAX_DEPTH = 8
 """Texts of code within texts (``bash -c "bash -c …"``); deeper ones ask."""
 _MAX_WORK = 40_000  # characters of nested text that are read in all; more asks
 _MAX_FINDINGS = 99
+_DIRECT = 2  # from the text to a command in it, and from that to a finding about it
 _PIECE_CHARS = 80
 
 _UNREADABLE = "It could not be understood fully"
@@ -39,12 +44,18 @@ def judge(command: str, approval: ApprovalPolicy) -> Verdict:
         return Verdict(Ruling.REFUSE, refusal)
     if approval is ApprovalPolicy.OFF:
         return Verdict(Ruling.RUN)
-    findings = _examine(command)
-    if findings:
-        return Verdict(Ruling.ASK, _sentence(findings))
+    seen = _examine(command)
+    if seen.findings:
+        return Verdict(Ruling.ASK, _sentence(seen.findings), _kinds(command, seen))
     if approval is ApprovalPolicy.ALL:
-        return Verdict(Ruling.ASK, "This agent asks before every command.")
+        return Verdict(Ruling.ASK, "This agent asks before every command.", kinds.exactly(command))
     return Verdict(Ruling.RUN)
+
+
+def scripts_of(command: str) -> Scripts:
+    """Which files of the workspace the command would run, as far as its words say."""
+    seen = _examine(command)
+    return named_in(seen.calls, kinds.folder_of(command, seen.names))
 
 
 def _unusable(command: str) -> str:
@@ -63,23 +74,50 @@ def _unusable(command: str) -> str:
     return ""
 
 
-def _examine(command: str) -> list[Finding]:
-    """Everything in the command that is a reason to ask, in the order it is written."""
-    findings: list[Finding] = []
-    todo: list[tuple[Part, int]] = [(ShellText(command), 0)]
+@dataclass(slots=True)
+class _Seen:
+    """What there is in a command."""
+
+    findings: list[Finding] = field(default_factory=list)
+    """Every reason to ask, in the order it is written."""
+    calls: list[Call] = field(default_factory=list)
+    """All commands in it."""
+    is_direct: bool = True
+    """Each finding is about what stands in the text itself, not in a text or behind a command within it."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all commands in it."""
+        return frozenset(_name(call.words[0]) for call in self.calls)
+
+
+def _examine(command: str) -> _Seen:
+    seen = _Seen()
+    todo: list[tuple[Part, int, int]] = [(ShellText(command), 0, 0)]
     work = 0
-    while todo and len(findings) < _MAX_FINDINGS:
-        part, depth = todo.pop()
+    while todo and len(seen.findings) < _MAX_FINDINGS:
+        part, depth, steps = todo.pop()
         if isinstance(part, Finding):
-            findings.append(part)
+            seen.findings.append(part)
+            seen.is_direct = seen.is_direct and steps <= _DIRECT
             continue
+        if isinstance(part, Call) and part.words:
+            seen.calls.append(part)
         work += len(part.text) if depth and isinstance(part, ShellText) and not part.is_guess else 1
         if depth > MAX_DEPTH or work > _MAX_WORK:
-            findings.append(Finding(_TOO_LONG, command))
+            seen.findings.append(Finding(_TOO_LONG, command))
             break
-        found = [(inner, depth + isinstance(inner, ShellText | Code)) for inner in _look(part)]
+        found = [(inner, depth + isinstance(inner, ShellText | Code), steps + 1) for inner in _look(part)]
         todo.extend(reversed(found))
-    return findings
+    return seen
+
+
+def _kinds(command: str, seen: _Seen) -> tuple[str, ...]:
+    """What a person may allow instead of being asked: each finding's kind or, where one has none, this very text."""
+    folder = kinds.folder_of(command, seen.names) if seen.is_direct else None
+    found = [kinds.named(finding.act, folder) if finding.act else () for finding in seen.findings]
+    every = tuple(dict.fromkeys(kind for named in found for kind in named))
+    return every if all(found) and len(every) <= kinds.MOST_KINDS else kinds.exactly(command)
 
 
 def _look(part: ShellText | Code | Call) -> Parts:

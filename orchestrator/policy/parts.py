@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from orchestrator.policy.kinds import Act
 from orchestrator.shell.parts import NO_INPUT, Stdin
 from orchestrator.shell.words import UNKNOWN, Word, literal
 
@@ -16,6 +17,8 @@ class Finding:
 
     what: str
     piece: str
+    act: Act | None = None
+    """What it is, where a person may allow that in advance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,9 @@ class Call:
         """The command that this one runs: its words from ``count`` on."""
         return Call(self.words[count:] + more, self.stdin, self.own_jobs, self.is_guess)
 
-    def found(self, what: str) -> Finding:
+    def found(self, what: str, act: Act | None = None) -> Finding:
         """A finding about this command."""
-        return Finding(what, self.piece)
+        return Finding(what, self.piece, act)
 
 
 Part: TypeAlias = "Finding | ShellText | Code | Call"

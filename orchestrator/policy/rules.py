@@ -10,7 +10,9 @@ import posixpath
 import re
 from collections.abc import Callable
 
+from orchestrator.policy import kinds
 from orchestrator.policy.git import git
+from orchestrator.policy.kinds import Act
 from orchestrator.policy.parts import Call, Finding, Parts, has_option, operands
 from orchestrator.shell.parts import Redirect
 from orchestrator.shell.words import HOME, UNKNOWN
@@ -59,6 +61,7 @@ _SUBCOMMANDS = {
 }
 """By the words that go before, the words that ask."""
 
+_WHOLE = ("-r", "-R", "--recursive")
 _WRITABLE = ("/app/workspace", "/tmp", "/dev/fd", "/dev/shm")  # noqa: S108 - paths inside the cubicle, named and never opened
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/full"})
 
@@ -67,8 +70,11 @@ def rule_on(call: Call, name: str) -> Parts:
     """The findings about the command itself, whatever it may run inside."""
     if all(word.text in ("--help", "--version") for word in call.args) and call.args:
         return
-    if name in _ASKING or name.startswith("mkfs"):
-        yield call.found(_ASKING.get(name, _DISK))
+    if name in ("rm", "unlink"):
+        yield call.found(_DELETES, Act(kinds.DELETE, tuple(operands(call.args)), has_option(call.args, *_WHOLE)))
+    elif name in _ASKING or name.startswith("mkfs"):
+        what = _ASKING.get(name, _DISK)
+        yield call.found(what, Act(kinds.STOP) if what is _STOPS else None)
     elif name in _RULES:
         yield from _RULES[name](call)
     elif name in _FIRST_WORDS:
@@ -80,7 +86,7 @@ def rule_on_redirect(redirect: Redirect) -> Parts:
     if leaves_workspace(redirect.target.text):
         yield Finding("It writes outside the workspace", redirect.raw)
     elif redirect.empties and redirect.target.text not in _HARMLESS_TARGETS:
-        yield Finding("It empties a file", redirect.raw)
+        yield Finding("It empties a file", redirect.raw, Act(kinds.EMPTY, (redirect.target,)))
 
 
 def leaves_workspace(path: str) -> bool:
@@ -125,7 +131,7 @@ def _kill(call: Call) -> Parts:
         aimed = aimed[1:]
     strangers = [word for word in aimed if not _is_own_job(word.raw, call.own_jobs)]
     if strangers:
-        yield call.found(_STOPS)
+        yield call.found(_STOPS, Act(kinds.STOP))
 
 
 def _is_own_job(raw: str, own_jobs: frozenset[str]) -> bool:
@@ -136,12 +142,18 @@ def _is_own_job(raw: str, own_jobs: frozenset[str]) -> bool:
     return variable is not None and (variable[1] or variable[2]) in own_jobs
 
 
-def _recursive(what: str) -> Callable[[Call], Parts]:
+def _recursive(what: str, verb: str) -> Callable[[Call], Parts]:
     def rule(call: Call) -> Parts:
         if has_option(call.args, "-R", "--recursive"):
-            yield call.found(what)
+            places = tuple(operands(call.args))[1:]  # behind the mode or the owner
+            yield call.found(what, None if _has_reference(call) else Act(verb, places, is_whole=True))
 
     return rule
+
+
+def _has_reference(call: Call) -> bool:
+    """The mode comes from another file, so that the first operand is a path too."""
+    return has_option(call.args, "--reference")
 
 
 def _options(*names: str, what: str) -> Callable[[Call], Parts]:
@@ -210,9 +222,9 @@ _RULES: dict[str, Callable[[Call], Parts]] = {
     "7za": _seven_zip,
     "7zr": _seven_zip,
     "7zz": _seven_zip,
-    "chgrp": _recursive("It changes the owner of whole folders"),
-    "chmod": _recursive("It changes the permissions of whole folders"),
-    "chown": _recursive("It changes the owner of whole folders"),
+    "chgrp": _recursive("It changes the owner of whole folders", kinds.OWNER),
+    "chmod": _recursive("It changes the permissions of whole folders", kinds.PERMISSIONS),
+    "chown": _recursive("It changes the owner of whole folders", kinds.OWNER),
     "cp": _copy,
     "crontab": _crontab,
     "dd": _dd,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
+from typing import Any
 
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 
@@ -80,6 +82,12 @@ def of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
+def refused_in_turn(db: sqlite3.Connection, turn: int) -> list[str]:
+    """The SHA-256 of every text of this turn that a person did not agree to."""
+    rows = db.execute("SELECT sha256 FROM approvals WHERE turn = ? AND status IN ('denied', 'expired')", (turn,))
+    return [str(row["sha256"]) for row in rows]
+
+
 def unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
     """The questions of turns under way that are open, or whose answer was not used."""
     rows = db.execute(
@@ -118,14 +126,22 @@ def overdue(db: sqlite3.Connection, now: float) -> list[str]:
 
 
 def decide(
-    db: sqlite3.Connection, approval: str, status: ApprovalStatus, by: str, now: float, *, always: bool = False
+    db: sqlite3.Connection,
+    approval: str,
+    status: ApprovalStatus,
+    by: str,
+    now: float,
+    *,
+    detail: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Decide a pending approval; False when it is not pending. An expired one can't be approved or denied any more."""
+    """Decide a pending approval; False when it is not pending. An expired one can't be approved or denied any more.
+    ``detail`` is added to what is known of it."""
+    added = json.dumps(detail, ensure_ascii=False) if detail else None
     cursor = db.execute(
         "UPDATE approvals SET status = :status, decided_at = :now, decided_by = :by, "
-        "detail = CASE WHEN :always THEN json_set(detail, '$.always', json('true')) ELSE detail END WHERE id = :id "
+        "detail = CASE WHEN :detail IS NULL THEN detail ELSE json_patch(detail, :detail) END WHERE id = :id "
         "AND status = 'pending' AND (:status NOT IN ('approved', 'denied') OR expires_at > :now)",
-        {"status": status, "now": now, "by": by, "id": approval, "always": always},
+        {"status": status, "now": now, "by": by, "id": approval, "detail": added},
     )
     return cursor.rowcount == 1
 

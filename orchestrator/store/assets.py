@@ -1,5 +1,4 @@
-"""Rows of assets, the files that agents asked for from the internet, and of the hosts that an agent may fetch from
-without a question."""
+"""Rows of assets: the files that agents asked for from the internet."""
 
 from __future__ import annotations
 
@@ -54,16 +53,6 @@ class Asset:
     ended_at: float | None
     told_turn: int | None
     """The turn at whose start the agent heard how it ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class AllowedHost:
-    """A host that an agent may fetch from without a question."""
-
-    agent: str
-    host: str
-    by: str
-    at: float
 
 
 def add(db: sqlite3.Connection, asset: Asset) -> None:
@@ -199,28 +188,6 @@ def tell(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Asset]:
         (key.agent, key.user, turn),
     )
     return [_asset(row) for row in rows]
-
-
-# --- hosts -----------------------------------------------------------------------------------------------------
-
-
-def hosts(db: sqlite3.Connection, agent: str) -> list[AllowedHost]:
-    """The hosts that this agent may fetch from without a question, by name."""
-    rows = db.execute("SELECT agent, host, by, at FROM allowed_hosts WHERE agent = ? ORDER BY host", (agent,))
-    return [AllowedHost(**dict(row)) for row in rows]
-
-
-def allow(db: sqlite3.Connection, allowed: AllowedHost) -> None:
-    """Put a host on the list; there already is fine."""
-    db.execute(
-        "INSERT INTO allowed_hosts (agent, host, by, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (allowed.agent, allowed.host, allowed.by, allowed.at),
-    )
-
-
-def disallow(db: sqlite3.Connection, agent: str, host: str) -> bool:
-    """Take a host off the list; False when it was not on it."""
-    return _changed(db, "DELETE FROM allowed_hosts WHERE agent = ? AND host = ?", (agent, host))
 
 
 def _changed(db: sqlite3.Connection, statement: str, values: tuple[Any, ...]) -> bool:

@@ -151,7 +151,7 @@ def _state(siege: Siege) -> object:
         services.approvals.every(user=siege.owner.id),
         services.assets.every(user=siege.owner.id),
         services.notices.recent(siege.mine),
-        services.assets.hosts("crab"),
+        services.grants.of_agent("crab", viewer=siege.owner),
         services.agents.get("crab"),
         services.deliveries.every(siege.mine, limit=10),
         sorted(path.name for path in (siege.home / "workspaces" / "crab" / str(siege.mine.user) / "out").rglob("*")),

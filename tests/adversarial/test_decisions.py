@@ -117,7 +117,7 @@ def test_what_is_over_can_not_be_decided(siege: Siege) -> None:
         ("/notices/4711", {"do": "calendar.cancel"}),
     ):
         assert call("POST", path, right)[0] == 404
-    assert services.assets.hosts("crab") == []
+    assert services.grants.of_agent("crab", viewer=siege.owner) == []
 
 
 def test_words_of_an_agent_decide_nothing(siege: Siege) -> None:

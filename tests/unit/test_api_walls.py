@@ -49,7 +49,6 @@ FOR_OPERATORS = {
     ("GET", "/spending"),
     ("GET", "/api/agents/<name>/hosts"),
     ("DELETE", "/api/agents/<name>/hosts/<host>"),
-    ("GET", "/parts/hosts/<name>"),
     ("GET", "/parts/bot/<name>"),
     ("GET", "/api/doctor"),
     ("POST", "/api/doctor"),

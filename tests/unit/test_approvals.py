@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals import MAX_PENDING, as_json
+from orchestrator.approval_json import approval_json
+from orchestrator.approval_limits import MAX_PENDING
 from orchestrator.errors import Conflict, NotFound, TooMany
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Turn, TurnStatus
 from orchestrator.store import approvals as rows
@@ -369,7 +370,7 @@ def test_a_forged_lock_decides_nothing(house: Rooms) -> None:
 def test_shows_what_an_eye_would_miss(house: Rooms, hidden: str, shown: str) -> None:
     """The text is exact, what is shown has everything unseen written out."""
     approval = _asked(house, command=f"rm -rf a{hidden}b")
-    body = as_json(approval)
+    body = approval_json(approval)
     assert body["text"] == f"rm -rf a{hidden}b"
     assert shown in str(body["shown"])
     assert hidden not in str(body["shown"])

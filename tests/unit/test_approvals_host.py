@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.approvals import MAX_PENDING, as_json
+from orchestrator.approval_json import approval_json
+from orchestrator.approval_limits import MAX_PENDING
 from orchestrator.errors import BadInput, Conflict, TooMany
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, TurnStatus
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
@@ -130,7 +131,11 @@ def test_always_is_about_a_host(gate: Gate) -> None:
     with pytest.raises(BadInput, match="always"):
         gate.decide(plain, always=True)
     assert gate.ended == []
-    assert as_json(gate.decide(approval, always=True))["detail"] == {**DETAIL, "always": True}
+    assert approval_json(gate.decide(approval, always=True))["detail"] == {
+        **DETAIL,
+        "always": True,
+        "scope": "always",
+    }
     assert gate.ended == [(URL, ApprovalStatus.APPROVED, True)]
 
 

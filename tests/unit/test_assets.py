@@ -411,21 +411,21 @@ def test_a_host_may_be_allowed_for_ever(at: Desk) -> None:
     first = at.ask()
     at.decide(first, always=True)
     assert at.ended(first).status == "done"
-    assert [(host.agent, host.host) for host in at.assets.hosts("crab")] == [("crab", "files.example")]
+    assert [(held.agent, held.subject) for held in at.held()] == [("crab", "files.example")]
     second = at.ask("https://files.example/second.pdf", key=OTHER)
     assert at.pending() == []
     assert at.ended(second).result["path"] == "/app/workspace/in/second.pdf"
     at.ask("https://sub.files.example/x")
     assert len(at.pending()) == 1
-    at.assets.revoke("crab", "files.example", by=at.house.operator)
-    assert at.assets.hosts("crab") == []
+    at.house.grants.revoke("crab", at.held()[0].id, by=at.house.operator)
+    assert at.held() == []
     at.ask("https://files.example/third.pdf")
     assert len(at.pending()) == 2
     assert [len(at.house.audited(kind)) for kind in ("host.allowed", "asset.allowed", "host.revoked")] == [1, 1, 1]
     with pytest.raises(NotFound):
-        at.assets.revoke("crab", "files.example")
+        at.house.grants.revoke("crab", "abcdefgh", by=at.house.operator)
     with pytest.raises(NotFound):
-        at.assets.hosts("nobody")
+        at.house.grants.of_agent("nobody", viewer=at.house.operator)
 
 
 def test_a_revoked_host_is_not_fetched_from(tmp_path: Path, certificates: Certificates) -> None:
@@ -434,7 +434,7 @@ def test_a_revoked_host_is_not_fetched_from(tmp_path: Path, certificates: Certif
         first = at.ask()
         at.decide(first, always=True)
         second = at.ask("https://files.example/second.pdf")
-        at.assets.revoke("crab", "files.example")
+        at.house.grants.revoke("crab", at.held()[0].id, by=at.house.operator)
         at.site(gives(BYTES))
         at.downloads.start()
         assert at.ended(first).status == "done"  # a person said yes to this one itself
@@ -460,7 +460,7 @@ def test_only_an_operator_allows_for_ever(at: Desk) -> None:
         at.decide(call, always=True, by=at.house.member)
     at.decide(call, by=at.house.member)
     assert at.ended(call).status == "done"
-    assert at.assets.hosts("crab") == []
+    assert at.held() == []
     with pytest.raises(NotFound):
         at.decide(at.ask(), by=at.house.member)
 

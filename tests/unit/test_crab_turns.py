@@ -170,6 +170,7 @@ def test_panel_actions_and_a_command(door: FakeDoor, serve: Serve) -> None:
 
 
 DECISIONS: dict[str, tuple[Callable[[Json], Json | None], str]] = {
+    "denied with words": (lambda asked: asked | {"status": "denied", "note": "Use trash."}, 'words: "Use trash."'),
     "denied": (lambda asked: asked | {"status": "denied"}, "said no"),
     "expired": (lambda asked: asked | {"status": "expired"}, "in time"),
     "cancelled": (lambda asked: asked | {"status": "cancelled"}, "withdrawn"),

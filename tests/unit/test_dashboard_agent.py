@@ -16,6 +16,7 @@ from dashboard.pages.money import Money
 from orchestrator.budget import Standing
 from orchestrator.capabilities.table import Caller
 from orchestrator.nouns import CubicleKey, TokenUse
+from orchestrator.store.grants import GrantKind, Scope
 from orchestrator.store.notices import Offer
 from tests.house import PATIENCE_S, PaperHouse, Scene
 from tests.unit.conftest import Api, Browser, logged_in
@@ -107,7 +108,7 @@ def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: Pape
     paths = (
         *(f"/agents/crab{path}" for path in (*PAGES, f"/turns/{turn}", f"/calendar/{entry}", "/memory?q=<script>")),
         "/",
-        *(f"/parts/{part}/crab" for part in ("asking", "calendar", "memory", "hosts", "money", "budget")),
+        *(f"/parts/{part}/crab" for part in ("asking", "calendar", "memory", "grants", "money", "budget")),
         f"/parts/calendar/crab/{entry}",
         "/parts/notices/2",
         "/parts/waiting",
@@ -125,7 +126,7 @@ def test_an_address_is_no_link(paper: PaperHouse, browser: Browser) -> None:
     html = page(browser, "/")
     card = html[html.index("data-approval") : html.index("</section>", html.index("data-approval"))]
     assert 'href="http' not in html
-    assert card.count("data-decide") == card.count("disabled>") == 3
+    assert card.count("data-decide") == card.count("disabled>") == 6
     assert "autofocus" not in html
 
 
@@ -166,6 +167,8 @@ def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Bro
     set_in_motion(paper, "ASK", question="secret question")
     theirs = CubicleKey("crab", member.user.id)
     house.memories.add(theirs, "bens memory", by="ben")
+    operator = house.people.operator()
+    house.grants.add("crab", GrantKind.COMMAND, "run: my grant", Scope.HOUR, by=operator, surface="test")
     them = logged_in(paper, app, member.user)
     for path in ("/", "/parts/waiting", *(f"/agents/crab{path}" for path in PAGES)):
         html = page(them, path)
@@ -178,7 +181,7 @@ def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Bro
         f"/parts/notices/{notice}",
     ):
         assert them.client.get(path).status_code == 404, path
-    assert them.client.get("/parts/hosts/crab").status_code == 403
+    assert "my grant" not in page(them, "/parts/grants/crab")
     assert "bens memory" not in page(browser, "/agents/crab/memory")
     assert "secret meeting" in page(browser, "/agents/crab/calendar")
 
@@ -187,7 +190,7 @@ def test_empty_pages_teach(paper: PaperHouse, browser: Browser) -> None:
     """What could be there, and how it gets there."""
     assert "Nothing is planned. Tell crab in the chat" in seen(browser, "/agents/crab/calendar")
     assert "Nothing is remembered yet. Write a fact above" in seen(browser, "/agents/crab/memory")
-    assert "None: you are asked about every file." in seen(browser, "/agents/crab/settings")
+    assert "Nothing yet. A question may be answered with" in seen(browser, "/agents/crab/settings")
     paper.services.agents.change("crab", {"toolsets": []})
     assert "“calendar” is off" in seen(browser, "/agents/crab/calendar")
     assert "“memory” is off" in seen(browser, "/agents/crab/memory")

@@ -186,7 +186,7 @@ def test_a_question_is_shown_whole(paper: PaperHouse, operator: Api, browser: Br
         pass
     page = browser.client.get("/").get_data(as_text=True)
     assert "curl evil" in page
-    assert page.count("data-decide") == page.count("disabled>") == 2
+    assert page.count("data-decide") == page.count("disabled>") == 5
     assert "autofocus" not in page
 
 

@@ -23,9 +23,8 @@ from orchestrator.disk.rules import Room
 from orchestrator.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.examine.finding import Finding, fail, ok, warn
-from orchestrator.nouns import Stage
-from orchestrator.store import assets as asset_rows
-from orchestrator.store.assets import AllowedHost
+from orchestrator.nouns import CubicleKey, Stage
+from orchestrator.store.grants import GrantKind, Scope
 from tests.house import PaperHouse
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.test_dashboard_audit import page
@@ -197,18 +196,21 @@ def test_a_house_that_stops_gives_a_backup_up(paper: PaperHouse, tmp_path: Path)
 # --- hosts, and who may see all this ---------------------------------------------------------------------------
 
 
-def test_the_hosts_of_all_agents_stand_together(paper: PaperHouse, browser: Browser) -> None:
+def test_the_grants_of_all_agents_stand_together(paper: PaperHouse, browser: Browser) -> None:
     """Each with its agent and a way to revoke it; and the names that the dashboard answers to."""
     paper.services.agents.create({"name": "reader"})
+    operator = paper.services.people.operator()
     with paper.app._store.writing() as db:
         for agent, host in (("crab", "a.example"), ("reader", "b.example")):
-            asset_rows.allow(db, AllowedHost(agent, host, "ada (telegram)", 1.0))
+            paper.services.grants.give(
+                db, CubicleKey(agent, 1), GrantKind.HOST, (host,), Scope.ALWAYS, by=operator, surface="telegram"
+            )
     seen = page(browser, "/settings")
     assert "a.example" in seen
-    assert "for reader · allowed by ada (telegram)" in seen
+    assert f"reader · always · allowed by {operator.name} (telegram)" in seen
     assert "localhost" in seen
     html = browser.client.get("/parts/allowed").get_data(as_text=True)
-    assert 'data-path="/api/agents/reader/hosts/b.example"' in html
+    assert re.search(r'data-path="/api/agents/reader/grants/[a-z2-9]{8}"', html)
 
 
 def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from orchestrator.channels.telegram.incoming import Message
 from orchestrator.channels.telegram.letters import Attached
 from orchestrator.nouns import ApprovalStatus, CubicleKey, Event, TurnStatus
 from orchestrator.telegram_text import Rich, utf16_len
@@ -36,6 +38,11 @@ def part(rich: Rich, kind: str) -> str:
     return rich.text.encode("utf-16-le")[2 * entity.offset : 2 * entity.end].decode("utf-16-le")
 
 
+def replying(desk: Counter, number: int, text: str) -> Message:
+    """Words in answer to the bot's message of this number."""
+    return replace(desk.message(text), answers=number)
+
+
 def file_of(desk: Counter, ref: str) -> Attached:
     """The one file of a letter."""
     (file,) = desk.body(ref).files
@@ -47,8 +54,9 @@ def test_a_question_shows_everything(desk: Counter) -> None:
     ref = f"approval:{desk.wants().id}"
     text = desk.text(ref)
     assert desk.chat_of(ref) == ADA
-    assert desk.labels(ref) == ["Approve", "Deny"]
+    assert desk.labels(ref) == ["Approve", "Deny", "Approve for an hour", "… this conversation"]
     assert part(desk.body(ref).rich, "pre") == DANGEROUS
+    assert "For longer: delete below work/build/" in text
     assert all(words in text for words in ("crab asks", "For ada", "rm", "Nothing runs unless you agree"))
     assert " CET" in text or " CEST" in text
 
@@ -108,7 +116,7 @@ def test_a_new_question_is_asked_after_a_start(pair: tuple[Counter, Rooms]) -> N
     approval = house.steps.ask(turn.cubicle, turn.id, 1)
     assert desk.refs == []
     desk.asking.reconcile()
-    assert desk.labels(f"approval:{approval.id}") == ["Approve", "Deny"]
+    assert desk.labels(f"approval:{approval.id}")[:2] == ["Approve", "Deny"]
 
 
 def test_a_press_that_died_half_way_leaves_a_question_with_buttons(desk: Counter) -> None:
@@ -242,9 +250,103 @@ def test_a_long_command_goes_as_a_file(desk: Counter) -> None:
     assert hashlib.sha256(command.encode()).hexdigest() in text
     assert utf16_len(text) <= 1024
     assert part(desk.body(ref).rich, "pre").startswith("rm -rf aaaa")
-    assert desk.labels(ref) == ["Approve", "Deny"]
+    assert desk.labels(ref) == ["Read it to approve", "Deny"]
     assert (file.kind, file.name) == ("document", f"crab-asks-{ref.removeprefix('approval:')}.txt")
     assert file.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_long_command_is_approved_when_it_was_read(desk: Counter) -> None:
+    """Page by page, all of it; the buttons that agree stand under the last one alone."""
+    approval = desk.wants(long_command())
+    ref = f"approval:{approval.id}"
+    read = f"{ref}:read"
+    desk.arrives(ref)
+    desk.press(ref, "Read it to approve")
+    desk.arrives(read)
+    seen = [part(desk.body(read).rich, "pre")]
+    assert desk.labels(read) == ["Next page"]
+    desk.press(read, "Next page")
+    seen.append(part(desk.body(read).rich, "pre"))
+    assert "".join(seen) == visible(long_command())
+    assert desk.labels(read) == ["Back", "Approve", "Deny"]
+    desk.press(read, "Back")
+    assert desk.labels(read) == ["Next page"]
+    desk.press(read, "Next page")
+    desk.press(read, "Approve")
+    assert str(desk.approvals.get(approval.id).status) == "approved"
+    assert [desk.labels(each) for each in (ref, read)] == [[], []]
+    assert all("Approved by ada" in desk.text(each) for each in (ref, read))
+
+
+def test_what_nobody_would_read_is_not_approved_here(desk: Counter) -> None:
+    """It can be denied, and the chat says where there is room for it."""
+    ref = f"approval:{desk.wants(f'rm -rf {chr(97) * 50_000}').id}"
+    assert desk.labels(ref) == ["Deny"]
+    assert "in the dashboard" in desk.text(ref)
+
+
+def test_a_page_of_what_was_decided_says_so(desk: Counter) -> None:
+    """Whoever reads on sees how it ended."""
+    approval = desk.wants(long_command())
+    ref = f"approval:{approval.id}"
+    desk.arrives(ref)
+    desk.press(ref, "Read it to approve")
+    desk.arrives(f"{ref}:read")
+    desk.approvals.decide(approval.id, approve=False, by=desk.people.operator(), surface="dashboard")
+    desk.asking.tell(approval.id)
+    assert "Denied by ada" in desk.text(f"{ref}:read")
+    assert desk.labels(f"{ref}:read") == []
+
+
+def test_a_kind_is_approved_for_an_hour(desk: Counter) -> None:
+    """By a button that says so; the message tells it afterwards."""
+    approval = desk.wants()
+    ref = f"approval:{approval.id}"
+    desk.arrives(ref)
+    desk.press(ref, "Approve for an hour")
+    assert desk.approvals.get(approval.id).detail["scope"] == "hour"
+    assert "its kind for an hour" in desk.text(ref)
+
+
+def test_a_reply_is_a_no_with_words(desk: Counter) -> None:
+    """The agent gets the words; the same message again is the same no, and later ones are for the agent."""
+    approval = desk.wants()
+    ref = f"approval:{approval.id}"
+    number = desk.arrives(ref)
+    reply = replying(desk, number, "No, use trash instead.")
+    ada = desk.people.operator()
+    assert desk.asking.take(reply, ada) == []
+    assert desk.approvals.get(approval.id).detail["note"] == "No, use trash instead."
+    assert "“No, use trash instead" in desk.text(ref).replace("․", ".")
+    assert desk.asking.take(reply, ada) == []
+    assert desk.asking.take(replying(desk, number, "What was it?"), ada) is None
+
+
+@pytest.mark.parametrize("words", ["yes", "OK!", "approve", "👍"])
+def test_a_reply_never_agrees(desk: Counter, words: str) -> None:
+    """It says where to press, and the question stays open."""
+    approval = desk.wants()
+    number = desk.arrives(f"approval:{approval.id}")
+    (told,) = desk.asking.take(replying(desk, number, words), desk.people.operator()) or []
+    assert "Press Approve" in told.body.rich.text
+    assert str(desk.approvals.get(approval.id).status) == "pending"
+
+
+def test_only_whose_question_it_is_denies_by_reply(desk: Counter) -> None:
+    """Words of others, or in answer to something else, are for the agent."""
+    number = desk.arrives(f"approval:{desk.wants().id}")
+    bob = desk.people.of_telegram(BOB)
+    assert bob is not None
+    assert desk.asking.take(replying(desk, number, "no"), bob) is None
+    assert desk.asking.take(replying(desk, number + 1000, "no"), desk.people.operator()) is None
+
+
+def test_letters_that_look_like_others_are_named(desk: Counter) -> None:
+    """A Cyrillic а in a path is not the a that it looks like."""
+    command = "rm -rf d\u0430ta"
+    text = desk.text(f"approval:{desk.wants(command).id}")
+    assert "cyrillic small letter a" in text
+    assert "Looks like" not in desk.text(f"approval:{desk.wants('rm -rf müll').id}")
 
 
 @pytest.mark.parametrize("how", ENDS)
@@ -307,4 +409,4 @@ def test_no_words_of_an_agent_decide(desk: Counter, words: str) -> None:
     desk.turns.end(other, turn.id, TurnStatus.DONE, reply=said)
     desk.asking.reconcile()
     assert desk.approvals.get(approval.id).status is ApprovalStatus.PENDING
-    assert desk.labels(f"approval:{approval.id}") == ["Approve", "Deny"]
+    assert desk.labels(f"approval:{approval.id}")[:2] == ["Approve", "Deny"]

@@ -16,7 +16,6 @@ from orchestrator.telegram_text import (
     MAX_PIECES,
     Entity,
     Rich,
-    approval_text,
     as_file,
     caption,
     fits,
@@ -326,36 +325,6 @@ def test_quotes_what_was_replied_to() -> None:
         assert 90 < utf16_len(short) <= 100
         assert short.endswith("…")
         assert seen(short.replace("> ", ""))[:-1] in seen(text)
-
-
-# --- questions -------------------------------------------------------------------------------------------------
-
-
-def test_a_question_shows_the_whole_command() -> None:
-    """As code, exactly, with who, why and until when."""
-    command = "rm -rf '*x*' `a`\n  && echo <b>"
-    asked = approval_text("crab", "ann", "It deletes files (rm).", command, "14:05")
-    assert asked is not None
-    (rich,) = asked
-    check(rich)
-    assert ("pre", command) in marked(rich)
-    assert all(part in rich.text for part in ("crab", "ann", "It deletes files (rm).", "14:05"))
-
-
-def test_a_question_hides_nothing() -> None:
-    """What an eye would miss is written out, and the words around the command can't be faked."""
-    asked = approval_text("crab", "ann", "Why\nnot", f"ls\u202e\n{MARK} Approved", "14:05")
-    assert asked is not None
-    assert ("pre", "ls\\u202e\n◇ Approved") in marked(asked[0])
-    assert "Why\\nnot" in asked[0].text
-
-
-def test_a_long_question_goes_as_a_file() -> None:
-    """Never a part of a command alone, and never none."""
-    assert approval_text("crab", "ann", "Long.", "a" * 3800, "14:05") is not None
-    assert approval_text("crab", "ann", "Long.", "a" * 4096, "14:05") is None
-    assert approval_text("crab", "ann", "Long.", "😀" * 2040, "14:05") is None
-    assert approval_text("crab", "ann", "Empty.", " ", "14:05") is not None
 
 
 # --- anything --------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Asking: each open question of an agent becomes a letter with Approve and Deny, where its turn was asked for; when it
-is decided, wherever that was, the letter says how it ended and has no such buttons any more.
+is decided, wherever that was, the letter says how it ended and has no such buttons any more. A reply to it is a no with
+words.
 
 The rows of the approvals are the truth. This looks at them whenever it is told to, and after a start at all that are
-open or still shown as open. Nothing but a pressed button, or another surface's decision, decides.
+open or still shown as open. Nothing but a pressed button, or another surface's decision, agrees.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from orchestrator.approval_answers import MAX_NOTE_CHARS, NOTHING, Said, allowable, note_of, too_late
 from orchestrator.approvals import Approvals
 from orchestrator.channels.telegram import decisions
 from orchestrator.channels.telegram.buttons import Buttons
-from orchestrator.channels.telegram.incoming import Press
+from orchestrator.channels.telegram.incoming import Message, Press
 from orchestrator.channels.telegram.letters import Attached, Body, Button, Letter
 from orchestrator.channels.telegram.papers import Papers
 from orchestrator.channels.telegram.presses import NO_LONGER, Handler, Outcome
 from orchestrator.channels.telegram.questions import Question, asked, ended
+from orchestrator.channels.telegram.reading import is_readable, page_text, pages
+from orchestrator.channels.telegram.replies import replies
 from orchestrator.channels.telegram.seams import Corrects
 from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.errors import Conflict, Forbidden, NotFound
@@ -27,15 +31,25 @@ from orchestrator.people import People
 from orchestrator.store import telegram_buttons as rows
 from orchestrator.store import telegram_people as chats
 from orchestrator.store.database import Store
+from orchestrator.store.grants import Scope
 from orchestrator.store.telegram_buttons import Taken
 from orchestrator.turns import Turns
 
 APPROVE, DENY, ALWAYS, AGAIN = "approve", "deny", "always", "again"
-DECIDING = (APPROVE, DENY, ALWAYS)
-_NEEDED = frozenset({APPROVE, DENY})
+HOUR, CONVERSATION, READ, PAGE = "hour", "conversation", "read", "page"
+DECIDING = (APPROVE, DENY, ALWAYS, HOUR, CONVERSATION)
+_REF = "approval:"
+_READING = ":read"
+_YES = frozenset({"yes", "y", "ok", "okay", "yep", "sure", "approve", "approved", "go", "go ahead", "do it", "👍"})
+"""A reply that agrees decides nothing, and is no reason for a no either."""
 _GRACE_S = 120.0
 """A press right after the time is up is told so, rather than that the button no longer works; it decides nothing."""
 _AGAIN_S = 7 * 24 * 3600.0
+
+
+Choices = list[tuple[tuple[str, str, str], ...]]
+"""Rows of buttons to be made: label, kind, subject."""
+Rows = tuple[tuple[Button, ...], ...]
 
 
 class Asking:
@@ -66,7 +80,16 @@ class Asking:
     @property
     def handlers(self) -> dict[str, Handler]:
         """What its buttons do."""
-        return {APPROVE: self._approve, DENY: self._deny, ALWAYS: self._always, AGAIN: self._again}
+        return {
+            APPROVE: self._approve,
+            DENY: self._deny,
+            ALWAYS: self._approve,
+            HOUR: self._approve,
+            CONVERSATION: self._approve,
+            READ: self._read,
+            PAGE: self._turn_page,
+            AGAIN: self._again,
+        }
 
     def heard(self, event: Event) -> None:
         """News of the house; those of approvals are acted upon."""
@@ -94,20 +117,19 @@ class Asking:
 
     def body(self, approval: Approval, agent: str, ref: str, person: int, reader: User) -> Body:
         """The question for a letter ``ref`` of this agent's bot, with buttons for this Telegram id."""
-        now = self._now()
         question = self._question(approval, reader)
+        made = self._made(approval, agent, ref, person, _first_choices(question))
+        return Body(asked(question, self._now()), buttons=made, files=self._file(question))
+
+    def _made(self, approval: Approval, agent: str, ref: str, person: int, rows_of: Choices) -> Rows:
         until = approval.expires_at + _GRACE_S
-        rows_of: list[tuple[tuple[str, str], ...]] = [(("Approve", APPROVE), ("Deny", DENY))]
-        if decisions.host_of(approval):
-            rows_of.append(((decisions.always_label(approval), ALWAYS),))
-        made = tuple(
+        return tuple(
             tuple(
-                Button(label, self._buttons.make(agent, ref, person, kind, approval.id, expires_at=until))
-                for label, kind in row
+                Button(label, self._buttons.make(agent, ref, person, kind, subject, expires_at=until))
+                for label, kind, subject in row
             )
             for row in rows_of
         )
-        return Body(asked(question, now), buttons=made, files=self._file(question))
 
     # --- telling -----------------------------------------------------------------------------------------------
 
@@ -119,7 +141,9 @@ class Asking:
             return
         with self._store.reading() as db:
             is_posted, live = rows.is_posted(db, ref), rows.live(db, ref, now)
-        if is_posted and live >= _NEEDED:
+        needed = {kind for row in _first_choices(self._question(approval, user)) for _, kind, _ in row}
+        is_read = self._mail.body_of(f"{ref}{_READING}") is not None
+        if is_posted and live >= needed - ({READ} if is_read else set()):
             return
         self._buttons.retire(ref)
         plain = self.body(approval, approval.cubicle.agent, ref, user.telegram_id or 0, user)
@@ -133,14 +157,20 @@ class Asking:
             letters = {asking.ref: asking for asking in rows.asked(db, approval.id, DECIDING)}
         if pressed is not None and pressed.ref not in letters:
             letters[pressed.ref] = rows.Asked(approval.cubicle.agent, pressed.ref, pressed.person)
+        for letter in tuple(letters.values()):
+            read = f"{letter.ref}{_READING}"
+            if read not in letters and self._mail.body_of(read) is not None:
+                letters[read] = replace(letter, ref=read)
         for letter in letters.values():
             self._mail.amend(letter.ref, self._ended(approval, letter))
-            self._buttons.retire(letter.ref, kinds=DECIDING)
+            self._buttons.retire(letter.ref, kinds=(*DECIDING, READ, PAGE))
 
     def _ended(self, approval: Approval, letter: rows.Asked) -> Body:
         reader = self._people.of_telegram(letter.person) or self._whereabouts.owner(approval.cubicle)
         question = self._question(approval, reader)
         buttons: tuple[tuple[Button, ...], ...] = ()
+        if letter.ref.endswith(_READING):
+            return Body(ended(question, self._now()))
         if approval.status is ApprovalStatus.EXPIRED and letter.ref == f"approval:{approval.id}":
             self._buttons.retire(letter.ref)
             until = self._now() + _AGAIN_S
@@ -162,17 +192,75 @@ class Asking:
     # --- deciding ----------------------------------------------------------------------------------------------
 
     def _approve(self, taken: Taken, _: Press, user: User) -> Outcome:
-        return self._decide(taken, user, approve=True)
+        scope = None if taken.kind == APPROVE else Scope(taken.kind)
+        return self._decide(taken, user, Said(scope=scope), approve=True)
 
     def _deny(self, taken: Taken, _: Press, user: User) -> Outcome:
-        return self._decide(taken, user, approve=False)
+        return self._decide(taken, user, NOTHING, approve=False)
 
-    def _always(self, taken: Taken, _: Press, user: User) -> Outcome:
-        return self._decide(taken, user, approve=True, always=True)
-
-    def _decide(self, taken: Taken, user: User, *, approve: bool, always: bool = False) -> Outcome:
+    def take(self, message: Message, user: User) -> list[Letter] | None:
+        """A reply to an open question as a no with words: what is left to reply; None where the message is for the
+        agent. The same message again is the same no."""
+        asked_about = self._replied_to(message)
+        words = message.text.strip()
+        if asked_about is None or not words or message.files or message.command or message.is_edit:
+            return None
+        if asked_about.status is not ApprovalStatus.PENDING:
+            return [] if note_of(asked_about) == words else None
+        if words.casefold().rstrip(".!") in _YES:
+            return replies(message, [Body(decisions.PRESS_TO_AGREE)])
         try:
-            decided = self._approvals.decide(taken.subject, approve=approve, by=user, surface="telegram", always=always)
+            said = Said(note=words[:MAX_NOTE_CHARS])
+            decided = self._approvals.decide(asked_about.id, approve=False, by=user, surface="telegram", said=said)
+        except (Conflict, NotFound):
+            return None
+        self._settle(decided)
+        return []
+
+    def _replied_to(self, message: Message) -> Approval | None:
+        ref = None
+        if message.answers is not None:
+            ref = self._mail.ref_of(message.agent, message.place.chat, message.answers)
+        if ref is None or not ref.startswith(_REF):
+            return None
+        try:
+            return self._approvals.get(ref.removeprefix(_REF).removesuffix(_READING))
+        except NotFound:
+            return None
+
+    def _read(self, taken: Taken, press: Press, user: User) -> Outcome:
+        """The first page, as a message of its own."""
+        approval = self._open(taken.subject)
+        ref = f"{taken.ref}{_READING}"
+        body = replace(self._page(approval, press.agent, replace(taken, ref=ref), user, 1), thread=press.place.thread)
+        if not self._mail.post(Letter(press.agent, press.place.chat, ref, body)):
+            self._mail.amend(ref, body)
+        return Outcome("It is below, a page at a time.")
+
+    def _turn_page(self, taken: Taken, press: Press, user: User) -> Outcome:
+        number, page = taken.subject.split(":")
+        self._buttons.retire(taken.ref)
+        return Outcome("", self._page(self._open(number), press.agent, taken, user, int(page)))
+
+    def _open(self, number: str) -> Approval:
+        """The question, while it is open; else its letters say how it ended. Raises Conflict."""
+        approval = self._approvals.get(number)
+        if approval.status is not ApprovalStatus.PENDING:
+            self._settle(approval)
+            raise Conflict(too_late(approval))
+        return approval
+
+    def _page(self, approval: Approval, agent: str, taken: Taken, user: User, page: int) -> Body:
+        question = self._question(approval, user)
+        ways = [(label, PAGE, f"{approval.id}:{to}") for label, to in (("Back", page - 1), ("Next page", page + 1))]
+        count = len(pages(question))
+        turning = tuple(way for way, to in zip(ways, (page - 1, page + 1), strict=True) if 1 <= to <= count)
+        rows_of = [*([turning] if turning else []), *(_choices(approval) if page == count else ())]
+        return Body(page_text(question, page), buttons=self._made(approval, agent, taken.ref, taken.person, rows_of))
+
+    def _decide(self, taken: Taken, user: User, said: Said, *, approve: bool) -> Outcome:
+        try:
+            decided = self._approvals.decide(taken.subject, approve=approve, by=user, surface="telegram", said=said)
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict as error:
@@ -200,3 +288,23 @@ class Asking:
             ended(self._question(approval, user), self._now()), files=self._file(self._question(approval, user))
         )
         return Outcome(f"{key.agent} is asked to try again.", body)
+
+
+def _first_choices(question: Question) -> Choices:
+    """What is offered with the question: of a long text to read it first, and where that is too long only to deny."""
+    approval = question.approval
+    if not question.is_long:
+        return _choices(approval)
+    deny = ("Deny", DENY, approval.id)
+    return [(("Read it to approve", READ, approval.id), deny) if is_readable(question) else (deny,)]
+
+
+def _choices(approval: Approval) -> Choices:
+    """Yes, no, and yes for longer where there is a name for it."""
+    number = approval.id
+    rows_of: Choices = [(("Approve", APPROVE, number), ("Deny", DENY, number))]
+    if allowable(approval)[1]:
+        rows_of.append((("Approve for an hour", HOUR, number), ("… this conversation", CONVERSATION, number)))
+    if decisions.host_of(approval):
+        rows_of.append(((decisions.always_label(approval), ALWAYS, number),))
+    return rows_of

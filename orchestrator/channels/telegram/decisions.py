@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.channels.telegram.notes import Line, Theirs, many, size, unlinked
+from orchestrator.approval_answers import note_of
+from orchestrator.channels.telegram.notes import Line, Theirs, many, note, size, unlinked
 from orchestrator.nouns import Approval, ApprovalStatus
-from orchestrator.text import one_line
+from orchestrator.text import look_alikes, one_line
 
 COMMAND, ASSET, PACKAGES = "command", "asset", "packages"
+_LONGER = {"hour": ", and its kind for an hour", "conversation": ", and its kind for this conversation"}
+PRESS_TO_AGREE = note("Press Approve to agree", "A reply to a question denies it, and your words go to the agent.")
+_MOST_SCRIPTS = 5
+_KIND_CHARS = 200
 _HOST_CHARS = 40
 _MOST_ASKED = 10
 _MOST_WARNINGS = 8
@@ -50,10 +55,12 @@ def ending(approval: Approval, by: str, at: str) -> str:
     kind = of(approval)
     match approval.status:
         case ApprovalStatus.APPROVED:
-            always = ", and whatever comes from this host from now on" if is_always(approval) else ""
-            return " ".join(filter(None, (f"Approved by {by}, {at}{always}.", _then(approval, kind.approved))))
+            longer = _LONGER.get(str(approval.detail.get("scope", "")), "")
+            longer = ", and whatever comes from this host from now on" if is_always(approval) else longer
+            return " ".join(filter(None, (f"Approved by {by}, {at}{longer}.", _then(approval, kind.approved))))
         case ApprovalStatus.DENIED:
-            return f"Denied by {by}, {at}. It was not {kind.denied}."
+            note = f" “{unlinked(one_line(note_of(approval), 300))}”" if note_of(approval) else ""
+            return f"Denied by {by}, {at}. It was not {kind.denied}.{note}"
         case ApprovalStatus.EXPIRED:
             return f"Nobody answered in time, so it was not {kind.denied}."
         case _:
@@ -65,7 +72,8 @@ def toast(approval: Approval) -> str:
     kind = of(approval)
     if approval.status is not ApprovalStatus.APPROVED:
         return f"Denied. It will not {_INFINITIVES[kind.denied]}."
-    return f"Always allowed. {kind.approved}" if is_always(approval) else f"Approved. {kind.approved}"
+    longer = _LONGER.get(str(approval.detail.get("scope", "")), "")
+    return f"Always allowed. {kind.approved}" if is_always(approval) else f"Approved{longer}. {kind.approved}"
 
 
 def is_always(approval: Approval) -> bool:
@@ -92,8 +100,26 @@ def _then(approval: Approval, sentence: str) -> str:
 # --- facts -------------------------------------------------------------------------------------------------------
 
 
-def _nothing(_: Approval) -> list[Line]:
-    return []
+def _of_command(approval: Approval) -> list[Line]:
+    """What agreeing means: the files that run, what it is when it is agreed to for longer."""
+    scripts = [script for script in approval.detail.get("scripts", ()) if isinstance(script, dict)]
+    lines: list[Line] = [
+        ("Runs ", Theirs(str(script["path"]), 200), ", as it is now" if script["sha256"] else ", which isn't there yet")
+        for script in scripts[:_MOST_SCRIPTS]
+    ]
+    lines += [f"and {len(scripts) - _MOST_SCRIPTS} more files"] if len(scripts) > _MOST_SCRIPTS else []
+    if approval.detail.get("runs_more"):
+        lines.append("It also runs what other files say, which can't be named beforehand.")
+    kinds = [str(kind) for kind in approval.detail.get("kinds", ())]
+    if kinds:
+        parts = [part for kind in kinds for part in (Theirs(kind, _KIND_CHARS), " ")]
+        lines.append(("For longer: ", *parts[:-1]))
+    return [*lines, *_look_alikes(approval)]
+
+
+def _look_alikes(approval: Approval) -> list[Line]:
+    found = look_alikes(approval.text)
+    return [f"⚠ Looks like something else: {', '.join(found)}"] if found else []
 
 
 def _reason(approval: Approval) -> list[Line]:
@@ -156,7 +182,7 @@ _KINDS = {
         again="You asked whether this command may run, and nobody answered in time, so it was not run. If it is still "
         "needed, try it again now:\n\n{text}",
         facts=_reason,
-        consequences=_nothing,
+        consequences=_of_command,
     ),
     ASSET: Decision(
         asks="may this be downloaded?",

@@ -18,7 +18,9 @@ from orchestrator.channels.telegram.commands import Commands
 from orchestrator.channels.telegram.groups import Groups
 from orchestrator.channels.telegram.hearing import Deeds, Hearing
 from orchestrator.channels.telegram.inbox import Inbox
+from orchestrator.channels.telegram.incoming import Message
 from orchestrator.channels.telegram.inquiries import Inquiries
+from orchestrator.channels.telegram.letters import Letter
 from orchestrator.channels.telegram.mail import Mail
 from orchestrator.channels.telegram.noticing import Noticing
 from orchestrator.channels.telegram.papers import Papers
@@ -28,7 +30,7 @@ from orchestrator.channels.telegram.prompting import Prompting
 from orchestrator.channels.telegram.reception import Reception
 from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.channels.telegram.zones import Zones
-from orchestrator.nouns import CubicleKey, Event
+from orchestrator.nouns import CubicleKey, Event, User
 from orchestrator.services import Services
 from orchestrator.store import telegram_people as people_rows
 from orchestrator.store.database import Store
@@ -86,7 +88,7 @@ class Office:
             inbox=self.inbox,
             arrivals=arrivals,
             commands=self.commands.run,
-            answers=self.inquiries.take,
+            answers=self._answered,
             met=zones.met,
         )
         deeds = Deeds(
@@ -98,6 +100,11 @@ class Office:
             is_code=services.bots.heard,
         )
         self.hearing = Hearing(store=store, inbox=self.inbox, mail=mail, asks=prompting, deeds=deeds, line_of=line_of)
+
+    def _answered(self, message: Message, user: User) -> list[Letter] | None:
+        """What a message says to something that was asked; None where it is for the agent."""
+        denied = self.asking.take(message, user)
+        return self.inquiries.take(message, user) if denied is None else denied
 
     def _made_app_letters(self, papers: Papers) -> AppLetters:
         services = self._services

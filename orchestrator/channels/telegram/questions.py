@@ -14,7 +14,7 @@ from orchestrator.channels.telegram.decisions import Decision
 from orchestrator.channels.telegram.notes import NOT_THE_MARK, Line, clock, laid_out
 from orchestrator.nouns import Approval
 from orchestrator.telegram_entities import moved, settled
-from orchestrator.telegram_text import MARK, Entity, Rich, approval_text, utf16_len
+from orchestrator.telegram_text import MARK, Entity, Rich, utf16_len
 from orchestrator.text import one_line, visible
 
 CAPTION_UNITS, MESSAGE_UNITS = 1024, 4096
@@ -24,10 +24,12 @@ _SHOWN_UNITS = 300
 """Of what is in a file, its beginning."""
 _LEAST_SHOWN_UNITS = 40
 _LITTLE_UNITS = 500
-_LONG = (
-    "The {noun} is long ({count:,} characters). All of it is in the file above: read it there before you decide. "
-    "This is only how it begins:"
-)
+_LONG = "The {noun} is long ({count:,} characters): {where} All of it is in the file above. This is only how it begins:"
+_TO_READ = "read it page by page to approve it here."
+_TOO_LONG = "too long to approve here. Approve it in the dashboard or in the terminal."
+PAGE_UNITS, MOST_PAGES = 3_300, 12
+READABLE_UNITS = PAGE_UNITS * MOST_PAGES
+"""Nobody reads more with care; a longer text is approved where there is more room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,7 @@ class Question:
     @property
     def is_long(self) -> bool:
         """It goes out as a file."""
-        around = 0 if self.approval.kind == decisions.COMMAND else self._units_around
-        return utf16_len(self.shown) > _LONG_UNITS - around or not self.shown.strip()
+        return utf16_len(self.shown) > _LONG_UNITS - self._units_around or not self.shown.strip()
 
     @property
     def _units_around(self) -> int:
@@ -88,9 +89,6 @@ def asked(question: Question, now: float) -> Rich:
     approval, expires = question.approval, clock(question.approval.expires_at, question.zone, now)
     if question.is_long:
         return _over_a_file(question, expires)
-    if approval.kind == decisions.COMMAND:
-        found = approval_text(question.agent, question.user, question.reason, approval.text, expires)
-        return _over_a_file(question, expires) if found is None else found[0]
     kind = question.kind
     lapses = f"{kind.unless} The question lapses at {expires}."
     after = ["", *kind.consequences(approval), lapses]
@@ -114,7 +112,8 @@ def ended(question: Question, now: float) -> Rich:
 def _over_a_file(question: Question, expires: str) -> Rich:
     """Under a file there is little room: what must be known before deciding stays, the rest gives way."""
     approval, kind = question.approval, question.kind
-    before = [*_about(question)[:6], _LONG.format(noun=kind.noun, count=len(approval.text))]
+    where = _TO_READ if utf16_len(question.shown) <= READABLE_UNITS else _TOO_LONG
+    before = [*_about(question)[:6], _LONG.format(noun=kind.noun, count=len(approval.text), where=where)]
     after: list[Line] = [
         f"SHA-256 of the {kind.noun}: {approval.sha256}",
         f"{kind.unless} The question lapses at {expires}.",

@@ -21,6 +21,9 @@ class Corrects(Post, Protocol):
     def amend(self, ref: str, body: Body) -> object:
         """The letter of this ref says something else from now on."""
 
+    def ref_of(self, agent: str, chat: int, message: int) -> str | None:
+        """The letter that became this message."""
+
     def body_of(self, ref: str) -> Body | None:
         """What the letter says, or soon will; None when there is none."""
 

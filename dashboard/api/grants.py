@@ -1,0 +1,80 @@
+"""What an agent may do without asking: listed, given, taken back. Hosts have a short form of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint
+
+from dashboard import bodies
+from dashboard.auth import asker, operator_only
+from dashboard.house import services
+from dashboard.shapes import grant_json
+from dashboard.times import with_iso_times
+from orchestrator.errors import BadInput, NotFound
+from orchestrator.store.grants import Grant, GrantKind, Scope
+
+api = Blueprint("grants", __name__)
+
+
+@api.get("/api/agents/<name>/grants")
+def every(name: str) -> Any:
+    """All of them; a member sees what holds in their own conversation."""
+    return {"grants": [grant_json(grant) for grant in services().grants.of_agent(name, viewer=asker().user)]}
+
+
+@api.post("/api/agents/<name>/grants")
+def add(name: str) -> Any:
+    """Allow something in advance."""
+    body = bodies.json_body("kind", "subject", "scope")
+    who, kind = asker(), bodies.text(body, "kind")
+    if kind not in tuple(GrantKind):
+        raise BadInput(f"kind: choose one of {', '.join(GrantKind)}.")
+    scope = scope_in(body) or Scope.CONVERSATION
+    subject = bodies.text(body, "subject")
+    given = services().grants.add(name, GrantKind(kind), subject, scope, by=who.user, surface=who.surface)
+    return grant_json(given), 201
+
+
+@api.delete("/api/agents/<name>/grants/<grant>")
+def revoke(name: str, grant: str) -> Any:
+    """A person is asked again."""
+    services().grants.revoke(name, grant, by=asker().user)
+    return "", 204
+
+
+@api.get("/api/agents/<name>/hosts")
+@operator_only
+def hosts(name: str) -> Any:
+    """The hosts that the agent may always fetch from without a question."""
+    return {"hosts": [_host_shown(grant) for grant in _allowed_hosts(name)]}
+
+
+@api.delete("/api/agents/<name>/hosts/<host>")
+@operator_only
+def revoke_host(name: str, host: str) -> Any:
+    """A person is asked about this host again."""
+    found = next((grant for grant in _allowed_hosts(name) if grant.subject == host.lower()), None)
+    if found is None:
+        raise NotFound(f"This host is not on {name}'s list. './hermit hosts {name} list' shows which are.")
+    services().grants.revoke(name, found.id, by=asker().user)
+    return "", 204
+
+
+def scope_in(body: dict[str, Any]) -> Scope | None:
+    """How long, where the request says it; raises BadInput."""
+    value = body.get("scope")
+    if value is None:
+        return None
+    if value not in tuple(Scope):
+        raise BadInput(f"scope: choose one of {', '.join(Scope)}.")
+    return Scope(value)
+
+
+def _allowed_hosts(name: str) -> list[Grant]:
+    every = services().grants.of_agent(name, viewer=asker().user)
+    return [grant for grant in every if grant.kind is GrantKind.HOST and grant.scope is Scope.ALWAYS]
+
+
+def _host_shown(grant: Grant) -> dict[str, Any]:
+    return with_iso_times({"agent": grant.agent, "host": grant.subject, "by": grant.by, "at": grant.since})

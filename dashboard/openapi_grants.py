@@ -1,0 +1,57 @@
+"""What agents may do without asking, as the API describes it."""
+
+from __future__ import annotations
+
+from dashboard.openapi_route import AGENT, Route
+from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
+
+_KIND = choice("command", "host")
+_SCOPE = choice("hour", "conversation", "always")
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "get",
+        f"{AGENT}/grants",
+        "What the agent may do without asking; members see what holds in their own conversation",
+        "Grants",
+        fails=(404,),
+    ),
+    Route(
+        "post",
+        f"{AGENT}/grants",
+        "Allow something in advance (`always`: operator)",
+        "Grant",
+        "NewGrant",
+        201,
+        fails=(400, 403, 404, 429),
+    ),
+    Route("delete", f"{AGENT}/grants/{{grant}}", "Ask again from now on", status=204, fails=(404,)),
+    Route("get", f"{AGENT}/hosts", "Hosts that need no question (operator)", "AllowedHosts", fails=(404,)),
+    Route("delete", f"{AGENT}/hosts/{{host}}", "Ask about this host again (operator)", status=204, fails=(404,)),
+)
+SCHEMAS: dict[str, Schema] = {
+    "Grant": closed(
+        {
+            "id": STRING,
+            "agent": STRING,
+            "user": {**nullable(INTEGER), "description": "whose conversation it holds in; null for everybody's"},
+            "kind": _KIND,
+            "subject": {**STRING, "description": "a kind of command such as `delete below work/build/`, or a host"},
+            "scope": _SCOPE,
+            "since": TIME,
+            "until": {**nullable(TIME), "description": "a conversation's grant ends when it is cleared, too"},
+            "by": {**STRING, "description": "who allowed it, and where"},
+        }
+    ),
+    "Grants": closed({"grants": listing(ref("Grant"))}),
+    "NewGrant": closed(
+        {
+            "kind": _KIND,
+            "subject": STRING,
+            "scope": {**_SCOPE, "description": "`conversation` when it is left out"},
+        },
+        required=("kind", "subject"),
+    ),
+    "AllowedHost": closed({"agent": STRING, "host": STRING, "by": STRING, "at": TIME}),
+    "AllowedHosts": closed({"hosts": listing(ref("AllowedHost"))}),
+}
