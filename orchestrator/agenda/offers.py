@@ -21,7 +21,7 @@ from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn, User
 from orchestrator.panel.actions import CalendarCreate, CalendarDelete, CalendarList, CalendarUpdate
 from orchestrator.store import agenda as rows
-from orchestrator.store.agenda import Entry, EntryStatus
+from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus
 from orchestrator.store.notices import Notice
 
 TOOLSET = "calendar"
@@ -67,6 +67,8 @@ class Offers:
         zone = self._announcer.zone(entry.cubicle)
         said = f"This turn comes from the calendar: entry {entry.id} {saying.quoted(entry)}, "
         said += f"{saying.rhythm(Wish.of(entry), zone)}. "
+        if entry.by == BY_AGENT:
+            said += "You wrote its words yourself: the person has not said them. "
         if run.by_hand:
             said += "A person had it run now. "
         else:

@@ -69,6 +69,7 @@ def examine(context: Context) -> list[Finding]:
     found += _tried(MODEL, lambda: [_model(context)])
     found += _tried(EMBEDDINGS, lambda: _embeddings(context))
     found += _tried(TELEGRAM, lambda: _telegram(context))
+    found += surroundings.examine_openness(context.settings.host, is_open=context.settings.is_in_the_open)
     found += surroundings.examine_disk(context.machine, _places(context, info))
     found.append(
         surroundings.examine_clock(

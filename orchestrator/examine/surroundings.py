@@ -17,6 +17,7 @@ from orchestrator.host.machine import Machine
 from orchestrator.ports import who_listens
 
 PERMISSIONS, DISK, CLOCK, CRASHES, PORTS = "permissions", "disk", "clock", "crashes", "ports"
+OPENNESS = "network"
 WATCHES, DESCRIPTORS = "watches", "open files"
 FEW_DESCRIPTORS, NEARLY_ALL = 4096, 0.8
 LITTLE_BYTES, LITTLE_RESERVES = 5 * 10**9, 5
@@ -52,6 +53,15 @@ def examine_permissions(home: Path) -> list[Finding]:
 def is_ours(home: Path) -> bool:
     """Looking further may make what is missing in it; in somebody else's nothing is made."""
     return not home.exists() or home.stat().st_uid == os.geteuid()
+
+
+def examine_openness(host: str, *, is_open: bool) -> list[Finding]:
+    """A warning when others on the network reach the dashboard without encryption; nothing else."""
+    if not is_open:
+        return []
+    text = f"HERMIT_HOST={host} lets others on your network reach the dashboard, without encryption."
+    mend = "Leave HERMIT_HOST out and use a tunnel, or a proxy with https whose address is HERMIT_PUBLIC_URL."
+    return [warn(OPENNESS, text, mend)]
 
 
 def examine_disk(machine: Machine, places: Mapping[str, Path]) -> list[Finding]:

@@ -12,10 +12,15 @@ from orchestrator.text import one_line
 PIP, NPM = "pip", "npm"
 MOST_WISHES = 20
 
-_PIP_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
-_PIP_VERSION = re.compile(r"[0-9][A-Za-z0-9.!+_-]{0,49}")
-_NPM_NAME = re.compile(r"(?:@[A-Za-z0-9][A-Za-z0-9._-]{0,99}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_NPM_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:[-+][0-9A-Za-z.+-]{1,60})?")
+MOST_CHARS = 300
+"""Of all names and versions of one request: the index reads them before a person has agreed, so they carry little."""
+
+_PIP_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+_PIP_VERSION = re.compile(r"[0-9][A-Za-z0-9.!+_-]{0,29}")
+_NPM_NAME = re.compile(r"(?:@[A-Za-z0-9][A-Za-z0-9._-]{0,39}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NPM_VERSION = re.compile(r"[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}(?:[-+][0-9A-Za-z.+-]{1,24})?")
+_CODED = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{25,}")
+"""Letters and digits without an end, as no package is called: data in the shape of a name."""
 
 
 def read_wishes(system: str, texts: Iterable[str]) -> tuple[str, ...]:
@@ -24,6 +29,8 @@ def read_wishes(system: str, texts: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(read(text.strip()) for text in texts))
     if not 1 <= len(found) <= MOST_WISHES:
         raise BadInput(f"packages: name 1 to {MOST_WISHES} packages at a time.")
+    if sum(map(len, found)) > MOST_CHARS:
+        raise BadInput(f"packages: all names together have more than {MOST_CHARS} characters. Ask for fewer at a time.")
     return found
 
 
@@ -34,7 +41,8 @@ def same_name(system: str, name: str) -> str:
 
 def is_name(system: str, name: str) -> bool:
     """It can be a package's name."""
-    return (_PIP_NAME if system == PIP else _NPM_NAME).fullmatch(name) is not None
+    is_shaped = (_PIP_NAME if system == PIP else _NPM_NAME).fullmatch(name) is not None
+    return is_shaped and _CODED.search(name) is None
 
 
 def is_version(system: str, version: str) -> bool:

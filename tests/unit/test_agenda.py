@@ -22,7 +22,7 @@ from orchestrator.capabilities.table import Caller, table_of
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.notices import Notices
 from orchestrator.nouns import CALENDAR, CubicleKey, TurnStatus
-from orchestrator.store.agenda import Entry, EntryStatus, Ran
+from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran
 from tests.rooms import KEY, OTHER, Rooms, rooms
 
 MONDAY = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -584,6 +584,18 @@ def test_an_agent_schedules_the_next_one_itself(open_desk: Desk) -> None:
     open_desk.rooms.turns.end(KEY, turn.id, TurnStatus.DONE, reply="")
     open_desk.at("2026-03-02T10:00:00+00:00")
     assert [prompt for prompt, _ in open_desk.submitted] == ["Look after things.", "Go on"]
+
+
+def test_a_run_says_whose_words_they_are(open_desk: Desk) -> None:
+    """What the agent wrote itself does not come back as if the person had said it."""
+    entry = open_desk.add("2026-03-02T10:00", repeat="FREQ=DAILY")
+    open_desk.at("2026-03-02T12:00:00+00:00")
+    turn = open_desk.rooms.turns.take(KEY, "boot", 0)
+    assert turn is not None
+    assert "You wrote its words yourself" not in open_desk.offers.note(turn)
+    with open_desk.rooms.store.writing() as db:
+        db.execute("UPDATE agenda_entries SET by = ? WHERE id = ?", (BY_AGENT, entry.id))
+    assert "You wrote its words yourself: the person has not said them." in open_desk.offers.note(turn)
 
 
 def test_a_run_knows_what_it_is(open_desk: Desk) -> None:

@@ -19,6 +19,7 @@ from orchestrator.examine.surroundings import (
     examine_clock,
     examine_crashes,
     examine_disk,
+    examine_openness,
     examine_permissions,
     examine_ports,
     examine_watches,
@@ -185,6 +186,13 @@ def test_room(tmp_path: Path, total: int, free: int, state: str) -> None:
     """Little is a warning, less than the reserve a failure, for each place; little is less on a small disk."""
     machine = FakeMachine(tmp_path, free=free, total=total)
     assert states(examine_disk(machine, {"files": tmp_path, "images": tmp_path})) == [state, state]
+
+
+def test_a_dashboard_in_the_open_is_told() -> None:
+    """Over the network without encryption; on this machine alone there is nothing to say."""
+    assert examine_openness("127.0.0.1", is_open=False) == []
+    (found,) = examine_openness("0.0.0.0", is_open=True)
+    assert (found.state, "HERMIT_HOST=0.0.0.0" in found.text) == (State.WARN, True)
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,20 @@ def test_wishes_are_read(system: str, text: str, read: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "-r", "--index-url=http://x", "a b", "git+https://x/y", "./x", "../x", "/x", "x>=1", "x[extra]", "x @ http://y",
-     "x==", "x==1;y", "x==*", "http://x/y.whl", "file:x", "x/y", "@/x", "six\n-r", "x@latest", "x@^1", "e" * 300],
+     "x==", "x==1;y", "x==*", "http://x/y.whl", "file:x", "x/y", "@/x", "six\n-r", "x@latest", "x@^1", "e" * 300, "e" * 65, "mfrggzdfmztwq2lkmfrggzdfm4", f"a==1.{'0' * 40}"],
 )  # fmt: skip
 def test_nothing_but_names_and_versions_reaches_pip_or_npm(system: str, text: str) -> None:
     """No option, address, folder or range."""
     with pytest.raises(BadInput, match="packages:"):
         read_wishes(system, [text])
+
+
+def test_names_carry_little() -> None:
+    """An index reads them before anybody has agreed; so all of them together are short."""
+    names = [f"{chr(97 + n) * 60}" for n in range(5)]
+    with pytest.raises(BadInput, match="300 characters"):
+        read_wishes("pip", [f"{name}-x" for name in names])
+    assert len(read_wishes("pip", names[:4])) == 4
 
 
 # --- the way of a wish ---------------------------------------------------------------------------------------------
