@@ -79,7 +79,7 @@ def unit(root: Path, home: Path, account: str, *, is_users: bool) -> str:
         raise BadInput("A service has a /tmp of its own: move HERMIT_HOME and the program out of /tmp first.")
     return _UNIT.format(
         where="~/.config/systemd/user/hermitshell.service" if is_users else "/etc/systemd/system/hermitshell.service",
-        docs=str(root / "docs" / "operations.md").replace(" ", "%20").replace("%", "%%"),
+        docs=str(root / "docs" / "running.md").replace(" ", "%20").replace("%", "%%"),
         engine="" if is_users else " docker.service",
         account="" if is_users else f"User={account}\n",
         home=_quoted(f"HERMIT_HOME={home}"),

@@ -160,8 +160,8 @@ def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
         "not_found": "The index has no such package, or not in that version"
         + (", or not as a wheel for this Python (source packages are not built)." if system == PIP else "."),
         "conflict": "The packages, or what they need, don't go together.",
-        "unreachable": "The index can't be reached from the courier's container. './hermit doctor' and the page on "
-        "operations say what it needs.",
+        "unreachable": "The package index can't be reached from the helper container. './hermit doctor' and "
+        "docs/using.md (Packages) say what it needs.",
         "unfit": "A package among them can't be taken.",
         "slow": "Finding out took too long. Ask for fewer packages.",
         "too_large": f"They take more than {size_in_words(MOST_BYTES)}, which is the most at a time.",
