@@ -156,9 +156,9 @@ class Approvals:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
         if always and not (approve and "host" in found.detail):
-            raise BadInput("always: only a download from a host can be allowed for ever.")
+            raise BadInput("always: only a download from a host can always be allowed.")
         if always and by.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator may allow a host for ever. You may approve this one download.")
+            raise Forbidden("Only an operator can always allow a host. You may approve this one download.")
         decided = self._end(found, status, f"{by.name} ({surface})", always=always)
         if decided is None:
             self.expire_due()

@@ -93,7 +93,7 @@ def approval_text(agent: str, user: str, reason: str, shown: str, expires: str) 
         about.append(one_line(reason, 500))
     command = visible(shown).replace(MARK, _NOT_THE_MARK)
     before = "\n".join([title, *about, ""])
-    text = f"{before}\n{command}\n\nNothing runs unless you agree. The question lapses at {one_line(expires, 64)}."
+    text = f"{before}\n{command}\n\nNothing runs unless you agree. It expires at {one_line(expires, 64)}."
     if not command.strip() or utf16_len(text) > MESSAGE_UNITS:
         return None
     place = Entity("pre", utf16_len(before) + 1, utf16_len(command))

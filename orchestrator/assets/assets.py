@@ -225,7 +225,7 @@ class Assets:
         with self._store.writing() as db:
             if not rows.disallow(db, agent, host):
                 raise NotFound(f"This host is not on {agent}'s list. './hermit hosts {agent} list' shows which are.")
-            text = f"{who} took {host} off the hosts that {agent} may fetch from without a question."
+            text = f"{who} took {host} off the hosts that {agent} can download from without asking."
             audit_rows.add(db, "host.revoked", text, now=time.time(), agent=agent, detail={"host": host})
 
     def _hosts(self, db: sqlite3.Connection, agent: str) -> frozenset[str]:
@@ -234,7 +234,7 @@ class Assets:
     def _allow(self, db: sqlite3.Connection, asset: Asset, by: str) -> None:
         agent = asset.cubicle.agent
         rows.allow(db, AllowedHost(agent, asset.host, by, time.time()))
-        text = f"{by} lets {agent} fetch from {asset.host} without a question from now on."
+        text = f"{by} lets {agent} download from {asset.host} without asking from now on."
         self._audit(db, asset, "host.allowed", text)
 
     def _audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:

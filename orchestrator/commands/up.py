@@ -60,9 +60,7 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
             return 1
         _greet(context)
         if is_older(context.settings.home, context.root):
-            print(
-                "It was started before the program was last changed: './hermit down', then './hermit up', starts anew."
-            )
+            print("It is an older version than the files here: to restart, run './hermit down', then './hermit up'.")
         return 0
     _check_port(context)
     client = ensure_engine(context.machine, context.progress)
@@ -180,7 +178,7 @@ def _detach(context: Context) -> int:
             _greet(context)
             return 0
         time.sleep(0.05)
-    raise Unavailable(f"It does not get healthy. {context.home.log} says more.")
+    raise Unavailable(f"It doesn't become healthy: {context.home.log} says more.")
 
 
 def _greet(context: Context) -> None:
@@ -215,7 +213,7 @@ def _await_end(context: Context, pid: int) -> None:
     deadline = time.monotonic() + STOPPED_WITHIN_S
     while running_pid(context.settings.home) == pid:
         if time.monotonic() > deadline:
-            raise Unavailable(f"The orchestrator (process {pid}) does not end. Try again, or 'kill -9 {pid}'.")
+            raise Unavailable(f"The orchestrator (process {pid}) does not stop. Try again, or 'kill -9 {pid}'.")
         time.sleep(0.05)
 
 

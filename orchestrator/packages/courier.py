@@ -78,7 +78,7 @@ class Courier:
         try:
             self._sent(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)
         except BadInput as error:
-            raise Failed(f"The courier's report can't be used: {error.message}.") from error
+            raise Failed(f"The helper container's report can't be used: {error.message}.") from error
         folder = self._folder / f"{number}-fetch" / "out"
         return tuple(_checked(package, folder / package.file) for package in packages)
 
@@ -92,10 +92,10 @@ class Courier:
         try:
             errand = self._packed(name, task, max_bytes)
         except OSError as error:
-            raise Unavailable("The courier's folder in HERMIT_HOME can't be written. Look at the disk.") from error
+            raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
         self._errands.run(errand, is_wanted=is_wanted)
         if not is_wanted():
-            raise NotWanted("The house is stopping.")
+            raise NotWanted("HermitShell is stopping.")
         report = read_object(_read(errand.brought / "report.json", REPORT_BYTES))
         if report.get("ok") is not True:
             raise Failed(_sentence(task, report))
@@ -125,11 +125,11 @@ def _read(path: Path, max_bytes: int) -> bytes:
     try:
         with errand_box.opened(path) as file:
             if os.fstat(file.fileno()).st_size > max_bytes:
-                raise Failed("The courier brought a report that is too long.")
+                raise Failed("The helper container's report is too long.")
             return file.read(max_bytes)
     except OSError as error:
         raise Failed(
-            "The courier took too long or needed too much room, and was stopped. Ask for less, or try again later."
+            "This took too long or needed too much room, and was stopped. Ask for less, or try again later."
         ) from error
 
 

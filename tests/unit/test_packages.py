@@ -276,7 +276,7 @@ def test_what_kills_the_house_each_time_is_given_up(tmp_path: Path) -> None:
             at.work()
     with desk(home, errands) as at:
         at.work()
-        assert "given up" in at.now(call).text
+        assert "cancelled" in at.now(call).text
 
 
 def test_an_open_question_is_asked_anew_after_a_start(tmp_path: Path) -> None:

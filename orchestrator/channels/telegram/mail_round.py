@@ -58,7 +58,7 @@ _CLOSED = {
 }
 _NO_CHAT = "Telegram knows no such chat of this bot. Open the bot's chat there and press Start."
 _TOO_BIG = "It is larger than Telegram takes from bots (50 MB)."
-_STRANGE = "It could not be sent; the log of the house says why."
+_STRANGE = "It could not be sent; the orchestrator's log says why."
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def asked(question: Question, now: float) -> Rich:
         found = approval_text(question.agent, question.user, question.reason, approval.text, expires)
         return _over_a_file(question, expires) if found is None else found[0]
     kind = question.kind
-    lapses = f"{kind.unless} The question lapses at {expires}."
+    lapses = f"{kind.unless} It expires at {expires}."
     after = ["", *kind.consequences(approval), lapses]
     return _laid_out(_asks(question), _about(question), question, after, limit=MESSAGE_UNITS)
 
@@ -117,7 +117,7 @@ def _over_a_file(question: Question, expires: str) -> Rich:
     before = [*_about(question)[:6], _LONG.format(noun=kind.noun, count=len(approval.text))]
     after: list[Line] = [
         f"SHA-256 of the {kind.noun}: {approval.sha256}",
-        f"{kind.unless} The question lapses at {expires}.",
+        f"{kind.unless} It expires at {expires}.",
     ]
     return _laid_out(_asks(question), before, question, after, limit=CAPTION_UNITS, most_shown=_SHOWN_UNITS)
 
