@@ -185,7 +185,7 @@ def _explained(sort: Sort) -> Iterator[None]:
     try:
         yield
     except docker.errors.ImageNotFound as error:
-        raise Unavailable(f"The {sort.name} container's image is missing. Ask again: it is built again.") from error
+        raise Unavailable(f"The {sort.name} container's image is missing. Ask again: it will be rebuilt.") from error
     except (docker.errors.DockerException, requests.RequestException) as error:
         text: Any = getattr(error, "explanation", None) or error
         logger.warning("an errand failed: %s", text)
