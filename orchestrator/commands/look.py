@@ -23,7 +23,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     logs = commands.add_parser("logs", help="an agent's own log")
     logs.add_argument("agent", metavar="AGENT")
     logs.add_argument("-f", "--follow", action="store_true", help="keep printing as it grows")
-    logs.add_argument("--json", action="store_true", help="print what is there now as JSON")
+    logs.add_argument("--json", action="store_true", help="print JSON, of what is there now")
     logs.set_defaults(run=_logs)
     token = commands.add_parser("token", help="API tokens")
     create = token.add_subparsers(dest="verb", metavar="VERB", required=True).add_parser("create", help="make one")
@@ -81,7 +81,7 @@ def _token(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.post("/tokens", {"name": options.name})
     print(body["token"])
-    print("Keep it: it is shown only once.", file=sys.stderr)
+    print("Keep it: it is shown only this once.", file=sys.stderr)
     return 0
 
 

@@ -60,7 +60,9 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
             return 1
         _greet(context)
         if is_older(context.settings.home, context.root):
-            print("It is an older version than the files here: to restart, run './hermit down', then './hermit up'.")
+            print(
+                "It was started before the program was last changed: './hermit down', then './hermit up', starts anew."
+            )
         return 0
     _check_port(context)
     client = ensure_engine(context.machine, context.progress)
@@ -178,7 +180,7 @@ def _detach(context: Context) -> int:
             _greet(context)
             return 0
         time.sleep(0.05)
-    raise Unavailable(f"It doesn't become healthy: {context.home.log} says more.")
+    raise Unavailable(f"It doesn't become healthy. See {context.home.log}.")
 
 
 def _greet(context: Context) -> None:
