@@ -75,7 +75,7 @@ class Agents:
         """A new agent from its settings; what is not given has its default. Raises BadInput or Conflict."""
         name = fields.get("name")
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise BadInput("name: use 1 to 32 small letters, digits and hyphens, such as 'helper-2'.")
+            raise BadInput("name: use 1 to 32 lowercase letters, digits and hyphens, such as 'helper-2'.")
         if name in RESERVED:
             raise BadInput(f"name: {name!r} is what the page for new agents is called. Choose another name.")
         agent = self._with(_new(name), {k: v for k, v in fields.items() if k != "name"})

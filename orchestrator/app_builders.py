@@ -62,7 +62,7 @@ from orchestrator.workspace import Workspaces
 
 def no_doctor() -> list[Finding]:
     """Where nobody examines. Raises Unavailable."""
-    raise Unavailable("There is no doctor here. './hermit doctor' in the terminal looks.")
+    raise Unavailable("Diagnostics are not available here. Run './hermit doctor' in a terminal.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ class Approvals:
         said = replace(said, scope=Scope.ALWAYS) if always else said
         check(found, said, approve=approve)
         if said.scope is Scope.ALWAYS and by.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator may allow something for ever. You may approve this once.")
+            raise Forbidden("Only an operator can always allow something. You may approve this once.")
         decided = self._end(found, status, f"{by.name} ({surface})", said=said, allow=(by, surface))
         if decided is None:
             self.expire_due()

@@ -1,8 +1,8 @@
 """A folder of a workspace as a zip archive, made while it is sent: neither the archive nor any file is ever whole in
 memory. It asks the workspace for everything and opens nothing itself.
 
-A name is data: whatever an agent called a file, in the archive it is one harmless component. What is no plain file is
-left out, and the archive says so in its last entry.
+A name is data: whatever an agent called a file, in the archive it is one harmless component. What is not a regular file
+is left out, and the archive says so in its last entry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PAGE = 5_000
 _CHUNK = 1 << 18
 _EPOCH, _LAST = 315_532_800, 4_354_819_198
 """The times that a zip archive can tell: from 1980 to 2107."""
-_NOT_PLAIN = "is no plain file: a link, a pipe, a socket, a device, or a file with several names"
+_NOT_PLAIN = "is not a regular file: a link, a pipe, a socket, a device, or a file with several names"
 
 
 def packed(

@@ -154,7 +154,7 @@ def refusal(error: OSError, parts: tuple[bytes, ...]) -> OrchestratorError:
     if error.errno in (errno.ENOENT, errno.ESTALE, errno.ENAMETOOLONG):
         return NotFound(f"{name} is not there.")
     if error.errno in _NO_PLAIN:
-        return UnsafePath(f"{name} is, or lies behind, a link or something else that is no plain file or folder.")
+        return UnsafePath(f"{name} is, or lies behind, a link or something else that is not a regular file or folder.")
     if error.errno in _CLOSED:
         return UnsafePath(
             f"{name} has permissions that keep HermitShell out. Have the agent change them (chmod u+rwX)."

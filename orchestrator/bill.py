@@ -109,7 +109,7 @@ def of_repository(root: Path) -> list[Material]:
         needed, optional = ((root / name).read_text(encoding="utf-8") for name in LOCKS)
         vendored = (root / VENDORED).read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"I cannot read {error.filename}: is the repository whole?") from error
+        raise ConfigError(f"I cannot read {error.filename}: is the repository complete?") from error
     return [*read_lock(needed), *read_lock(optional, is_optional=True), *read_vendored(vendored)]
 
 

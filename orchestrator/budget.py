@@ -249,18 +249,18 @@ def _write_down(db: sqlite3.Connection, hold: Hold, bill: _Bill, now: float) -> 
 
 
 def _refusal(agent: Agent, day: rows.Day, micro: int, model: str, date: str) -> str:
-    goes_on = f"It goes on by itself when {date} is over (midnight UTC)"
+    goes_on = f"It continues by itself when {date} is over (midnight UTC)"
     if day.spent_micro + day.reserved_micro + micro > agent.daily_budget_micro:
         held = f", {dollars(day.reserved_micro)} held for calls under way" if day.reserved_micro else ""
         return (
             f"{agent.name} has no budget left today for another call: {dollars(day.spent_micro)} of "
             f"{dollars(agent.daily_budget_micro)} spent{held}, and this one may cost {dollars(micro)}. {goes_on}; "
-            f"'./hermit agent set {agent.name} daily_budget_usd=…' lets it go on now."
+            f"'./hermit agent set {agent.name} daily_budget_usd=…' lets it continue now."
         )
     return (
         f"{agent.name} has used up today's tokens for models whose price is unknown: "
         f"{day.spent_tokens + day.reserved_tokens:,} of {agent.daily_budget_tokens:,}. {goes_on}; "
-        f"'./hermit agent set {agent.name} daily_budget_tokens=…' lets it go on now, and so does a price: "
+        f"'./hermit agent set {agent.name} daily_budget_tokens=…' lets it continue now, and so does a price: "
         f"'./hermit prices set {model} in=… out=…'."
     )
 

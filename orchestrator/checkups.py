@@ -51,7 +51,7 @@ class Checkups:
         """Everything is looked at from now on. Raises Conflict while it is being looked at already."""
         with self._lock:
             if self._report.stage is Stage.RUNNING:
-                raise Conflict("The doctor is looking already. Wait until it has finished.")
+                raise Conflict("The diagnostics are already running. Wait until they have finished.")
             self._report = Report(Stage.RUNNING, started_at=time.time())
             self._thread = threading.Thread(target=self._run, name="doctor", daemon=True)
             self._thread.start()
@@ -75,7 +75,7 @@ class Checkups:
             problem = error.message
         except Exception:  # the top of a thread: whoever waits must hear that it ended
             logger.exception("the doctor broke off")
-            problem = "The doctor broke off; the orchestrator's log says why. './hermit doctor' looks by itself."
+            problem = "The diagnostics failed; the orchestrator's log says why. './hermit doctor' runs without it."
         with self._lock:
             self._report = replace(
                 self._report,

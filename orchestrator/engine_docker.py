@@ -281,7 +281,7 @@ def _start_failed(error: docker.errors.APIError, spec: CubicleSpec) -> Unavailab
             "no other runtime is used instead."
         )
     if isinstance(error, docker.errors.ImageNotFound):
-        return Unavailable("The cubicle's image has vanished. Send the message again: it is built anew.")
+        return Unavailable("The cubicle's image is missing. Send the message again: it will be rebuilt.")
     if "no space left" in text:
         return Unavailable("The disk is full, so the container can't start. Free some space, then send it again.")
     return Unavailable("The engine could not start the container. './hermit doctor' shows what is wrong.")

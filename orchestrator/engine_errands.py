@@ -185,10 +185,10 @@ def _explained(sort: Sort) -> Iterator[None]:
     try:
         yield
     except docker.errors.ImageNotFound as error:
-        raise Unavailable(f"The {sort.name}'s image has vanished. Ask again: it is built anew.") from error
+        raise Unavailable(f"The {sort.name} container's image is missing. Ask again: it will be rebuilt.") from error
     except (docker.errors.DockerException, requests.RequestException) as error:
         text: Any = getattr(error, "explanation", None) or error
-        logger.warning("an errand failed: %s", text)
+        logger.warning("a helper container failed: %s", text)
         raise Unavailable(
-            f"The Docker engine could not run the {sort.name}. './hermit doctor' shows what is wrong."
+            f"The Docker engine could not run the {sort.name} container. './hermit doctor' shows what is wrong."
         ) from error

@@ -65,5 +65,5 @@ def opened(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError("no plain file")
+        raise OSError("not a regular file")
     return os.fdopen(descriptor, "rb")

@@ -37,7 +37,7 @@ def parts_of(path: FilePath) -> tuple[bytes, ...]:
         raise UnsafePath("This path has too many folders.")
     for part in parts:
         if part in (b"", b".", b"..") or b"/" in part or b"\0" in part or len(part) > MOST_BYTES:
-            raise UnsafePath(f"{shown(*parts)} is no path within the workspace. Name it like out/report.pdf.")
+            raise UnsafePath(f"{shown(*parts)} is not a path in the workspace. Write it like out/report.pdf.")
     return parts
 
 

@@ -72,7 +72,7 @@ class Grants:
     ) -> None:
         """The same within a transaction, for the conversation ``key``. Raises Forbidden, TooMany."""
         if scope is Scope.ALWAYS and by.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator may allow something for ever. You may allow it for this conversation.")
+            raise Forbidden("Only an operator can always allow something. You may allow it for this conversation.")
         now, lasts_s = self._now(), _LASTS_S[scope]
         rows.tidy(db, now)
         if rows.count(db, key.agent) + len(subjects) > MOST:

@@ -128,7 +128,7 @@ class Claim:
         self._file = path.open("r+", encoding="ascii")
         if not _is_locked_by_us(self._file, tries=_CLAIM_TRIES):
             self._file.close()
-            raise Conflict(f"HermitShell runs already with HERMIT_HOME={home.path}.")
+            raise Conflict(f"HermitShell is already running with HERMIT_HOME={home.path}.")
         self._file.truncate(0)
         self._file.write(f"{os.getpid()} {_process_namespace()}\n")
         self._file.flush()
@@ -224,7 +224,7 @@ def _kept(path: Path, make: Callable[[], str]) -> str:
 
 def _why(path: Path, error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"I may not write to {path}. Set HERMIT_HOME to a folder of yours."
+        return f"I can't write to {path}. Set HERMIT_HOME to a folder of yours."
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"The disk of {path} is full. Free some space, then try again."
     return f"{path} can't be used as HERMIT_HOME ({error.strerror}). Choose another folder."

@@ -21,7 +21,7 @@ Deed = Callable[[sqlite3.Connection, Notice, User], tuple[str, tuple[Callable[[]
 """Does what a button says, within the transaction that is given: the outcome as a sentence, and what follows once it is
 committed. Raises NotFound or Conflict, and then nothing has changed."""
 
-_TAKEN = "That was dealt with already: {}"
+_TAKEN = "That was already done: {}"
 
 
 class Notices:

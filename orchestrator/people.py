@@ -200,7 +200,7 @@ class People:
         with self._store.writing() as db:
             user = rows.use_link(db, _sha256(code), time.time())
         if user is None:
-            raise NotFound("This login link was used or is too old. Run './hermit login-link' for a new one.")
+            raise NotFound("This login link was already used or has expired. Run './hermit login-link' for a new one.")
         return self._new_session(user, "by a one-time link", browser, address)
 
     def of_session(self, token: str) -> User | None:

@@ -115,7 +115,7 @@ class Prices:
         try:
             whole_files.replace(self._file, text)
         except OSError as error:
-            raise Unavailable(f"The prices can't be written ({error.strerror}). Look after the disk.") from error
+            raise Unavailable(f"The prices can't be written ({error.strerror}). Check the disk.") from error
         self._mark = _mark(self._file)
         self._table = load_prices(self._file)
 

@@ -208,7 +208,7 @@ def _parse(text: str, file: str, *, default: Price | None = None) -> PriceTable:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise ConfigError(f"{file} is no JSON. See docs/providers.md for its form.") from None
+        raise ConfigError(f"{file} is not valid JSON. See docs/providers.md for its form.") from None
     if not isinstance(document, dict) or not isinstance(document.get("prices", []), list):
         raise ConfigError(f'{file} must be an object with a list "prices". See docs/providers.md for its form.')
     rows = tuple(_row(entry, f"{file}, price {n}") for n, entry in enumerate(document.get("prices", []), start=1))

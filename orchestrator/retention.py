@@ -90,7 +90,7 @@ class Retention:
             ("questions", rows.questions, details),
             ("downloads asked for", rows.assets, details),
             ("approvals", rows.approvals, details),
-            ("Telegram letters", rows.letters, max(details, _LETTERS_DAYS) if details else 0),
+            ("messages to Telegram", rows.letters, max(details, _LETTERS_DAYS) if details else 0),
             ("audit rows", rows.audit, keep.audit_days),
         )
 

@@ -46,7 +46,7 @@ class Announcer:
         ahead = f" {saying.due_next(entry, zone)}" if entry.repeat else ""
         text = (
             f"{entry.cubicle.agent} put {saying.quoted(entry)} into the calendar: "
-            f"{saying.rhythm(Wish.of(entry), zone)}.{ahead}\nIt will be told: {saying.prompt_of(entry)}"
+            f"{saying.rhythm(Wish.of(entry), zone)}.{ahead}\nIts prompt: {saying.prompt_of(entry)}"
         )
         return self._post(entry, text, turn, (_CANCEL,))
 
@@ -61,7 +61,7 @@ class Announcer:
         if was.when != now.when:
             told.append(f"It was {saying.rhythm(was, zone)}; now it is {saying.rhythm(now, zone)}.")
         if was.prompt != now.prompt:
-            told.append(f"It will be told: {saying.prompt_of(entry)}")
+            told.append(f"Its prompt: {saying.prompt_of(entry)}")
         told.append(saying.due_next(entry, zone))
         return self._post(entry, " ".join(told), turn, (Offer("Undo", UNDO), _CANCEL), before)
 

@@ -36,7 +36,7 @@ _ASKED_EVERY_S = 0.2
 """How often a running download looks whether it is still wanted."""
 _LEAVE_S = 30.0
 _CHECKED_BYTES = 4 << 20
-_ODD = "Something went wrong on the host, whose log says what. Ask again."
+_ODD = "Something went wrong on the host; its log says what. Ask again."
 
 
 class Downloads:

@@ -29,7 +29,7 @@ MOST_LISTED = 500
 _TELL_EVERY_S = 0.5
 _STOP_S = 20.0
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_GIVEN_UP = "HermitShell is being stopped, so the backup was given up. Nothing of it is left."
+_GIVEN_UP = "HermitShell is being stopped, so the backup was cancelled. Nothing of it is left."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Backups:
             return self._progress
 
     def every(self) -> list[Kept]:
-        """Those that are there, newest first. What lies there and is no plain file with such a name is none."""
+        """Those that are there, newest first. What lies there and is not a regular file with such a name is none."""
         found = []
         with os.scandir(self._home.backups) as entries:
             for entry in entries:
@@ -107,7 +107,7 @@ class Backups:
         name = time.strftime("hermit-%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
         with self._lock:
             if self._progress.stage is Stage.RUNNING:
-                raise Conflict("A backup is being made already. Wait until it is there.")
+                raise Conflict("A backup is already being made. Wait until it is finished.")
             self._progress = begun = Progress(Stage.RUNNING, name, making.WRITING, started_at=self._now())
             self._thread = threading.Thread(target=self._run, args=(name, by), name="backup", daemon=True)
             self._thread.start()
@@ -171,7 +171,7 @@ class Backups:
             self._end(error.message)
         except Exception:  # the top of a thread: whoever waits must hear that it ended
             logger.exception("the backup broke off")
-            self._end("The backup broke off, and nothing of it is left; the orchestrator's log says why.")
+            self._end("The backup failed, and nothing of it is left; the orchestrator's log says why.")
         else:
             self._end("", written)
 

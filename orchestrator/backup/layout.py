@@ -88,7 +88,7 @@ def _is_sound(fields: Mapping[str, Any]) -> bool:
 
 def not_a_backup() -> BadInput:
     """The error for a file that nobody here made."""
-    return BadInput("This is no backup of HermitShell, or it is damaged. Take another file.")
+    return BadInput("This is not a HermitShell backup, or it is damaged. Use another file.")
 
 
 def sum_line(member: Member, digest: str) -> bytes:
@@ -111,11 +111,11 @@ class Order:
         """Raises UnsafePath for a member that may not stand here, or not at all."""
         parts = parts_of(tuple(member.parts))
         if not parts or parts <= self._last or len(b"/".join(parts)) > LONGEST:
-            raise UnsafePath(f"{shown(*parts)} stands in the wrong place of this backup.")
+            raise UnsafePath(f"{shown(*parts)} is in the wrong place in this backup.")
         if len(parts) == 1 and (parts in (MANIFEST, SUMS) or parts[0] in LEFT_OUT):
             raise UnsafePath(f"{shown(*parts)} has no place in a backup.")
         if self._open[: len(parts) - 1] != list(parts[:-1]):
-            raise UnsafePath(f"{shown(*parts)} lies in no folder of this backup.")
+            raise UnsafePath(f"{shown(*parts)} is in no folder of this backup.")
         self._last = parts
         self._open = [*parts] if member.is_folder else [*parts[:-1]]
 

@@ -31,7 +31,7 @@ def make(
         size = path.with_name(f"{path.name}.part").stat().st_size
         back = reading.check(file, lambda done: watch(READING, done, size))
         if back.digest != written.digest:
-            raise Unavailable(f"What is on the disk is not what was written to {path}. Look after that disk.")
+            raise Unavailable(f"The data on the disk differs from what was written to {path}. Check that disk.")
     return written
 
 

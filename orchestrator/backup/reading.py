@@ -69,7 +69,7 @@ def from_path(path: Path) -> Iterator[BinaryIO]:
         raise Unavailable(f"{path} can't be read ({error.strerror}).") from error
     with file:
         if not path.is_file():
-            raise BadInput(f"{path} is no plain file.")
+            raise BadInput(f"{path} is not a regular file.")
         yield file
 
 
@@ -100,7 +100,7 @@ class Reading:
             order.follow(member)
             self._bytes += member.size
             if count > self.manifest.most_members or self._bytes > self.manifest.most_bytes:
-                raise BadInput("This backup holds more than it says. Don't use it.")
+                raise BadInput("This backup contains more than it lists. Don't use it.")
             digest = hashlib.sha256()
             yield member, _hashed(chunks, digest)
             self._files += not member.is_folder
@@ -122,7 +122,7 @@ class Reading:
         for piece in chunks:
             listed.update(piece)
         if listed.digest() != self._sums.digest():
-            raise BadInput("This backup was changed or damaged after it was made. Take another one.")
+            raise BadInput("This backup was changed or damaged after it was made. Use another one.")
         if next(self._members, None) is not None:
             raise layout.not_a_backup()
         self._checked = Checked(self.manifest, self._files, self._bytes, listed.hexdigest())

@@ -88,7 +88,7 @@ def recover(home: Path, copy: Path | None, *, now: float) -> Recovered:
         if barred := closed(path):
             raise Unavailable(f"{barred[0]} {barred[1]}")
         if _has_content(path) and not damage(path, patience_s=PATIENCE_S):
-            raise Conflict("The database is whole: there is nothing to recover.")
+            raise Conflict("The database is intact: there is nothing to recover.")
         fresh = path.with_name(_FRESH)
         try:
             kept = _keep(home, now)
@@ -173,7 +173,7 @@ def _mend(home: Path, *, is_hopeless: bool = False) -> str:
     if can_salvage:
         ways.append("save what can be read: './hermit recover'")
     if backup is None and copy is None and not can_salvage:
-        ways.append(f"move {home} away, to begin anew")
+        ways.append(f"move {home} away, to start over")
     said = ", or ".join(ways)
     return f"{said[0].upper()}{said[1:]}."
 

@@ -90,7 +90,7 @@ def _stage(home: Path) -> Iterator[Path]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise Conflict(f"Another restore into {home} is under way.") from error
+            raise Conflict(f"Another restore into {home} is in progress.") from error
         try:
             yield stage
         finally:
@@ -176,6 +176,6 @@ def _explained(home: Path, error: OSError) -> Unavailable:
         return Unavailable(f"There is no room beside {home}. Nothing has changed: free some space, then try again.")
     if error.errno in (errno.EBUSY, errno.EXDEV):
         return Unavailable(
-            f"{home} is a mount point, which can't be exchanged. Set HERMIT_HOME to a folder within it, then try again."
+            f"{home} is a mount point, which can't be replaced. Set HERMIT_HOME to a folder within it, then try again."
         )
     return Unavailable(f"{home} can't be restored ({error.strerror}). Check who owns the folder that it lies in.")

@@ -68,7 +68,7 @@ class Reader:
             self._exactly(len(padding(info.size)))
             info = _parsed(self._exactly(BLOCK))
         if info.type not in (_FILE, _FOLDER):
-            raise BadInput("This backup holds a link or a device, which no backup of HermitShell does. Don't use it.")
+            raise BadInput("This backup contains a link or a device, which no HermitShell backup does. Don't use it.")
         name = extra.get(b"path", info.name.encode("utf-8", "surrogateescape")).removesuffix(b"/")
         size = _number(extra[b"size"]) if b"size" in extra else info.size
         if size < 0 or (info.type == _FOLDER and size):
@@ -96,7 +96,7 @@ class Reader:
 
 def cut() -> BadInput:
     """The error for a file that ends too early."""
-    return BadInput("This backup is cut: its end is missing. Copy it anew, or take another one.")
+    return BadInput("This backup is cut off: its end is missing. Copy it again, or use another one.")
 
 
 def whole(chunks: Iterable[bytes], most: int) -> bytes:

@@ -69,7 +69,7 @@ class _Unpacking:
         while self._open:
             self._close(self._open.pop())
         if self._inside is None or self._inside.migrations != checked.manifest.migrations:
-            raise BadInput("There is no database in this backup, or another one than it says. Take another backup.")
+            raise BadInput("There is no database in this backup, or a different one than it says. Use another backup.")
 
     def _fill(self, file: BinaryIO, chunks: Iterable[bytes]) -> None:
         """Pieces of nothing but zeros take no room, as they may have taken none before."""
@@ -89,7 +89,7 @@ class _Unpacking:
         try:
             self._inside = copies.look_into(database)
         except sqlite3.Error as error:
-            raise BadInput(f"The database in this backup is damaged ({error}). Take another backup.") from error
+            raise BadInput(f"The database in this backup is damaged ({error}). Use another backup.") from error
         self._uids = {key: uid_of(number) for key, number in self._inside.cubicles.items()}
 
     def _close(self, folder: Member) -> None:

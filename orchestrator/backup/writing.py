@@ -103,7 +103,7 @@ def whole_file(path: Path, home: Path, *, may_replace: bool) -> Iterator[BinaryI
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise Conflict(f"Another backup is being written to {path} just now.") from error
+            raise Conflict(f"Another backup is being written to {path} right now.") from error
         try:
             file.truncate(0)
             os.fchmod(descriptor, 0o600)
@@ -141,7 +141,7 @@ def keeps_reserve(home: Path, folder: Path) -> Callable[[], None]:
     def check() -> None:
         if reserve.room().is_short:
             raise Unavailable(
-                "The disk of HERMIT_HOME would get too full, so the backup was given up and nothing of it is left. "
+                "The disk of HERMIT_HOME would get too full, so the backup was cancelled and nothing of it is left. "
                 "Free some space, or write it to another disk."
             )
 
@@ -163,9 +163,9 @@ def _check_place(path: Path, home: Path) -> None:
     if (folder == own or own in folder.parents) and not (
         folder == own / "backups" or own / "backups" in folder.parents
     ):
-        raise BadInput("A backup can't lie within HERMIT_HOME, but for its folder backups. Choose another place.")
+        raise BadInput("Within HERMIT_HOME, a backup can only be in the folder backups. Choose another place.")
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise BadInput(f"{path} is no plain file. Choose another name.")
+        raise BadInput(f"{path} is not a regular file. Choose another name.")
 
 
 def _name(part: Path, path: Path, *, may_replace: bool) -> None:

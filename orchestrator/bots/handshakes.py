@@ -27,7 +27,7 @@ CODES_AT_ONCE = 6
 """New codes in the time that one is good for."""
 REVOKED = "Telegram refuses the token. Make a new one with @BotFather (/token), then './hermit telegram add {}'."
 _SOMEBODY_ELSES = "The code came from the Telegram account of another user. Change that user's Telegram id first."
-_WRONG = "This is not the code, or it is no longer good. './hermit telegram code {}' makes a new one."
+_WRONG = "This code is wrong or has expired. './hermit telegram code {}' makes a new one."
 
 
 class Handshakes:
@@ -154,7 +154,7 @@ class Handshakes:
     def _paired(self, db: sqlite3.Connection, bot: BotState, person: int) -> BotState:
         after = codes.paired(bot, person, self._now())
         rows.put(db, after)
-        self._note(db, "telegram.paired", bot.agent, f"The Telegram bot of {bot.agent} is paired with the operator.")
+        self._note(db, "telegram.paired", bot.agent, f"The Telegram bot of {bot.agent} is linked to the operator.")
         return after
 
     def _refused(self, db: sqlite3.Connection, before: BotState, after: BotState) -> None:
@@ -192,7 +192,7 @@ def _at(bot: BotState) -> str:
 
 def _check_pairing(bot: BotState) -> BotState:
     if bot.state is BotStatus.PAIRED:
-        raise Conflict(f"The bot of {bot.agent} is paired already; there is nothing to do.")
+        raise Conflict(f"The bot of {bot.agent} is linked already; there is nothing to do.")
     if bot.state is BotStatus.REVOKED:
         raise Conflict(REVOKED.format(bot.agent))
     return bot

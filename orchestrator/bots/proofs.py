@@ -57,6 +57,6 @@ def asked(proof: Proof, prove: Prove) -> Proof:
     try:
         me = prove(proof.token.text)
     except Unavailable as error:
-        problem = f"Telegram could not be asked about this token yet. {error.message}"
+        problem = f"This token is not checked yet. {error.message}"
         return Proof(proof.token, proof.bot, problem=problem)
     return Proof(proof.token, proof.bot, me.username)

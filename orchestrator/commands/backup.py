@@ -29,12 +29,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     saving.add_argument("file", metavar="FILE", help="NAME.tar, or NAME.tar.gz to compress it; - is standard output")
     saving.add_argument("--force", action="store_true", help="replace a file that is there")
     saving.set_defaults(run=run_backup)
-    restoring_ = commands.add_parser("restore", help="the install of a backup takes the place of an empty HERMIT_HOME")
+    restoring_ = commands.add_parser("restore", help="restore a backup into an empty HERMIT_HOME")
     restoring_.add_argument("file", metavar="FILE", type=Path, help="what ./hermit backup made")
-    restoring_.add_argument("--force", action="store_true", help="take the place of one that is there; it is kept")
+    restoring_.add_argument("--force", action="store_true", help="replace an install that is there; it is kept")
     add_yes(restoring_)
     restoring_.set_defaults(run=run_restore)
-    recovering = commands.add_parser("recover", help="save what can be read of a damaged database; it is kept as it is")
+    recovering = commands.add_parser("recover", help="save what is readable in a damaged database; it is kept as it is")
     recovering.add_argument(
         "copy", metavar="COPY", type=Path, nargs="?", help="a copy of it, to go back to that instead"
     )
@@ -44,7 +44,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run_backup(context: Context, options: argparse.Namespace) -> int:
     """Write a backup and read it back."""
     if not rescue.database(context.settings.home).is_file():
-        raise NotFound(f"There is nothing in {context.settings.home} yet. './hermit up' begins.")
+        raise NotFound(f"There is nothing in {context.settings.home} yet. './hermit up' creates it.")
     if options.file == "-":
         written = _to_output(context)
         said = "The backup is written"
@@ -97,10 +97,10 @@ def run_recover(context: Context, options: argparse.Namespace) -> int:
 def _losses(salvaged: Salvaged) -> list[str]:
     lines = [f"The database is recovered: {salvaged.rows:,} rows."]
     if not salvaged.lost:
-        return [*lines, "Nothing was lost, as far as can be seen."]
+        return [*lines, "Nothing seems to be lost."]
     for table, count in sorted(salvaged.lost.items()):
-        lines.append(f"Lost of {table}: {'nobody knows how many' if count is None else f'at most {count:,}'} rows.")
-    return [*lines, "A backup from before may be the better choice: './hermit restore FILE --force'."]
+        lines.append(f"Lost from {table}: {'an unknown number of' if count is None else f'at most {count:,}'} rows.")
+    return [*lines, "An earlier backup may be the better choice: './hermit restore FILE --force'."]
 
 
 def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:
@@ -110,7 +110,7 @@ def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:
 
 def _to_output(context: Context) -> Written:
     if sys.stdout.isatty():
-        raise BadInput("A backup is nothing for a terminal. Send it somewhere: './hermit backup - | …'.")
+        raise BadInput("A backup can't be printed to a terminal. Send it somewhere: './hermit backup - | …'.")
     with Progress().task("Backing up") as task:
         out, tell = sys.stdout.buffer, partial(_meter(task), making.WRITING)
         written = writing.write(context.home, out, tell, packed=True, check=lambda: None)

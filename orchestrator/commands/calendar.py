@@ -28,7 +28,7 @@ _HELP = {
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command with its six verbs."""
-    calendar = commands.add_parser("calendar", help="what an agent is to do when")
+    calendar = commands.add_parser("calendar", help="what an agent does for you, and when")
     calendar.add_argument("agent", metavar="AGENT")
     verbs = calendar.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="all entries, or what comes due in a time")

@@ -34,12 +34,12 @@ from orchestrator.store.telegram_bots import Token, stored
 from orchestrator.text import terminal_safe
 
 HERMITSHELL, DATABASE = "hermitshell", "database"
-_AGAIN = "Mend that, then run './hermit doctor' again."
+_AGAIN = "Fix that, then run './hermit doctor' again."
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    doctor = commands.add_parser("doctor", help="check every part, and say how to mend what is wrong")
+    doctor = commands.add_parser("doctor", help="check every part, and say how to fix what is wrong")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(run=run)
 
@@ -139,7 +139,7 @@ def _database(context: Context) -> list[Finding]:
         is_running = found.is_damaged and running_pid(home) is not None
         stop = "Stop it first: './hermit down'. " if is_running else ""
         return [fail(DATABASE, found.text, stop + found.mend)]
-    return [ok(DATABASE, "It is whole." if rescue.database(home).exists() else "There is none yet.")]
+    return [ok(DATABASE, "It is intact." if rescue.database(home).exists() else "There is none yet.")]
 
 
 def _places(context: Context, info: dict[str, Any]) -> dict[str, Path]:

@@ -43,7 +43,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
     lines = [line for turn in turns for line in _lines(turn)]
     if found["next"] is not None:
         lines.insert(0, f"(Earlier ones: --before {found['next']})\n")
-    nothing = "Nothing that fits was said." if is_search else "Nothing was said yet."
+    nothing = "No message matches." if is_search else "No messages yet."
     show(found, as_json=options.json, lines=lines or [nothing])
     return 0
 

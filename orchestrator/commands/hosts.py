@@ -12,10 +12,10 @@ from orchestrator.text import one_line
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    hosts = commands.add_parser("hosts", help="from which hosts an agent may fetch without asking")
+    hosts = commands.add_parser("hosts", help="hosts that an agent can download from without asking")
     hosts.add_argument("agent", metavar="AGENT")
     verbs = hosts.add_subparsers(dest="verb", metavar="list|rm", required=True)
-    listing = verbs.add_parser("list", help="the hosts that you allowed for ever")
+    listing = verbs.add_parser("list", help="the hosts that are always allowed")
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.set_defaults(run=_list)
     removing = verbs.add_parser("rm", help="ask about this host again")

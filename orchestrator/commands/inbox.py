@@ -9,8 +9,8 @@ from orchestrator.commands.context import Context, show
 from orchestrator.text import look_alikes, one_line, terminal_safe
 
 _WISHES = {
-    "asset": "It wants this to be fetched from the internet into its in/",
-    "packages": "It wants these packages to be fetched and installed",
+    "asset": "It wants to download this from the internet into its in/",
+    "packages": "It wants to install these packages",
 }
 _RUN = "It wants to run exactly this"
 
@@ -18,7 +18,7 @@ _RUN = "It wants to run exactly this"
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the three commands."""
     approvals = commands.add_parser("approvals", help="what waits for your approval")
-    approvals.add_argument("--all", action="store_true", help="decided ones too")
+    approvals.add_argument("--all", action="store_true", help="include decided ones")
     approvals.add_argument("--json", action="store_true", help="print JSON")
     approvals.set_defaults(run=_list)
     for name in ("approve", "deny"):
@@ -64,10 +64,10 @@ def _is_asset(approval: dict[str, Any]) -> bool:
 def _asset_lines(detail: dict[str, Any]) -> list[str]:
     host, reads = one_line(detail["host"], 300), one_line(detail.get("host_shown", ""), 300)
     read_as = f" (reads “{reads}”)" if reads and reads != host else ""
-    lines = [f"host: {host}{read_as}; it is sent the {detail.get('url_chars', 0):,} characters after its name"]
+    lines = [f"host: {host}{read_as}; it gets the {detail.get('url_chars', 0):,} characters after its name"]
     lines += [f"! {one_line(warning, 2_500)}" for warning in detail.get("warnings", [])]
     if detail.get("description"):
-        lines.append(f"what for, in its words: “{one_line(detail['description'], 500)}”")
+        lines.append(f"purpose, in its own words: “{one_line(detail['description'], 500)}”")
     return lines
 
 
@@ -107,7 +107,7 @@ def _decide(context: Context, options: argparse.Namespace) -> int:
     print(f"{options.id} is {body['status']}.")
     if options.always:
         host, agent = one_line(body["detail"]["host"], 300), body["agent"]
-        print(f"{agent} may fetch from {host} without asking now. './hermit hosts {agent} rm {host}' ends that.")
+        print(f"{agent} can now download from {host} without asking. './hermit hosts {agent} rm {host}' ends that.")
     if options.scope:
         span = "for an hour" if options.scope == "hour" else "in this conversation"
         print(f"Its kind is not asked about {span}. './hermit grants {body['agent']} list' shows what is allowed.")

@@ -22,7 +22,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     status.set_defaults(run=_status)
     logs = commands.add_parser("logs", help="an agent's own log")
     logs.add_argument("agent", metavar="AGENT")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    logs.add_argument("-f", "--follow", action="store_true", help="keep printing as it grows")
     logs.add_argument("--json", action="store_true", help="print JSON, of what is there now")
     logs.set_defaults(run=_logs)
     token = commands.add_parser("token", help="API tokens")

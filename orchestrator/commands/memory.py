@@ -1,4 +1,4 @@
-"""``memory``: what an agent remembers of you, to look at, search, add to and delete from."""
+"""``memory``: what an agent remembers about you, to look at, search, add to and delete from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAGE = 200
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command with its four verbs."""
-    memory = commands.add_parser("memory", help="what an agent remembers of you")
+    memory = commands.add_parser("memory", help="what an agent remembers about you")
     memory.add_argument("agent", metavar="AGENT")
     verbs = memory.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="every fact, the newest first")
@@ -44,14 +44,14 @@ def _list(context: Context, options: argparse.Namespace) -> int:
             before = page["next"]
             if before is None:
                 break
-    _show(facts, options, nothing=f"{options.agent} remembers nothing of you yet.")
+    _show(facts, options, nothing=f"{options.agent} remembers nothing about you yet.")
     return 0
 
 
 def _search(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         found = client.get(agent_path(options.agent, "/memories"), q=options.query, limit=options.limit)
-    _show(found["memories"], options, nothing="Nothing that fits is remembered.")
+    _show(found["memories"], options, nothing="No memory matches.")
     return 0
 
 

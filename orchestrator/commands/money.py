@@ -27,7 +27,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     listing = verbs.add_parser("list", help="your own prices, the models without one, and with --all every price")
     listing.add_argument("--all", action="store_true", help="the whole table")
     setting = verbs.add_parser("set", help="a price of your own, e.g. set custom llama-* in=0 out=0")
-    removing = verbs.add_parser("rm", help="take a price of your own away")
+    removing = verbs.add_parser("rm", help="remove a price of your own")
     for verb in (setting, removing):
         verb.add_argument("provider", metavar="PROVIDER")
         verb.add_argument("model", metavar="MODEL", help="its name, or a pattern such as 'gpt-*'")

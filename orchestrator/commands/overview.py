@@ -23,8 +23,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "chat": "send TEXT to an agent and print its reply; without TEXT, line by line",
         "history": "the conversation with an agent, searched with --find",
         "files": "files of an agent's workspace: ls, get, put, rm",
-        "calendar": "what an agent is to do when",
-        "memory": "what an agent remembers of you",
+        "calendar": "what an agent does for you, and when",
+        "memory": "what an agent remembers about you",
         "logs": "an agent's own log",
     },
     "Decide": {
@@ -32,7 +32,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "approve": "approve what waits, by its id",
         "deny": "deny what waits, by its id",
         "grants": "what an agent may do without asking",
-        "hosts": "from which hosts an agent may fetch without asking",
+        "hosts": "hosts that an agent can download from without asking",
         "questions": "what agents want to know from you",
         "answer": "answer an agent's question, by its id",
     },
@@ -45,8 +45,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Keep it safe": {
         "backup": "everything in HERMIT_HOME in one file; works while it runs",
-        "restore": "put the install of a backup in the place of an empty HERMIT_HOME",
-        "recover": "save what can be read of a damaged database; it is kept as it is",
+        "restore": "restore a backup into an empty HERMIT_HOME",
+        "recover": "save what is readable in a damaged database; it is kept as it is",
         "sbom": "what this program is made of, as CycloneDX 1.5 JSON",
     },
     "Work on it": {

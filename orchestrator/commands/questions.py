@@ -1,4 +1,4 @@
-"""``questions`` and ``answer``: what agents want to know of you."""
+"""``questions`` and ``answer``: what agents want to know from you."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from orchestrator.text import one_line, terminal_safe
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the two commands."""
-    questions = commands.add_parser("questions", help="what agents want to know of you")
-    questions.add_argument("--all", action="store_true", help="answered ones too")
+    questions = commands.add_parser("questions", help="what agents want to know from you")
+    questions.add_argument("--all", action="store_true", help="include answered ones")
     questions.add_argument("--json", action="store_true", help="print JSON")
     questions.set_defaults(run=_list)
     answer = commands.add_parser("answer", help="answer an agent's question, by its id")
@@ -48,7 +48,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         lines += question_lines(question)
         if question["answer"] is not None:
             lines.append(f"    -> {one_line(question['answer'])}")
-    show(body, as_json=options.json, lines=lines or ["Nobody asks you anything."])
+    show(body, as_json=options.json, lines=lines or ["No open questions."])
     return 0
 
 

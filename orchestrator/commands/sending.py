@@ -27,7 +27,7 @@ def send(client: Client, agent: str, file: Path, *, user: int | None = None) -> 
         with file.open("rb") as opened:
             facts = os.fstat(opened.fileno())
             if not stat.S_ISREG(facts.st_mode):
-                raise BadInput(f"{shown} is no plain file. Send files one by one, or pack a folder first.")
+                raise BadInput(f"{shown} is not a regular file. Send files one by one, or pack a folder first.")
             body = _Body(opened, shown, facts.st_size)
             path = agent_path(agent, f"/files/in/{quote(os.fsencode(file.name), safe='')}")
             stored: dict[str, Any] = client.upload(path, body, user=user)

@@ -34,7 +34,7 @@ TimeoutStopSec={stop_s}
 Restart=on-failure
 RestartSec=5
 UMask=0077
-# What `up` says to a person is a link into the dashboard, which is nothing for the journal. Errors go there.
+# `up` prints a login link, which does not belong in the journal. Errors do.
 StandardOutput=null
 StandardError=journal
 NoNewPrivileges=yes
@@ -43,7 +43,7 @@ NoNewPrivileges=yes
 WantedBy={target}
 """
 _WALLS = """\
-# Whoever may talk to Docker is root on this machine: these are against accidents.
+# Whoever can talk to Docker is root on this machine: these guard against accidents.
 ProtectSystem=strict
 ProtectHome=read-only
 ReadWritePaths={home} {root}
@@ -74,12 +74,14 @@ def unit(root: Path, home: Path, account: str, *, is_users: bool) -> str:
     """The text of the unit. Raises BadInput for folders that a unit can't name, or that it would hide."""
     for folder in (root, home):
         if any(ord(char) < 32 or char in '"\\$' for char in str(folder)):
-            raise BadInput(f"{str(folder)!r} has a character in its name that no unit can hold. Move it elsewhere.")
+            raise BadInput(
+                f"{str(folder)!r} has a character in its name that no systemd unit can contain. Move it elsewhere."
+            )
     if not is_users and any(folder.is_relative_to(tmp) for folder in (root, home) for tmp in ("/tmp", "/var/tmp")):  # noqa: S108 - compared
         raise BadInput("A service has a /tmp of its own: move HERMIT_HOME and the program out of /tmp first.")
     return _UNIT.format(
         where="~/.config/systemd/user/hermitshell.service" if is_users else "/etc/systemd/system/hermitshell.service",
-        docs=str(root / "docs" / "operations.md").replace(" ", "%20").replace("%", "%%"),
+        docs=str(root / "docs" / "running.md").replace(" ", "%20").replace("%", "%%"),
         engine="" if is_users else " docker.service",
         account="" if is_users else f"User={account}\n",
         home=_quoted(f"HERMIT_HOME={home}"),

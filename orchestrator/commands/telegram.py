@@ -22,11 +22,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command with its five verbs."""
     telegram = commands.add_parser("telegram", help="agents' Telegram bots")
     verbs = telegram.add_subparsers(dest="verb", metavar="VERB", required=True)
-    listing = verbs.add_parser("list", help="all bots, and what is to be done")
+    listing = verbs.add_parser("list", help="all bots, and what to do next")
     adding = verbs.add_parser("add", help="give an agent a bot; asks for the token that @BotFather gave you")
     confirming = verbs.add_parser("confirm", help="the six digits that the bot sent you")
     coding = verbs.add_parser("code", help="make a new code")
-    removing = verbs.add_parser("rm", help="take an agent's bot away; its files and history stay")
+    removing = verbs.add_parser("rm", help="remove an agent's bot; its files and history stay")
     for verb in (adding, confirming, coding, removing):
         verb.add_argument("agent", metavar="AGENT")
     confirming.add_argument("code", metavar="CODE")
@@ -85,7 +85,7 @@ def _add(context: Context, options: argparse.Namespace) -> int:
 def _confirm(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         bot = client.post(agent_path(options.agent, "/telegram/confirm"), {"code": options.code})
-    show(bot, as_json=options.json, lines=_said(bot, f"The bot of {options.agent} is paired with you."))
+    show(bot, as_json=options.json, lines=_said(bot, f"The bot of {options.agent} is linked to you."))
     return 0
 
 
@@ -101,7 +101,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
         client.delete(agent_path(options.agent, "/telegram"))
     print(f"{options.agent} has no Telegram bot any more.")
     if context.settings.secrets.get("TELEGRAM_BOT_TOKEN"):
-        print("TELEGRAM_BOT_TOKEN is still set: take it out, or the next start brings that bot back.")
+        print("TELEGRAM_BOT_TOKEN is still set: remove it, or the next start brings that bot back.")
     return 0
 
 

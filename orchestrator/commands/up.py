@@ -180,7 +180,7 @@ def _detach(context: Context) -> int:
             _greet(context)
             return 0
         time.sleep(0.05)
-    raise Unavailable(f"It does not get healthy. {context.home.log} says more.")
+    raise Unavailable(f"It doesn't become healthy. See {context.home.log}.")
 
 
 def _greet(context: Context) -> None:
@@ -215,7 +215,7 @@ def _await_end(context: Context, pid: int) -> None:
     deadline = time.monotonic() + STOPPED_WITHIN_S
     while running_pid(context.settings.home) == pid:
         if time.monotonic() > deadline:
-            raise Unavailable(f"The orchestrator (process {pid}) does not end. Try again, or 'kill -9 {pid}'.")
+            raise Unavailable(f"The orchestrator (process {pid}) does not stop. Try again, or 'kill -9 {pid}'.")
         time.sleep(0.05)
 
 

@@ -9,8 +9,8 @@ from orchestrator.file_names import shown
 from orchestrator.nouns import CubicleKey, Delivery
 from orchestrator.text import one_line
 
-NO_LINK = "This link leads nowhere: it is wrong or too old."
-NO_CARRIER = "Where it should have gone can't be reached any more. It can be downloaded in the dashboard."
+NO_LINK = "This link is wrong or has expired."
+NO_CARRIER = "Its destination can't be reached any more. It can be downloaded in the dashboard."
 NOT_TAKEN = "It could not be sent. It can be downloaded in the dashboard."
 MOST_ASKED = 20
 MOST_CAPTION = 900
@@ -76,7 +76,7 @@ def left_out(count: int) -> str:
     """For a zip that has not everything; empty when it has."""
     if not count:
         return ""
-    return f"{count:,} {'thing' if count == 1 else 'things'} in it left out: no plain files."
+    return f"{count:,} {'thing' if count == 1 else 'things'} in it left out: not regular files."
 
 
 def too_large(delivery: Delivery, link: str) -> str:

@@ -32,7 +32,7 @@ class Reserve:
         try:
             facts = os.statvfs(self._home)
         except OSError as error:
-            raise Unavailable(f"The disk of {self._home} does not answer ({error.strerror}). Look after it.") from error
+            raise Unavailable(f"The disk of {self._home} does not answer ({error.strerror}). Check it.") from error
         return Room(facts.f_bavail * facts.f_frsize, facts.f_favail, facts.f_blocks * facts.f_frsize)
 
     def check(self) -> None:

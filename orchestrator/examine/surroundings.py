@@ -47,7 +47,7 @@ def examine_permissions(home: Path) -> list[Finding]:
     if problem := _socket_problem(home):
         mend = "Set HERMIT_HOME to a folder on a local disk (not on a network or a shared-folder file system)."
         return [fail(PERMISSIONS, f"{home} can't hold sockets ({problem}).", mend)]
-    return [ok(PERMISSIONS, f"{home} is yours alone.")]
+    return [ok(PERMISSIONS, f"{home} is readable by you only.")]
 
 
 def is_ours(home: Path) -> bool:
@@ -84,7 +84,7 @@ def examine_crashes(machine: Machine) -> Finding:
     """Whether the kernel hands crashed programs to a helper on the host."""
     pattern = "".join(machine.read(_CORE_PATTERN)).strip()
     if not pattern.startswith("|"):
-        return ok(CRASHES, "No helper on the host is run when a program crashes.")
+        return ok(CRASHES, "A crashing program starts no helper on the host.")
     return warn(
         CRASHES,
         "The kernel hands every program that crashes, those of cubicles too, to a helper that runs as root on the"
@@ -97,13 +97,13 @@ def examine_watches(machine: Machine) -> Finding:
     """Whether the kernel lets us hear at once of new files in ``out/``: one watch for each cubicle."""
     limits = [int(text) if (text := "".join(machine.read(path)).strip()).isdecimal() else None for path in _WATCHES]
     if None in limits:
-        return ok(WATCHES, "The kernel does not say how many folders may be watched; all are looked through anyway.")
+        return ok(WATCHES, "The kernel does not say how many folders may be watched; all are scanned anyway.")
     instances, watches = (limit or 0 for limit in limits)
     text = f"The kernel allows each user {instances:,} watchers and {watches:,} watched folders."
     if instances < LITTLE_INSTANCES or watches < LITTLE_WATCHES:
         return warn(
             WATCHES,
-            f"{text} Where they run out, new files in out/ are noticed within seconds instead of at once.",
+            f"{text} If they run out, new files in out/ are noticed within seconds instead of at once.",
             "sysctl -w fs.inotify.max_user_instances=128 fs.inotify.max_user_watches=65536",
         )
     return ok(WATCHES, text)
@@ -112,14 +112,14 @@ def examine_watches(machine: Machine) -> Finding:
 def examine_descriptors(used_of_limit: tuple[int, int] | None) -> Finding:
     """How many files and connections the running house has open, of how many; None where nobody knows."""
     if used_of_limit is None:
-        return ok(DESCRIPTORS, "Not looked at: HermitShell is not running here.")
+        return ok(DESCRIPTORS, "Not checked: HermitShell is not running here.")
     used, limit = used_of_limit
     text = f"{used:,} of {limit:,} files and connections are open."
     mend = "Allow more ('ulimit -Hn 65536', or LimitNOFILE=65536 for systemd), and start HermitShell again."
     if used > NEARLY_ALL * limit:
-        return fail(DESCRIPTORS, f"{text} Soon nobody can connect any more.", mend)
+        return fail(DESCRIPTORS, f"{text} Soon no new connections will be possible.", mend)
     if limit < FEW_DESCRIPTORS:
-        return warn(DESCRIPTORS, f"{text} That is little: each agent at work takes up to 20.", mend)
+        return warn(DESCRIPTORS, f"{text} That is low: each working agent needs up to 20.", mend)
     return ok(DESCRIPTORS, text)
 
 

@@ -15,7 +15,7 @@ from orchestrator.text import one_line
 
 TELEGRAM = "telegram"
 _FROM_SETTINGS = "the first agent"
-_AGAIN = "Mend that, then run './hermit doctor' again."
+_AGAIN = "Fix that, then run './hermit doctor' again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ def examine_telegram(
     if not found and not wanted:
         return [ok(TELEGRAM, "No agent has a bot; './hermit telegram add AGENT' gives it one.")]
     if wanted and operator is None:
-        mend = "The handshake of the first bot finds it out: './hermit telegram list' says what to do."
+        mend = "Linking the first bot finds it out: './hermit telegram list' says what to do."
         found.append(warn(TELEGRAM, "Your own Telegram id is not known yet, so bots answer nobody.", mend))
     try:
         found += [_examined(bot, expected, check_up) for bot in wanted]
     except Unreachable:  # it can't be for the others either
-        mend = "Look after this machine's network and HERMIT_TELEGRAM_API_URL; bots go on by themselves afterwards."
+        mend = "Check this machine's network and HERMIT_TELEGRAM_API_URL; bots then resume by themselves."
         found.append(fail(TELEGRAM, "Telegram can't be reached.", mend))
     return found
 
@@ -74,18 +74,18 @@ def _judged(bot: StoredBot, seen: Checkup, expected: Expected) -> Finding:
     url = f"{expected.webhook_url}/telegram/{seen.me.bot}" if expected.webhook_url else ""
     if expected.is_running and seen.webhook.url != url:
         there = "another address" if seen.webhook.url else "nowhere"
-        mend = "Does another program use this token? Make a new one with @BotFather (/revoke). Else start again."
-        return warn(TELEGRAM, f"The updates of {who} are posted to {there}, not to us.", mend)
+        mend = "Does another program use this token? Make a new one with @BotFather (/revoke). If not, restart."
+        return warn(TELEGRAM, f"The updates of {who} are posted to {there}, not to HermitShell.", mend)
     if url and seen.webhook.last_error:
-        mend = "Look after the proxy in front of HERMIT_TELEGRAM_WEBHOOK_URL, or take that setting out."
+        mend = "Check the proxy in front of HERMIT_TELEGRAM_WEBHOOK_URL, or remove that setting."
         return warn(TELEGRAM, f"Telegram could not post to {who}: {one_line(seen.webhook.last_error, 100)}.", mend)
     if bot.state == BotStatus.REVOKED:
-        mend = f"'./hermit telegram add {bot.agent}' with the same token takes it up again."
-        return warn(TELEGRAM, f"{who} had been refused by Telegram, and now is not.", mend)
+        mend = f"'./hermit telegram add {bot.agent}' with the same token starts it again."
+        return warn(TELEGRAM, f"Telegram had refused {who}, but accepts it now.", mend)
     if expected.is_running and bot.problem:
-        mend = "When that is over, the bot goes on by itself."
+        mend = "The bot resumes by itself once that is over."
         return warn(TELEGRAM, f"{who} has a problem: {bot.problem}", mend)
     if bot.state == BotStatus.PAIRING:
-        return warn(TELEGRAM, f"{who} answers nobody until it is paired.", "'./hermit telegram list' says what to do.")
+        return warn(TELEGRAM, f"{who} answers nobody until it is linked.", "'./hermit telegram list' says what to do.")
     groups = ", and gets every message of its groups (privacy mode is off)" if seen.me.can_read_groups else ""
     return ok(TELEGRAM, f"{who} is known to Telegram{groups}.")

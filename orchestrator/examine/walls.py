@@ -65,7 +65,7 @@ class FirstLook:
         missing = lacks(seen, runtime=spec.runtime or self._ask(self._client.info).get("DefaultRuntime", ""))
         if missing:
             logger.error("%s is taken away again: %s", spec.name, " ".join(missing))
-            raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is mended. {_MEND}")
+            raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is fixed. {_MEND}")
         logger.info("cubicles of %s have their walls on this engine", spec.image)
         self._seen.add(kind)
 
@@ -159,7 +159,7 @@ def _powers(seen: Mapping[str, Any]) -> Finding:
         if is_wrong
     ]
     if wrong:
-        return fail(PART, f"A cubicle has powers: {', '.join(wrong)}.", _MEND)
+        return fail(PART, f"A cubicle has privileges: {', '.join(wrong)}.", _MEND)
     return ok(PART, "It is an ordinary user without capabilities, and can gain none.")
 
 
@@ -185,7 +185,7 @@ def _files(seen: Mapping[str, Any]) -> Finding:
 def _sockets(seen: Mapping[str, Any]) -> Finding:
     if seen["sockets"]:
         return fail(PART, f"A cubicle sees an engine's socket: {', '.join(seen['sockets'])}.", _MEND)
-    return ok(PART, "No engine's socket is in its sight.")
+    return ok(PART, "It sees no engine's socket.")
 
 
 def _kernel(seen: Mapping[str, Any]) -> Finding:
@@ -193,7 +193,7 @@ def _kernel(seen: Mapping[str, Any]) -> Finding:
         return fail(PART, f"A cubicle can change the kernel's settings: {', '.join(seen['knobs'])}.", _MEND)
     if seen["bared"]:
         return fail(PART, f"A cubicle can read what an engine hides: {', '.join(seen['bared'])}.", _MEND)
-    return ok(PART, "It can change no setting of the kernel, and read nothing that an engine hides.")
+    return ok(PART, "It can't change the kernel's settings, or read what an engine hides.")
 
 
 def _company(seen: Mapping[str, Any]) -> Finding:

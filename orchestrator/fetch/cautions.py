@@ -66,7 +66,7 @@ def _of_the_way(link: Link) -> list[Hint]:
 def _of_what_is_sent(link: Link) -> list[Hint]:
     hints = []
     if len(link.target) > LONG_TARGET_CHARS or len(link.query) > LONG_QUERY_CHARS:
-        text = f"What follows the host has {len(link.target):,} characters, and the host gets to read them."
+        text = f"The part after the host has {len(link.target):,} characters, which are sent to the host."
         hints.append(Hint(Caution.LONG, text))
     if is_dense(unquote(link.query)) or is_dense(unquote(link.path)):
         hints.append(Hint(Caution.DENSE, "A part of it looks like data in disguise (a key, a token, a file)."))

@@ -216,7 +216,7 @@ class _Run:
         except OSError as error:
             sock.close()
             logger.info("fetch: handshake with %s: %s", link.host, type(error).__name__)
-            raise Unavailable(f"{link.host} does not answer in an encrypted way. Try again later.") from None
+            raise Unavailable(f"{link.host} does not answer over an encrypted connection. Try again later.") from None
         except BaseException:
             sock.close()
             raise
@@ -263,7 +263,7 @@ def _told(link: Link) -> Iterator[None]:
         raise Unavailable(f"{link.host} stopped answering. Try again later.") from None
     except (HTTPException, OSError, ValueError) as error:
         logger.info("fetch: %s: %s", link.host, type(error).__name__)
-        raise Unavailable(f"{link.host} broke off or sent what is no answer. Try again later.") from None
+        raise Unavailable(f"{link.host} broke off or sent no valid answer. Try again later.") from None
 
 
 def _refusal(link: Link, status: int) -> str:

@@ -27,7 +27,7 @@ def install_packages(machine: Machine, progress: Progress, packages: Sequence[st
     """The packages are installed. Raises :class:`Unavailable` with the first thing that a person can mend."""
     if not machine.has("apt-get"):
         raise Unavailable(
-            f"{what} is missing, and I can install it only by apt: install it with your system's package manager,"
+            f"{what} is missing, and without apt I can't install it: install it with your system's package manager,"
             " then try again."
         )
     free = machine.free_bytes(Path("/var/lib"))

@@ -60,7 +60,7 @@ def ensure_base(client: docker.DockerClient, machine: Machine, progress: Progres
         pulled = find_base(client) if _pull(client, task) else None
     if pulled:
         return pulled
-    progress.say(f"No registry gives {OFFICIAL}; making the base from Debian packages instead.")
+    progress.say(f"No registry has {OFFICIAL}; building the base from Debian packages instead.")
     _make(client, machine, progress)
     made = find_base(client)
     if made is None:
@@ -150,7 +150,7 @@ def _entries(sources: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
 def _make(client: docker.DockerClient, machine: Machine, progress: Progress) -> None:
     if not machine.is_root():
         raise Unavailable(
-            f"No registry gives {OFFICIAL}, and making it from packages needs root: run 'docker pull {OFFICIAL}' where"
+            f"No registry has {OFFICIAL}, and building it from packages needs root: run 'docker pull {OFFICIAL}' where"
             " a registry can be reached, or run this once as root."
         )
     if not machine.has("debootstrap"):

@@ -173,7 +173,7 @@ def follow_build(events: Iterable[dict[str, Any]], log: Path, task: Task) -> str
                     _show(line.strip(), task)
             failure = failure or str(event.get("error") or "")
         if failure:
-            sink.write("\nThe last that it said:\n" + "".join(f"  {line}\n" for line in said[-_TAIL_LINES:]))
+            sink.write("\nIts last output:\n" + "".join(f"  {line}\n" for line in said[-_TAIL_LINES:]))
     return _why(failure, said) if failure else ""
 
 

@@ -68,4 +68,4 @@ def _write(file: Path, keys: Mapping[str, OwnKey]) -> None:
     try:
         whole_files.replace(file, json.dumps({name: asdict(own) for name, own in keys.items()}, indent=1))
     except OSError as error:
-        raise Unavailable(f"The key can't be written down ({error.strerror}). Look after the disk.") from error
+        raise Unavailable(f"The key can't be written down ({error.strerror}). Check the disk.") from error

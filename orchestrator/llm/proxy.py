@@ -134,7 +134,7 @@ class Proxy:
         try:
             return ask(call)
         except Stopped:
-            text = f"The provider {provider} gave no whole answer within {within_s:g} seconds. Try again."
+            text = f"The provider {provider} gave no complete answer within {within_s:g} seconds. Try again."
             raise UpstreamFailed(text, may_retry=False) from None
         finally:
             hurry.cancel()

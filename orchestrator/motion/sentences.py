@@ -5,12 +5,12 @@ from __future__ import annotations
 from orchestrator.delivery.words import size
 from orchestrator.text import one_line
 
-GAVE_UP = "It was begun several times and never came to an end, so it was given up. Ask for a shorter one."
+GAVE_UP = "It was started several times and never finished, so it was cancelled. Ask for a shorter one."
 UNREADABLE = (
     "The text has no letters that can be drawn (Latin, Greek and Cyrillic can; emoji, Chinese or Japanese can't)."
 )
 TOO_SLOW = "Making it took too long or too much room, and was stopped. Ask for a shorter one."
-NOT_MADE = "It could not be made. The log of the house says more."
+NOT_MADE = "It could not be made. The orchestrator's log says more."
 NO_ROOM = "There is no room for it in the workspace. Delete what is no longer needed, then ask again."
 TAKEN_AWAY = "It was taken out of out/ before it had its name."
 NO_OUT = "The cubicle has no folder out/ that it could be put into."
@@ -34,7 +34,7 @@ def done(name: str, size_bytes: int, left_out: int) -> str:
 def note(name: str, error: str, outcome: str) -> str:
     """For the agent's next turn, where nobody waited for it."""
     if error:
-        return f"The video {one_line(name, 120)} that you asked for came to nothing: {error}"
+        return f"The video {one_line(name, 120)} that you asked for could not be made: {error}"
     return f"You asked for a video. {outcome}"
 
 

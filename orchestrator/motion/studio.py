@@ -71,7 +71,7 @@ class Studio:
             raise Unavailable("The studio's folder in HERMIT_HOME can't be written. Look at the disk.") from error
         self._errands.run(errand, is_wanted=is_wanted)
         if not is_wanted():
-            raise NotWanted("The house is stopping.")
+            raise NotWanted("HermitShell is stopping.")
         left_out = _left_out(errand.brought / "report.json")
         path = errand.brought / f"video.{ending}"
         return Made(path, _checked_size(path, ending), left_out)

@@ -78,7 +78,7 @@ class Courier:
         try:
             self._sent(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)
         except BadInput as error:
-            raise Failed(f"The courier's report can't be used: {error.message}.") from error
+            raise Failed(f"The helper container's report can't be used: {error.message}.") from error
         folder = self._folder / f"{number}-fetch" / "out"
         return tuple(_checked(package, folder / package.file) for package in packages)
 
@@ -92,10 +92,10 @@ class Courier:
         try:
             errand = self._packed(name, task, max_bytes)
         except OSError as error:
-            raise Unavailable("The courier's folder in HERMIT_HOME can't be written. Look at the disk.") from error
+            raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
         self._errands.run(errand, is_wanted=is_wanted)
         if not is_wanted():
-            raise NotWanted("The house is stopping.")
+            raise NotWanted("HermitShell is stopping.")
         report = read_object(_read(errand.brought / "report.json", REPORT_BYTES))
         if report.get("ok") is not True:
             raise Failed(_sentence(task, report))
@@ -125,11 +125,11 @@ def _read(path: Path, max_bytes: int) -> bytes:
     try:
         with errand_box.opened(path) as file:
             if os.fstat(file.fileno()).st_size > max_bytes:
-                raise Failed("The courier brought a report that is too long.")
+                raise Failed("The helper container's report is too long.")
             return file.read(max_bytes)
     except OSError as error:
         raise Failed(
-            "The courier took too long or needed too much room, and was stopped. Ask for less, or try again later."
+            "This took too long or needed too much room, and was stopped. Ask for less, or try again later."
         ) from error
 
 
@@ -160,8 +160,8 @@ def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
         "not_found": "The index has no such package, or not in that version"
         + (", or not as a wheel for this Python (source packages are not built)." if system == PIP else "."),
         "conflict": "The packages, or what they need, don't go together.",
-        "unreachable": "The index can't be reached from the courier's container. './hermit doctor' and the page on "
-        "operations say what it needs.",
+        "unreachable": "The package index can't be reached from the helper container. './hermit doctor' and "
+        "docs/using.md (Packages) say what it needs.",
         "unfit": "A package among them can't be taken.",
         "slow": "Finding out took too long. Ask for fewer packages.",
         "too_large": f"They take more than {size_in_words(MOST_BYTES)}, which is the most at a time.",

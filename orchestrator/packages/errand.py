@@ -42,7 +42,7 @@ class NoErrands:
 
     def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:  # noqa: ARG002 - as whoever does go
         """It can't be done."""
-        raise Unavailable("Nothing can be fetched here: no engine runs couriers for this house.")
+        raise Unavailable("Nothing can be downloaded here: no engine runs helper containers for this install.")
 
     def clear(self) -> None:
         """None ever was."""

@@ -238,7 +238,7 @@ class Packages:
         key, is_done = one.cubicle, status == rows.DONE
         result = _result(one) if is_done else {"code": status, "install": one.id}
         self._finish(_reference(one.id), ok=is_done, text=error or _ready(one), result=result)
-        said = error or f"{sentences.named(one.asked)}: fetched by a courier, {len(one.packages)} in all."
+        said = error or f"{sentences.named(one.asked)}: downloaded in a helper container, {len(one.packages)} in all."
         detail = {"install": one.id, "system": one.system, "asked": list(one.asked), "approval": one.approval}
         audit_rows.add(
             db,

@@ -11,7 +11,7 @@ WAITS = "A person is being asked about these packages. The outcome comes here."
 DENIED = "The person said no, so nothing was installed. Do without these packages, or ask them why."
 EXPIRED = "Nobody answered in time, so nothing was installed. Ask again when the person is there."
 CANCELLED = "The question was withdrawn, so nothing was installed. Ask again if it is still needed."
-GAVE_UP = "It was begun several times and never came to an end, so it was given up. Ask again, perhaps for less."
+GAVE_UP = "It was started several times and never finished, so it was cancelled. Ask again, perhaps for less."
 
 
 def named(asked: Sequence[str], most: int = 5) -> str:
@@ -29,7 +29,7 @@ def ready(count: int, folder: str) -> str:
 def later_note(system: str, asked: Sequence[str], error: str) -> str:
     """For the agent's next turn, where the one that asked is over."""
     if error:
-        return f"Your wish for the packages {named(asked)} came to nothing: {error}"
+        return f"Your request for the packages {named(asked)} failed: {error}"
     return (
         f"The packages {named(asked)} that you asked for were approved and are there. "
         f"'hermit install {system} {' '.join(asked)}' installs them now, without asking again."

@@ -120,15 +120,13 @@ class Apps:
         except BadInput:
             port, title = None, ""
         if type(port) is not int or not 1 <= port <= 65_535:
-            missing = (
-                f'Its app.json names no port, such as {{"port": 8080}}. Ask the agent to mend www/{name}/app.json.'
-            )
+            missing = f'Its app.json names no port, such as {{"port": 8080}}. Ask the agent to fix www/{name}/app.json.'
             return App(key, name, name, Kind.INCOMPLETE, None, at, missing)
         shown = one_line(title, _TITLE_CHARS) if isinstance(title, str) else ""
         return App(key, name, shown or name, Kind.LIVE, port, at, "")
 
     def _file(self, key: CubicleKey, path: tuple[bytes, ...], max_bytes: int) -> tuple[bytes | None, float]:
-        """The beginning of a file and when it was changed; None for what is no plain file."""
+        """The beginning of a file and when it was changed; None for what is not a regular file."""
         try:
             entry = self._workspaces.entry(key, path)
             return self._workspaces.head(key, path, max_bytes=max_bytes), entry.modified

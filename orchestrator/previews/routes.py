@@ -88,7 +88,7 @@ class Routes:
         text, slash, path = request.path[3:].partition(b"/")
         ticket = self._tickets.read(text.decode("latin-1"), now=self._now())
         if not await asyncio.to_thread(self._is_open, ticket):
-            raise NotFound("This link is no longer good. Open the app from the dashboard.")
+            raise NotFound("This link has expired. Open the app from the dashboard.")
         base = f"{self._origin_of(host)}/a/{text.decode('ascii')}/"
         if request.header("sec-fetch-dest") in _OUTSIDE:
             told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
@@ -187,7 +187,7 @@ async def _whole(wire: Wire, most: int) -> bytes:
     async for piece in wire.body():
         body += piece
         if len(body) > most:
-            raise TooLarge("This is more than an app may keep.")
+            raise TooLarge("This is more than an app can store.")
     return body
 
 

@@ -42,13 +42,13 @@ class AppStorage:
         """Keep a JSON object of texts; raises BadInput, TooLarge, or TooMany when it is written too fast or by too many
         apps."""
         if len(body) > MAX_STORED_BYTES * 2:
-            raise TooLarge("This is more than an app may keep.")
+            raise TooLarge("This is more than an app can store.")
         values = read_object(body)
         if len(values) > MOST_KEYS or not all(isinstance(value, str) for value in values.values()):
             raise BadInput("Send one object of texts.")
         stored = json.dumps(values, ensure_ascii=False)
         if len(stored.encode()) > MAX_STORED_BYTES * 2:
-            raise TooLarge("This is more than an app may keep.")
+            raise TooLarge("This is more than an app can store.")
         self._check_pace(key, app)
         with self._store.writing() as db:
             was_kept = rows.put(db, key, app, stored, now=self._now(), most_apps=MOST_APPS)

@@ -62,7 +62,7 @@ class Tickets:
         """The ticket; raises NotFound for any that we did not write, or that is too old."""
         found = _TICKET.fullmatch(text) if len(text) <= _MAX_CHARS else None
         if found is None or not hmac.compare_digest(self._signature(found[1]), found[2]):
-            raise NotFound("This link is none of ours. Open the app from the dashboard.")
+            raise NotFound("This link is not valid. Open the app from the dashboard.")
         try:
             agent, user, app, dashboard, expires_at, login, since = json.loads(_unpacked(found[1]))
         except (ValueError, binascii.Error) as error:  # signed by another version of us

@@ -38,7 +38,7 @@ def closed(path: Path, *, user: int | None = None, access: Access = os.access) -
             continue
         facts = file.stat()
         if file != path.parent and not stat.S_ISREG(facts.st_mode):
-            return f"{file} is no plain file.", f"Move it away, then put {path.name} of a backup in its place."
+            return f"{file} is not a regular file.", f"Move it away, then put {path.name} of a backup in its place."
         if access(file, os.R_OK | os.W_OK | (os.X_OK if file == path.parent else 0)):
             continue
         if os.statvfs(file).f_flag & os.ST_RDONLY:

@@ -124,7 +124,7 @@ class Store:
                 "'./hermit down'; './hermit doctor' then says how to go on."
             )
             return Unavailable(self.trouble)
-        mend = "Look after its disk."
+        mend = "Check its disk."
         if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             mend = "Another program has had it for long: close that, or try again in a minute."
         elif code & 0xFF == sqlite3.SQLITE_FULL:

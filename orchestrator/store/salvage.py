@@ -63,7 +63,7 @@ def salvage(damaged: Path, fresh: Path) -> Salvaged:
             if target.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] == 0:  # noqa: S608 - constants
                 raise Unavailable("Too little of the database can be read to go on with it.")
         if target.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise Unavailable("What was saved of the database is not whole. Look after the disk.")
+            raise Unavailable("What was saved of the database is damaged. Check the disk.")
         lost: dict[str, int | None] = {}
         for table, count in counts.items():
             gone = None if count.lost is None else count.lost + dangling.get(table, 0)

@@ -146,7 +146,7 @@ def stored(path: Path) -> tuple[list[StoredBot], int | None]:
     except sqlite3.DatabaseError as error:
         if "no such table" in str(error):
             return [], None  # older than bots; `up` brings it up to date
-        raise Unavailable(f"The database {path} cannot be read ({error}). Look after its disk.") from error
+        raise Unavailable(f"The database {path} cannot be read ({error}). Check its disk.") from error
     bots = [
         StoredBot(str(row["name"]), Token(row["telegram_token"]), str(row["state"] or ""), str(row["problem"] or ""))
         for row in tokens

@@ -47,7 +47,7 @@ class Photographer:
             errand = errand_box.packed(self._folder, name, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES)
             self._errands.run(errand, is_wanted=is_wanted)
             if not is_wanted():
-                raise NotWanted("The house is stopping.")
+                raise NotWanted("HermitShell is stopping.")
             return _checked(errand.brought / SHOT)
         except NotFound as error:
             raise Failed(error.message) from error

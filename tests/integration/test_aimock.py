@@ -175,7 +175,7 @@ def test_stopping_a_slow_answer(dialect: str, address: str) -> None:
     ("flag", "says_so"),
     [
         ("--chaos-drop", "(500)"),
-        ("--chaos-malformed", "no answer of a model"),
+        ("--chaos-malformed", "not a model's answer"),
         ("--chaos-disconnect", "broke off the connection"),
         ("--chaos-ratelimit", "(429)"),
     ],

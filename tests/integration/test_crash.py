@@ -195,7 +195,7 @@ def test_a_second_orchestrator_of_the_same_home_is_refused(process: ProcessHouse
     """It ends with a sentence and changes nothing."""
     ran = process.command("serve")
     assert ran.returncode == 1
-    assert "runs already" in ran.stderr
+    assert "already running" in ran.stderr
     assert works_again(process, agent)
 
 

@@ -265,7 +265,7 @@ def test_a_name_that_another_program_took(bench: Bench) -> None:
 def test_an_image_that_is_missing(bench: Bench) -> None:
     """Said, and nothing is left."""
     spec = replace(bench.spec(), image="hermitshell/cubicle:base-never-built")
-    with pytest.raises(Unavailable, match="image has vanished"):
+    with pytest.raises(Unavailable, match="image is missing"):
         bench.engine.start(spec)
     assert bench.all_named(spec.name) == []
 

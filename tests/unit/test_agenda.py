@@ -533,7 +533,7 @@ def test_what_an_agent_puts_into_the_calendar_is_announced(open_desk: Desk) -> N
     (notice,) = open_desk.notices.recent(KEY)
     assert notice.turn == turn.id
     assert notice.text == (
-        "crab put “A\\u202eB” into the calendar: once on Tue 3 Mar 2026 at 09:00.\nIt will be told: “do\\nit”"
+        "crab put “A\\u202eB” into the calendar: once on Tue 3 Mar 2026 at 09:00.\nIts prompt: “do\\nit”"
     )
     settled = open_desk.notices.press(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
     assert settled.outcome == "“A\\u202eB” is cancelled."

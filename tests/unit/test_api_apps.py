@@ -260,7 +260,7 @@ def test_an_address_ends_with_what_it_was_given_for(
         www_of(paper, operator.user.id).app("to-do", "<p>secret")
         operator.post(f"{PATH}/to-do/share", {"user": "ben"})
     answer = requests.get(url, headers=FRAME, timeout=10)
-    assert (answer.status_code, "no longer good" in answer.text) == (404, True)
+    assert (answer.status_code, "has expired" in answer.text) == (404, True)
 
 
 def test_a_member_shares_their_own(paper: PaperHouse, operator: Api, member: Api) -> None:

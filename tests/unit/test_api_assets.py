@@ -156,7 +156,7 @@ def test_the_terminal_allows_and_revokes(paper: PaperHouse, operator: Api, capsy
     call = asked(paper, operator)
     assert "asks before each download" in hermit(paper, capsys, "hosts", "crab", "list")
     said = hermit(paper, capsys, "approve", call.result["id"], "--always")
-    assert "crab may fetch from files.example without asking" in said
+    assert "crab can now download from files.example without asking" in said
     assert ended(paper, call).status == "done"
     assert "files.example  ada (" in hermit(paper, capsys, "hosts", "crab", "list")
     assert '"host": "files.example"' in hermit(paper, capsys, "hosts", "crab", "list", "--json")

@@ -177,7 +177,7 @@ def test_every_name_can_be_listed_fetched_and_deleted(operator: Api, workspace: 
 
 
 def make_odd_things(folder: Path, secret: Path) -> list[str]:
-    """Everything that is no plain file, some of it leading to ``secret``."""
+    """Everything that is not a regular file, some of it leading to ``secret``."""
     (folder / "link").symlink_to(secret / "canary")
     (folder / "relative").symlink_to(os.path.relpath(secret / "canary", folder))
     (folder / "to-folder").symlink_to(secret)

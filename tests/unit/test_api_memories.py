@@ -112,7 +112,7 @@ def test_in_the_terminal(paper: PaperHouse, operator: Api, capsys: pytest.Captur
         assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
         return capsys.readouterr().out
 
-    assert hermit("list") == "crab remembers nothing of you yet.\n"
+    assert hermit("list") == "crab remembers nothing about you yet.\n"
     assert hermit("add", "Anna is\nallergic \x1b[2Jto nuts".replace("\x1b", "\u202e")).startswith(
         "Remembered as memory "
     )
@@ -122,7 +122,7 @@ def test_in_the_terminal(paper: PaperHouse, operator: Api, capsys: pytest.Captur
     assert shown.splitlines()[0].endswith("  ada")
     assert "\u202e" not in shown
     assert json.loads(hermit("list", "--json")) == {"memories": [fact]}
-    assert hermit("search", "zebra") == "Nothing that fits is remembered.\n"
+    assert hermit("search", "zebra") == "No memory matches.\n"
     assert hermit("rm", str(fact["id"]), "--yes") == f"Memory {fact['id']} is forgotten.\n"
     with pytest.raises(OrchestratorError, match="There is no memory"):
         hermit("rm", str(fact["id"]), "--yes")

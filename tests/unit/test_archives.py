@@ -85,7 +85,7 @@ def test_what_is_no_plain_file_is_left_out_and_said(tmp_path: Path, out: Path) -
             assert sorted(archive.namelist()) == [LEFT_OUT, "out/", "out/good.txt"]
             said = archive.read(LEFT_OUT).decode()
     for name in ("link", "folder-link", "loop", "dangling", "pipe", "one", "two", "socket"):
-        assert f"out/{name} is no plain file" in said
+        assert f"out/{name} is not a regular file" in said
     assert CANARY not in said
 
 

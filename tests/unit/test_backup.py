@@ -176,12 +176,12 @@ def test_the_command_writes_to_a_pipe_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("home/workspaces/crab/1/work/b.tar", "can't lie within HERMIT_HOME"),
-        ("home/b.tar", "can't lie within HERMIT_HOME"),
+        ("home/workspaces/crab/1/work/b.tar", "only be in the folder backups"),
+        ("home/b.tar", "only be in the folder backups"),
         ("nowhere/b.tar", "no folder"),
         ("there.tar", "there already"),
-        ("folder.tar", "there already|no plain file"),
-        ("link.tar", "no plain file"),
+        ("folder.tar", "there already|not a regular file"),
+        ("link.tar", "not a regular file"),
         ("b.zip", "must end in"),
     ],
 )
@@ -357,7 +357,7 @@ def test_tricks_with_names_are_refused(names: list[tuple[bytes, ...]], error: ty
 def test_more_than_the_manifest_says_is_refused() -> None:
     """However well it is packed, it stops there."""
     data = gzip.compress(_archive([(Member((b"a",), False, 5000), b"\0" * 5000)], most_bytes=4999))
-    with pytest.raises(BadInput, match="more than it says"):
+    with pytest.raises(BadInput, match="more than it lists"):
         _check(data)
 
 

@@ -154,7 +154,7 @@ def test_a_new_code_makes_the_older_one_worthless(desk: Desk) -> None:
     desk.at += codes.GOOD_FOR_S
     desk.bots.confirm("crab", str(desk.bots.new_code("crab").code))
     for call in (desk.bots.new_code, lambda agent: desk.bots.confirm(agent, "123456")):
-        with pytest.raises(Conflict, match="paired already"):
+        with pytest.raises(Conflict, match="linked already"):
             call("crab")
 
 

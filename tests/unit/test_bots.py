@@ -71,7 +71,7 @@ def test_telegram_that_can_not_be_asked(desk: Desk) -> None:
     """The token is kept, with the problem said, until somebody who runs the bot has met it."""
     desk.down = True
     state = desk.bots.set_up("crab", TOKEN)
-    assert (state.username, "could not be asked" in str(state.problem)) == ("", True)
+    assert (state.username, "not checked yet" in str(state.problem)) == ("", True)
     assert desk.bots.token("crab") == TOKEN
     desk.bots.met("crab", "crab_bot")
     assert (desk.crab().username, desk.crab().problem) == ("crab_bot", None)

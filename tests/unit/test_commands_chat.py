@@ -196,4 +196,4 @@ def test_the_conversation_is_printed_and_searched(terminal: Terminal) -> None:
     assert "something else" in terminal.hermit("history", "crab", "--before", before, "--limit", "1")[0]
     found = json.loads(terminal.hermit("history", "crab", "--find", "naut", "--json")[0])
     assert [turn["prompt"] for turn in found["turns"]] == ["where is the Nautilus?", "the boat Nautilus\x1b[2J"]
-    assert "Nothing that fits" in terminal.hermit("history", "crab", "--find", '"*')[0]
+    assert "No message matches" in terminal.hermit("history", "crab", "--find", '"*')[0]

@@ -155,7 +155,7 @@ def test_no_path_leads_to_another_address(terminal: Terminal, verb: str, path: s
     """Where a client would fold it together with the API's own path: an agent is not deleted as a file."""
     terminal.house.services.agents.create({"name": "spare"})
     arguments = [verb, *(["--yes"] if verb == "rm" else []), "crab", path]
-    assert "no path" in terminal.refused("files", *arguments)
+    assert "is not a path" in terminal.refused("files", *arguments)
     assert terminal.house.services.agents.get("spare").name == "spare"
 
 

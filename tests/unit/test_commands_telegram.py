@@ -91,9 +91,9 @@ def test_a_code_that_the_bot_sends(terminal: Terminal) -> None:
     said = terminal.types("add", "crab", said=token)
     assert "@crab_bot sent you a code in Telegram: type './hermit telegram confirm crab CODE'" in said
     assert terminal.code() not in said
-    assert "not the code" in terminal.refused("confirm", "crab", f"{(int(terminal.code()) + 1) % 1_000_000:06}")
-    assert "paired with you" in terminal.types("confirm", "crab", terminal.code())
-    assert "paired already" in terminal.refused("code", "crab")
+    assert "wrong or has expired" in terminal.refused("confirm", "crab", f"{(int(terminal.code()) + 1) % 1_000_000:06}")
+    assert "linked to you" in terminal.types("confirm", "crab", terminal.code())
+    assert "linked already" in terminal.refused("code", "crab")
 
 
 def test_json(terminal: Terminal) -> None:

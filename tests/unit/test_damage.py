@@ -247,10 +247,10 @@ def test_who_may_not_use_it_is_told(home: Home, user: int | None, may: bool, sai
 
 
 def test_a_folder_in_its_place_is_told(home: Home) -> None:
-    """It is no plain file, and nothing is copied."""
+    """It is not a regular file, and nothing is copied."""
     _all_gone(home.database)
     home.database.mkdir()
-    with pytest.raises(Unavailable, match="no plain file"):
+    with pytest.raises(Unavailable, match="not a regular file"):
         rescue.check(home.path, now=NOW)
     assert not list(home.backups.glob("damaged-*"))
 
@@ -342,7 +342,7 @@ def test_where_nothing_can_be_read_nothing_is_replaced(home: Home, break_it: Cal
 
 def test_recovering_is_for_what_is_damaged_and_at_rest(home: Home, tmp_path: Path) -> None:
     """Not for a whole database, none at all, a house that runs, or a copy that is none."""
-    with pytest.raises(Conflict, match="whole"):
+    with pytest.raises(Conflict, match="intact"):
         rescue.recover(home.path, None, now=NOW)
     with pytest.raises(NotFound):
         rescue.recover(tmp_path / "nowhere", None, now=NOW)
@@ -372,7 +372,7 @@ def test_the_commands_say_it_in_one_line_and_mend_it(home: Home) -> None:
     assert str(kept) in refused.stderr
     recovered = _command(home, "recover")
     assert recovered.returncode == 0, recovered.stderr
-    assert "Lost of turns: at most " in recovered.stdout
+    assert "Lost from turns: at most " in recovered.stdout
     assert f"The damaged one is in {kept}." in recovered.stdout
     assert rescue.trouble(home.path) is None
 

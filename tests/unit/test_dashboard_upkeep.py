@@ -71,7 +71,7 @@ def test_the_doctor_looks_once_at_a_time() -> None:
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [(OrchestratorError("The engine is away."), "The engine is away."), (KeyError("x"), "The doctor broke off")],
+    [(OrchestratorError("The engine is away."), "The engine is away."), (KeyError("x"), "The diagnostics failed")],
 )
 def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
     """A sentence for whoever waits, and never what Python says."""

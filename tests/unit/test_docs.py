@@ -1,4 +1,4 @@
-"""What the documents say is so: settings, commands and links in them are checked against the program."""
+"""What the documents say is so: settings, commands, routes, links and contents are checked against the program."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.api.openapi import document
+from dashboard.faults import STATUS
 from orchestrator.__main__ import parser
 from orchestrator.capabilities.table import Caller
 from orchestrator.config import SETTINGS
@@ -19,9 +21,14 @@ from orchestrator.nouns import CubicleKey
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+RUNNING = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 TESTS = re.compile(r"`(tests/[\w/]+\.py)`")
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^(#{1,6}) (.+?)\s*$", re.MULTILINE)
+CONTENTS = re.compile(r"^\*\*On this page\*\*\n\n((?:- \[.*\n)+)", re.MULTILINE)
+NAMED = re.compile(r"\bdocs/[\w-]+\.md\b")
 
 
 def commands() -> list[str]:
@@ -30,28 +37,133 @@ def commands() -> list[str]:
     return [name for name in choices.choices if name != "serve"]
 
 
+def section(page: str, title: str) -> str:
+    """What stands under a heading of the second level, up to the next."""
+    return page.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def headings(page: str) -> list[tuple[int, str]]:
+    """The level and text of each heading; what looks like one in a block of code is none."""
+    return [(len(marks), text) for marks, text in HEADING.findall(CODE.sub("", page))]
+
+
+def anchors(page: str) -> list[str]:
+    """The anchors of the headings, as GitHub makes them."""
+    found: list[str] = []
+    for _, text in headings(page):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        earlier = sum(1 for one in found if re.fullmatch(re.escape(anchor) + r"(-\d+)?", one))
+        found.append(f"{anchor}-{earlier}" if earlier else anchor)
+    return found
+
+
+def broken(page: Path) -> list[str]:
+    """The relative links and pictures of a page that lead nowhere: no such file, or no such heading in it."""
+    wrong: list[str] = []
+    for file, anchor in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        target = (page.parent / file).resolve() if file else page
+        if file.startswith(("http:", "https:", "mailto:")):
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
+            wrong.append(f"{file}#{anchor}" if anchor else file)
+    return wrong
+
+
 @pytest.mark.parametrize("name", SETTINGS)
-def test_readme_names_every_setting(name: str) -> None:
+def test_the_table_of_settings_names_every_one(name: str) -> None:
     """A setting that nobody can read of does not exist."""
-    assert f"| `{name}` |" in README
+    assert f"| `{name}` |" in section(RUNNING, "Settings")
 
 
-def test_readme_names_no_setting_that_is_none() -> None:
+def test_the_table_of_settings_names_none_that_is_none() -> None:
     """Every name in the table of settings is one."""
-    assert set(re.findall(r"^\| `([A-Z_]+)` \|", README, re.MULTILINE)) == set(SETTINGS)
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", section(RUNNING, "Settings"), re.MULTILINE)) == set(SETTINGS)
 
 
 @pytest.mark.parametrize("name", commands())
-def test_readme_names_every_command(name: str) -> None:
-    """Every command is in the README."""
-    assert re.search(rf"(\./hermit|·|`) ?{re.escape(name)}\b", README), name
+def test_the_table_of_commands_names_every_one(name: str) -> None:
+    """Every command is in the table of commands."""
+    assert re.search(rf"(\./hermit|·|`) ?{re.escape(name)}\b", section(RUNNING, "Commands")), name
+
+
+def test_the_readme_leads_to_both_tables() -> None:
+    """They are two links away at most for whoever begins with the README."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(docs/running.md#settings)" in readme
+    assert "(docs/running.md#commands)" in readme
+
+
+def test_the_api_page_has_every_route_once() -> None:
+    """The page and the OpenAPI document, that of terminals too, have the same routes."""
+    real = [f"{method.upper()} {path}" for path, of in document(terminal=True)["paths"].items() for method in of]
+    assert sorted(re.findall(r"^\| `([A-Z]+ /[^`]*)` \|", API, re.MULTILINE)) == sorted(real)
+
+
+def test_the_api_page_has_every_event() -> None:
+    """The kinds of news that the program sends are those that the page explains."""
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "orchestrator").rglob("*.py"))
+    sent = {kind for source in sources for kind in re.findall(r'\bEvent\("(\w+)"', source)}
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", section(API, "Events"), re.MULTILINE)
+    assert {kind for row in rows for kind in re.findall(r"\w+", row)} == sent
+
+
+def test_the_api_page_has_every_error() -> None:
+    """Each status stands with the codes that it comes with, as the surface's own table has them."""
+    told = {
+        int(status): set(re.findall(r"`(\w+)`", codes))
+        for status, codes in re.findall(r"^\| (\d{3}) \| (.+?) \|", API, re.MULTILINE)
+    }
+    missing = [(status, kind.code) for kind, status in STATUS if kind.code not in told.get(status, set())]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every relative link and picture exists."""
-    targets = [t for t in LINK.findall(page.read_text(encoding="utf-8")) if not t.startswith(("http", "mailto"))]
-    assert [t for t in targets if not (page.parent / t).exists()] == []
+    """Every relative link and picture exists, and what stands behind a # is a heading of its page."""
+    assert broken(page) == []
+
+
+def test_a_link_to_no_heading_is_found(tmp_path: Path) -> None:
+    """Anchors are those that GitHub makes: of code, commas and repeats too, and of no line within a block of code."""
+    page = tmp_path / "page.md"
+    good = "[a](#one) [b](#one-1) [c](#hermit-the-agents-own) [d](page.md#one) [e](https://example.org/#x)"
+    page.write_text(
+        "# One\n\n## `hermit`, the agent's own\n\n```\n# no heading, [no](#link)\n```\n\n### One\n\n"
+        f"{good} [f](#two) [g](#no-heading) [h](page.md#ones) [i](gone.md)\n",
+        encoding="utf-8",
+    )
+    assert broken(page) == ["#two", "#no-heading", "page.md#ones", "gone.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_list_of_contents_is_that_of_the_headings(page: Path) -> None:
+    """In their order, all of them; every long page has one."""
+    text = page.read_text(encoding="utf-8")
+    titles = [title for level, title in headings(text) if level == 2]
+    lists = CONTENTS.findall(text)
+    assert len(lists) == (page.name != "README.md" and len(titles) >= 10)
+    for one in lists:
+        assert re.findall(r"^- \[(.+)\]\(#.+\)$", one, re.MULTILINE) == titles
+
+
+def test_pages_that_the_program_names_are_there() -> None:
+    """A sentence or a comment that sends somebody to a page names one that exists."""
+    files = [ROOT / "docker-compose.yml", ROOT / "pyproject.toml", ROOT / "hermit"]
+    files += [
+        path for part in ("orchestrator", "dashboard", "crab", "cubicle", "bench", "tests") for path in _texts(part)
+    ]
+    named = {(str(file.relative_to(ROOT)), name) for file in files for name in NAMED.findall(_text(file))}
+    assert named
+    assert sorted(one for one in named if not (ROOT / one[1]).exists()) == []
+
+
+def _texts(part: str) -> list[Path]:
+    return [path for path in (ROOT / part).rglob("*") if path.suffix in {".py", ".js", ".html", ".md", ".toml"}]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def test_security_names_tests_that_exist() -> None:

@@ -46,7 +46,7 @@ def test_a_setting_that_is_no_token(token: str, api: BotApi) -> None:
 
 @pytest.mark.parametrize(
     ("state", "found", "says"),
-    [("paired", "ok", "is known"), ("pairing", "warn", "until it is paired"), ("revoked", "warn", "now is not")],
+    [("paired", "ok", "is known"), ("pairing", "warn", "until it is linked"), ("revoked", "warn", "accepts it now")],
 )
 def test_a_bot_that_telegram_knows(api: BotApi, state: str, found: str, says: str) -> None:
     """It is well when it is paired too; what is to be done is said else."""

@@ -431,8 +431,8 @@ OK = b"HTTP/1.1 200 OK\r\n"
         (says(answer(BOMB_BYTES, Content_Encoding="gzip")), SMALL, TooLarge, "larger"),
         (drips(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n" * 2_000, 0), SMALL, TooLarge, "larger"),
         (drips(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000, 0), SMALL, TooLarge, "larger"),
-        (drips(OK, b"X: y\r\n", 0), SMALL, Unavailable, "what is no answer"),
-        (drips(OK + b"X: ", b"y" * 5000, 0), SMALL, Unavailable, "what is no answer"),
+        (drips(OK, b"X: y\r\n", 0), SMALL, Unavailable, "no valid answer"),
+        (drips(OK + b"X: ", b"y" * 5000, 0), SMALL, Unavailable, "no valid answer"),
         (drips(OK + b"Content-Length: 100000\r\n\r\n", b"x", 0.01), QUICK, Unavailable, "too slowly"),
         (drips(OK, b"x", 0.01), QUICK, Unavailable, "too slowly"),
         (drips(b"", b"H", 0.01), QUICK, Unavailable, "too slowly"),
@@ -451,9 +451,9 @@ OK = b"HTTP/1.1 200 OK\r\n"
         (says(answer(b"x", Content_Encoding="br")), SMALL, Unavailable, "packed"),
         (says(answer(b"x", Content_Encoding="gzip, gzip")), SMALL, Unavailable, "packed"),
         (says(answer(b"x", Content_Encoding="deflate")), SMALL, Unavailable, "packed"),
-        (says(b"SSH-2.0-OpenSSH_9.2\r\n"), SMALL, Unavailable, "what is no answer"),
-        (says(b""), SMALL, Unavailable, "what is no answer"),
-        (says(b"hello, I am HTTP/0.9"), SMALL, Unavailable, "what is no answer"),
+        (says(b"SSH-2.0-OpenSSH_9.2\r\n"), SMALL, Unavailable, "no valid answer"),
+        (says(b""), SMALL, Unavailable, "no valid answer"),
+        (says(b"hello, I am HTTP/0.9"), SMALL, Unavailable, "no valid answer"),
     ],
     ids=[
         "10 GB announced", "a byte too many", "endless chunks", "endless", "gzip bomb", "endless trailers",
@@ -542,7 +542,7 @@ def test_a_certificate_for_another_name_is_refused(street: Street) -> None:
 def test_a_server_that_speaks_no_tls(street: Street) -> None:
     """A sentence about encryption, from one that answers plainly and from one that says nothing."""
     street.site(says(answer(b"x")), is_plain=True)
-    street.fails(Unavailable, "encrypted way", Limits(connect_s=0.5))
+    street.fails(Unavailable, "encrypted connection", Limits(connect_s=0.5))
 
 
 def test_a_cut_is_no_end(street: Street) -> None:

@@ -79,7 +79,7 @@ def test_one_orchestrator_at_a_time(tmp_path: Path) -> None:
     assert running_pid(tmp_path) is None
     claim = Claim(home)
     assert running_pid(tmp_path) == os.getpid()
-    with pytest.raises(Conflict, match="runs already"):
+    with pytest.raises(Conflict, match="already running"):
         Claim(home)
     assert running_pid(tmp_path) == os.getpid()
     claim.release()

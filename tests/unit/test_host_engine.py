@@ -110,7 +110,7 @@ def test_the_next_place_serves_when_the_first_does_not_answer(machine: FakeMachi
         (ABSENT, {"root": False, "systemd": True}, ["not root", "sudo systemctl start docker"]),
         (ABSENT, {"root": False, "commands": {"apt-get"}}, ["not root", "sudo apt-get install docker.io"]),
         (ABSENT, {"root": False, "commands": set()}, ["not root", "install Docker or Podman"]),
-        (ABSENT, {"commands": set()}, ["only by apt", "package manager"]),
+        (ABSENT, {"commands": set()}, ["without apt", "package manager"]),
         (ABSENT, {"commands": {"apt-get"}, "free": 5 << 20}, ["5 MB left", "free some"]),
         (ABSENT, {"env": {"DOCKER_HOST": "tcp://nowhere:1"}}, ["DOCKER_HOST=tcp://nowhere:1", "unset"]),
     ],

@@ -123,7 +123,7 @@ def test_a_failed_build_says_why(tmp_path: Path, said: list[str], why: str) -> N
     error = {"error": "The command '/bin/sh' returned a non-zero code: 1"}
     failure, _ = followed([*({"stream": f"{line}\n"} for line in said), error], tmp_path / "log")
     assert failure.startswith(why)
-    assert "The last that it said:" in (tmp_path / "log").read_text()
+    assert "Its last output:" in (tmp_path / "log").read_text()
 
 
 DEB822 = """Types: deb

@@ -238,7 +238,7 @@ def test_an_agent_notes_searches_and_forgets(desk: Desk) -> None:
     assert f", turn {turn})" in text
     assert [(fact["id"], fact["by"], fact["turn"]) for fact in result["memories"]] == [(number, "agent", turn)]
     assert desk.ask(ME, "MEMORY_DELETE", id=number)[1] == f"Memory {number} is forgotten."
-    assert desk.ask(ME, "MEMORY_SEARCH", query="nuts")[1] == "Nothing that fits is remembered."
+    assert desk.ask(ME, "MEMORY_SEARCH", query="nuts")[1] == "No memory matches."
     assert desk.ask(ME, "MEMORY_SEARCH")[1] == "Nothing is remembered yet."
     assert desk.changed == [KEY, KEY]
 

@@ -320,7 +320,7 @@ def test_a_death_while_it_is_made(tmp_path: Path) -> None:
             at.work()
     with film_set(home, paper) as at:
         at.work()
-        assert ("given up" in at.now(call).text, at.films()) == (True, {})
+        assert ("cancelled" in at.now(call).text, at.films()) == (True, {})
 
 
 def test_a_stop_is_no_failure(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_who_hears_when_nobody_waits(at: Set) -> None:
     assert [(notice.kind, "hi.mp4" in notice.text) for notice in at.notices.recent(KEY)] == [("video", True)]
     at.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="")
     second = at.house.under_way("next")
-    assert "hi.mp4 that you asked for came to nothing" in at.motions.note(second)
+    assert "hi.mp4 that you asked for could not be made" in at.motions.note(second)
     at.house.turns.end(KEY, second.id, TurnStatus.DONE, reply="")
     assert at.motions.note(at.house.under_way("third")) == ""
 

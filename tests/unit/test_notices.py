@@ -71,9 +71,7 @@ def test_one_of_many_presses_counts(board: Board) -> None:
     press = partial(board.notices.press, notice.id, "calendar.cancel", by=board.house.operator, surface="test")
     results = at_once(*[press] * 10)
     assert sum(isinstance(result, Notice) for result in results) == 1
-    assert {str(result) for result in results if isinstance(result, Conflict)} == {
-        "That was dealt with already: Cancelled."
-    }
+    assert {str(result) for result in results if isinstance(result, Conflict)} == {"That was already done: Cancelled."}
     assert (board.done, board.followed) == (["7 by ada"], ["7"])
     settled = board.notices.get(notice.id)
     assert (settled.outcome, as_json(settled)["offers"]) == ("Cancelled.", [])

@@ -52,7 +52,8 @@ def test_wishes_are_read(system: str, text: str, read: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "-r", "--index-url=http://x", "a b", "git+https://x/y", "./x", "../x", "/x", "x>=1", "x[extra]", "x @ http://y",
-     "x==", "x==1;y", "x==*", "http://x/y.whl", "file:x", "x/y", "@/x", "six\n-r", "x@latest", "x@^1", "e" * 300, "e" * 65, "mfrggzdfmztwq2lkmfrggzdfm4", f"a==1.{'0' * 40}"],
+     "x==", "x==1;y", "x==*", "http://x/y.whl", "file:x", "x/y", "@/x", "six\n-r", "x@latest", "x@^1", "e" * 300,
+     "e" * 65, "mfrggzdfmztwq2lkmfrggzdfm4", f"a==1.{'0' * 40}"],
 )  # fmt: skip
 def test_nothing_but_names_and_versions_reaches_pip_or_npm(system: str, text: str) -> None:
     """No option, address, folder or range."""
@@ -284,7 +285,7 @@ def test_what_kills_the_house_each_time_is_given_up(tmp_path: Path) -> None:
             at.work()
     with desk(home, errands) as at:
         at.work()
-        assert "given up" in at.now(call).text
+        assert "cancelled" in at.now(call).text
 
 
 def test_an_open_question_is_asked_anew_after_a_start(tmp_path: Path) -> None:

@@ -209,8 +209,8 @@ ROW = {"provider": "a", "model": "b", "in": 1, "out": 1}
 @pytest.mark.parametrize(
     ("document", "says_so"),
     [
-        ("{", "no JSON"),
-        ("[" * 100_000, "no JSON"),
+        ("{", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
         ([], '"prices"'),
         ({"prices": 7}, '"prices"'),
         ({"prices": [7]}, "price 1 must be an object"),

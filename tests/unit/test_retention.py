@@ -112,7 +112,7 @@ def test_details_go_and_conversations_stay(store: Store) -> None:
         "questions": 3,
         "downloads asked for": 3,
         "approvals": 3,
-        "Telegram letters": 3,
+        "messages to Telegram": 3,
     }
     assert left(store) == {
         "turns": 4, "steps": 4, "approvals": 1, "notices": 1, "questions": 1, "assets": 1, "telegram_outbox": 1,
@@ -138,7 +138,7 @@ def test_letters_stay_while_they_could_be_missed(store: Store) -> None:
     """A month at least: without its letter, a question that still waits would be asked on Telegram once more."""
     with store.writing() as db:
         fill(db, at=NOW - 20 * DAY_S)
-    assert "Telegram letters" not in look(store, Keep(0, 1, 0, 0))
+    assert "messages to Telegram" not in look(store, Keep(0, 1, 0, 0))
     assert left(store)["telegram_outbox"] == 1
 
 

@@ -61,7 +61,7 @@ def test_a_download_is_asked_about_with_all_there_is_to_know(desk: Counter) -> N
     assert stretches(desk, ref, "pre") == [URL]
     assert {"The yearly table", "csv", HOST} <= set(stretches(desk, ref, "code"))
     assert all(words in text for words in ("22 characters", "⚠ It is not encrypted", "Nothing is downloaded unless"))
-    assert "How big it is shows only when it is there." in text
+    assert "Its size is only known once it is downloaded." in text
     longer = ["Approve for an hour", "… this conversation", f"Always allow {HOST}"]
     assert desk.labels(ref) == ["Approve", "Deny", *longer]
 

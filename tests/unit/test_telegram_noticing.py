@@ -140,7 +140,7 @@ def test_what_was_dealt_with_elsewhere_is_shown(desk: Counter) -> None:
         if notice == first:
             desk.noticing.heard(Event("notice", KEY, as_json(settled)))
     assert desk.labels(ref(first)) == []
-    assert desk.press(ref(second), "Cancel it") == "That was dealt with already: Kept."
+    assert desk.press(ref(second), "Cancel it") == "That was already done: Kept."
     assert desk.text(ref(second)).endswith("Kept.")
     desk.notices.settle("calendar", "", "It was deleted.")
     desk.fresh_noticing().reconcile()

@@ -137,7 +137,7 @@ def test_a_calendar_app_gets_an_address(shop: Shop) -> None:
 @pytest.mark.parametrize("command", ["calendar", "calendar link", "memory", "memory add x", "timezone"])
 def test_what_is_nobodys_business_is_not_shown_in_a_group(shop: Shop, command: str) -> None:
     """And the groups' menu has none of these."""
-    assert "Ask me in private" in shop.says(f"/{command}", chat=GROUP)
+    assert "in our private chat" in shop.says(f"/{command}", chat=GROUP)
     names = {name for name, _ in shop.commands.menu(is_operator=False, is_group=True)}
     assert names.isdisjoint({"calendar", "memory", "timezone", "agents"})
     assert {"status", "budget"} <= names
@@ -159,8 +159,8 @@ def test_facts_are_noted_found_and_forgotten(shop: Shop) -> None:
     assert shop.counter.press(letter.ref, first) == "Forgotten."
     assert "Zoë" not in shop.counter.text(letter.ref)
     assert "walnuts" in shop.counter.text(letter.ref)
-    assert "Write it behind" in shop.says("/memory add ")
-    assert "Write it behind" in shop.says("/memory search")
+    assert "Write it after the command" in shop.says("/memory add ")
+    assert "Write it after the command" in shop.says("/memory search")
 
 
 def test_facts_of_others_are_others(shop: Shop) -> None:
@@ -189,7 +189,7 @@ def test_a_time_zone_is_shown_and_set(shop: Shop) -> None:
     """By name, by city, or by a button; nonsense is refused with a hint."""
     (letter,) = shop.letters("/timezone", by=BOB)
     assert "UTC: it is" in letter.body.rich.text
-    assert "You never said so" in letter.body.rich.text
+    assert "You haven't told me so" in letter.body.rich.text
     assert shop.counter.press(letter.ref, "Berlin") == "Your time zone is Europe/Berlin."
     assert shop.house.services.people.get(shop.bob.id).time_zone == "Europe/Berlin"
     assert "Asia/Tokyo: it is" in shop.says("/timezone tokyo", by=BOB)
@@ -219,14 +219,14 @@ def test_tokens_without_a_price_are_counted(shop: Shop) -> None:
     hold = services.budget.reserve(agent, shop.key, None, provider="x", model="y", micro=0, tokens=1_000)
     services.budget.settle(hold, 0, TokenUse(), tokens=1_000)
     text = shop.says("/budget")
-    assert "Of models whose price nobody knows: 1,000 of 1,000 tokens." in text
+    assert "Models with an unknown price: 1,000 of 1,000 tokens." in text
     assert "crab has stopped for today. Commands still work." in text
 
 
 def test_the_budget_says_what_is_left(shop: Shop) -> None:
     """And until when; without a word about tokens that nobody used."""
     text = shop.says("/budget")
-    assert all(words in text for words in ("Spent today: $0", "Left: $", "It begins anew at"))
+    assert all(words in text for words in ("Spent today: $0", "Left: $", "It resets at"))
     assert "tokens" not in text
     shop.house.services.agents.change("crab", {"daily_budget_usd": 0})
     shop.house.services.budget.today("crab")

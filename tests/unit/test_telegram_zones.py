@@ -49,7 +49,7 @@ def test_somebody_new_is_asked_once_ever(desk: Counter, zones: Zones) -> None:
     zones.ask(OTHER)
     ref = f"zone:{bob.id}"
     assert desk.refs == [ref]
-    assert "I take times as UTC for now" in desk.text(ref)
+    assert "I use UTC for now" in desk.text(ref)
     labels = desk.labels(ref)
     assert [label.split(" ")[0] for label in labels] == ["Berlin", "Vienna", "Zurich", "UTC"]
     with desk.store.writing() as db:
@@ -118,7 +118,7 @@ def test_a_zone_is_known_by_its_name_or_its_city(wanted: str) -> None:
     if expected is not None:
         assert named(wanted) == expected
         return
-    with pytest.raises(BadInput, match="I know no single zone"):
+    with pytest.raises(BadInput, match="I know no single time zone"):
         named(wanted)
 
 

@@ -155,7 +155,7 @@ class Cards:
         agent, person, name = self._stranger_of(taken, user)
         if self._people.of_telegram(person) is not None:
             self._buttons.retire(taken.ref)
-            raise Conflict("They are a member by now. /users has a button to shut them out.")
+            raise Conflict("They are a member by now. /users has a button to remove them.")
         self._decide(agent, person, _STATES[taken.kind], user)
         said, body = _turned_away(person, name, taken.kind)
         self._buttons.retire(taken.ref)
@@ -168,7 +168,7 @@ class Cards:
         agent, person = parts_of(taken.subject)
         member = self._people.of_telegram(person)
         if member is None or member.role is Role.OPERATOR:
-            raise Conflict("They are no member who could be shut out.")
+            raise Conflict("They are not a member.")
         self._people.change(member.id, {"telegram_id": None})
         with self._store.writing() as db:
             rows.note_stranger(db, agent, person, member.name, self._now())
@@ -177,7 +177,7 @@ class Cards:
         self._reception.tell()
         rich = note(
             "Shut out",
-            (Theirs(member.name), f", Telegram id {person}, reaches no agent any more. Their files are still there."),
+            (Theirs(member.name), f", Telegram id {person}, can't reach any agent now. Their files are still there."),
             "To let them in again, give them their Telegram id in the dashboard.",
         )
         return Outcome("Shut out.", Body(rich))

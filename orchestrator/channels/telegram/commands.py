@@ -65,9 +65,9 @@ class Commands:
         if command is None and call.user.role is Role.OPERATOR:
             command = self._for_operators.get(name)
         if command is not None and command.is_private and not call.message.place.is_private:
-            return says("Not here", f"/{name} shows what is nobody's business but yours. Ask me in private.")
+            return says("Not here", f"/{name} is private. Ask me in our private chat.")
         if command is None:
-            return says("I don't know that", (Theirs(f"/{name}", 40), " is none of my commands. /help shows them all."))
+            return says("I don't know that", (Theirs(f"/{name}", 40), " is not a command. /help lists them all."))
         try:
             return command.run(call)
         except OrchestratorError as error:

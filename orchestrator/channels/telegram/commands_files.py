@@ -59,7 +59,13 @@ def files(call: Call) -> list[Body]:
 
 def _line(one: _Found, now: float) -> Line:
     entry = one.entry
-    what = size(entry.size_bytes) if entry.kind == "file" else "a folder" if entry.kind == "folder" else "no plain file"
+    what = (
+        size(entry.size_bytes)
+        if entry.kind == "file"
+        else "a folder"
+        if entry.kind == "folder"
+        else "not a regular file"
+    )
     return (Theirs(f"{one.folder}/{entry.name}", 90), f" – {what}, {ago(entry.modified, now)}")
 
 
@@ -133,7 +139,7 @@ def _copy(desk: Desk, key: CubicleKey, path: FilePath) -> Body:
             kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
     except TooLarge as error:
         raise TooLarge(
-            f"Telegram takes files of at most {size(MOST_BYTES)} from me. You find this one in the dashboard."
+            f"Telegram takes files of at most {size(MOST_BYTES)} from me. This one is in the dashboard."
         ) from error
     if kept is None or not size_bytes:
         raise NotFound("This file is empty, and Telegram does not take empty files.")

@@ -43,7 +43,7 @@ def status(call: Call) -> list[Body]:
         lines.append(f"{many(asked, 'question')} for you: /approvals")
     lines += [_container(call), _disk(call), _spent(call)]
     model = services.agents.get(call.agent).model or str(services.models()["default"])
-    return says(f"How {call.agent} is", *lines, ("Model: ", Theirs(model), "."))
+    return says(f"Status of {call.agent}", *lines, ("Model: ", Theirs(model), "."))
 
 
 def _doing(call: Call, turn: Turn | None) -> Line:
@@ -106,7 +106,7 @@ def find(call: Call) -> list[Body]:
     """The newest turns that hold the words."""
     words = call.message.argument.strip()
     if not words:
-        return says("What shall I look for?", "Write some words after it, as in: /find the name of the boat")
+        return says("What should I look for?", "Write some words after it, as in: /find the name of the boat")
     history = call.desk.services.history
     found = history.passages(call.key, words, limit=_MOST_FOUND + 1)
     if not found:
@@ -143,13 +143,13 @@ def budget(call: Call) -> list[Body]:
         f"Left: {dollars(day.left_micro)}.",
     ]
     if day.held_micro:
-        lines.append(f"Held for calls under way: {dollars(day.held_micro)}.")
+        lines.append(f"Reserved for running calls: {dollars(day.held_micro)}.")
     if day.tokens:
         used = f"{day.tokens:,} of {day.token_budget:,} tokens"
-        lines.append(f"Of models whose price nobody knows: {used}.")
+        lines.append(f"Models with an unknown price: {used}.")
     if day.is_stopped:
         lines.append(f"{call.agent} has stopped for today. Commands still work.")
-    begins = f"It begins anew at {call.clock(day.resets_at)} (midnight UTC)."
+    begins = f"It resets at {call.clock(day.resets_at)} (midnight UTC)."
     return says(f"{call.agent}'s budget", *lines, begins)
 
 
@@ -161,7 +161,7 @@ def approvals(call: Call) -> list[Body]:
     if not questions and asked:
         return says(f"{many(len(asked), 'question')} for you", *asked)
     if not questions:
-        return says("Nothing waits for you", "When a command needs your word, I ask here.")
+        return says("Nothing waits for you", "When a command needs your approval, I ask here.")
     questions.sort(key=lambda approval: (approval.cubicle.agent != call.agent, approval.asked_at))
     shown, rest = questions[:_MOST_QUESTIONS], len(questions) - _MOST_QUESTIONS
     more = [f"These are the first {_MOST_QUESTIONS}; when they are decided, ask again."] if rest > 0 else []
@@ -183,7 +183,7 @@ def _asked(call: Call) -> list[Line]:
 
 COMMANDS = (
     Command("start", "Begin", start),
-    Command("status", "What goes on", status),
+    Command("status", "What is going on", status),
     Command("stop", "Stop what is being done", stop),
     Command("clear", "Forget the conversation", clear),
     Command("find", "Search the conversation: /find words", find, is_private=True),

@@ -64,7 +64,7 @@ def _calendar(desk: Desk, key: CubicleKey, user: User, *, ref: str, person: int)
         )
     if rest > 0:
         lines.append(f"… and {many(rest, 'more entry', 'more entries')}. The dashboard shows them all.")
-    unsure = "" if user.time_zone_known else " (you never said where you are)"
+    unsure = "" if user.time_zone_known else " (you haven't said where you are)"
     lines += ["", f"Times are {user.time_zone}{unsure}: /timezone. For your calendar app: /calendar link"]
     return Body(note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
 
@@ -107,14 +107,14 @@ def memory(call: Call) -> list[Body]:
     memories, words = call.desk.services.memories, words.strip()
     if verb.casefold() == "add":
         if not words:
-            return says("What should be remembered?", "Write it behind: /memory add I am allergic to nuts")
+            return says("What should be remembered?", "Write it after the command: /memory add I am allergic to nuts")
         fact = memories.add(call.key, words, by=call.user.name)
         return says("Remembered", (f"{fact.id}  ", Theirs(fact.text, _FACT_CHARS)))
     if verb.casefold() == "search":
         if not words:
-            return says("What shall I look for?", "Write it behind: /memory search allergies")
+            return says("What should I look for?", "Write it after the command: /memory search allergies")
         found = memories.search(call.key, words, _MOST_FACTS)
-        return [_facts(call.desk, call.key, found, "What fits best", ref=call.ref(), person=call.message.sender.id)]
+        return [_facts(call.desk, call.key, found, "Best matches", ref=call.ref(), person=call.message.sender.id)]
     return [_memory(call.desk, call.key, ref=call.ref(), person=call.message.sender.id)]
 
 

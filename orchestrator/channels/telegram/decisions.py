@@ -64,7 +64,7 @@ def ending(approval: Approval, by: str, at: str) -> str:
         case ApprovalStatus.EXPIRED:
             return f"Nobody answered in time, so it was not {kind.denied}."
         case _:
-            return f"Taken back ({by}), so there is nothing to decide. It was not {kind.denied}."
+            return f"Cancelled ({by}), so there is nothing to decide. It was not {kind.denied}."
 
 
 def toast(approval: Approval) -> str:
@@ -136,7 +136,7 @@ def _of_asset(approval: Approval) -> list[Line]:
     lines.append(("Host: ", Theirs(host_of(approval), 260)))
     count = detail.get("url_chars")
     if isinstance(count, int) and count > 1:
-        lines.append(f"After the host: {many(count, 'character')}, which the host gets to read.")
+        lines.append(f"After the host: {many(count, 'character')}, which are sent to it.")
     warnings = detail.get("warnings")
     listed = warnings if isinstance(warnings, list) else []
     lines += [f"⚠ {unlinked(one_line(str(warning), 400))}" for warning in listed[:_MOST_WARNINGS]]
@@ -145,7 +145,7 @@ def _of_asset(approval: Approval) -> list[Line]:
 
 def _after_asset(approval: Approval) -> list[Line]:
     return [
-        "How big it is shows only when it is there. It goes into in/, where the agent can read it.",
+        "Its size is only known once it is downloaded. It goes into in/, where the agent can read it.",
         ("Always: from ", Theirs(host_of(approval), 260), f" {approval.cubicle.agent} may then fetch without asking."),
     ]
 

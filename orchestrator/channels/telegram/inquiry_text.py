@@ -54,7 +54,7 @@ def unfit(question: Question, why: str) -> Rich:
     """To a reply that can't be the answer."""
     agent = question.cubicle.agent
     return note(
-        "That is none of the answers" if question.choices else "That can't be the answer",
+        "That is not one of the answers" if question.choices else "That can't be the answer",
         Theirs(why.removeprefix("answer: "), 400),
         f"To tell {agent} something else, write it without replying.",
     )

@@ -344,7 +344,7 @@ async def _prove(token: str, api_url: str, patience: Patience) -> Me:
         raise BadInput("Telegram does not know this token. Copy it again from @BotFather.") from None
     except LineError:
         raise Unavailable(
-            "Telegram did not answer, so the token could not be checked. Look after the network and try again."
+            "Couldn't reach Telegram to check this token. Check your network connection and try again."
         ) from None
     finally:
         await line.close()

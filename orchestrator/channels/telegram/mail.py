@@ -121,7 +121,7 @@ class Mail:
         try:
             return await asyncio.to_thread(self._look)
         except OrchestratorError as error:
-            logger.warning("letters can't be looked for: %s", error)
+            logger.warning("waiting messages can't be read: %s", error)
             await asyncio.sleep(_AFTER_FAILURE_S)
             return []
 
@@ -146,12 +146,12 @@ class Mail:
             try:
                 told(ref, why)
             except Exception:  # whoever listens must not hold up the letters of others
-                logger.exception("the end of letter %s could not be told", ref)
+                logger.exception("the outcome of message %s could not be reported", ref)
 
 
 async def _walk(sending: Round) -> None:
     try:
         await sending.walk()
     except Exception:  # the top of a task: the database fails, or we do; the letters are tried again
-        logger.exception("letters to %s are held up", sending)
+        logger.exception("messages to %s are held up", sending)
         await asyncio.sleep(_AFTER_FAILURE_S)

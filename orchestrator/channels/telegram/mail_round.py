@@ -58,7 +58,7 @@ _CLOSED = {
 }
 _NO_CHAT = "Telegram knows no such chat of this bot. Open the bot's chat there and press Start."
 _TOO_BIG = "It is larger than Telegram takes from bots (50 MB)."
-_STRANGE = "It could not be sent; the log of the house says why."
+_STRANGE = "It could not be sent; the orchestrator's log says why."
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +138,10 @@ class Round:
         except (LineError, OSError) as error:
             await self._refused(letter, error)
         except Unavailable as error:  # the disk takes nothing just now
-            logger.warning("letter %s to %s waits: %s", letter.ref, self, error.message)
+            logger.warning("message %s to %s waits: %s", letter.ref, self, error.message)
             await self._pause(line)
         except Exception:  # a mistake of ours or of the library's: the letters behind this one must not wait for ever
-            logger.exception("letter %s to %s", letter.ref, self)
+            logger.exception("message %s to %s", letter.ref, self)
             if letter.tries >= _MOST_STRANGE_TRIES or letter.state == "sent":
                 await self._fail(letter, _STRANGE)
             await self._pause(line)
@@ -249,7 +249,7 @@ class Round:
             with self._store.writing() as db:
                 (rows.amend_instead if is_sent else rows.say_instead)(db, letter, plain)
 
-        logger.warning("letter %s is tried as plain text: %s", letter.ref, error)
+        logger.warning("message %s is tried as plain text: %s", letter.ref, error)
         await self._write(write)
 
     async def _fail(self, letter: Posted, why: str) -> None:

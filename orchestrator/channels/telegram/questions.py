@@ -90,7 +90,7 @@ def asked(question: Question, now: float) -> Rich:
     if question.is_long:
         return _over_a_file(question, expires)
     kind = question.kind
-    lapses = f"{kind.unless} The question lapses at {expires}."
+    lapses = f"{kind.unless} It expires at {expires}."
     after = ["", *kind.consequences(approval), lapses]
     return _laid_out(_asks(question), _about(question), question, after, limit=MESSAGE_UNITS)
 
@@ -116,7 +116,7 @@ def _over_a_file(question: Question, expires: str) -> Rich:
     before = [*_about(question)[:6], _LONG.format(noun=kind.noun, count=len(approval.text), where=where)]
     after: list[Line] = [
         f"SHA-256 of the {kind.noun}: {approval.sha256}",
-        f"{kind.unless} The question lapses at {expires}.",
+        f"{kind.unless} It expires at {expires}.",
     ]
     return _laid_out(_asks(question), before, question, after, limit=CAPTION_UNITS, most_shown=_SHOWN_UNITS)
 

@@ -67,7 +67,7 @@ class Answer:
             text = "reported an error in the middle of its answer"
             raise self._exchange.broken(text, may_retry=error.may_retry) from None
         except ValueError:
-            raise self._exchange.broken("sent something that is no answer of a model", may_retry=True) from None
+            raise self._exchange.broken("sent something that is not a model's answer", may_retry=True) from None
         finally:
             # Whole answers have given their connection back; of all others nothing may stay open.
             if not self._exchange.is_done:
@@ -80,7 +80,7 @@ class Answer:
     def _texts(self) -> Iterator[str]:
         if self._exchange.header("content-encoding").lower() not in ("", "identity"):
             # We did not ask for it, and unpacking is how a small answer becomes a huge one.
-            raise self._exchange.broken("sent a compressed answer, which we do not take", may_retry=False)
+            raise self._exchange.broken("sent a compressed answer, which is not accepted", may_retry=False)
         pieces = self._exchange.pieces()
         head = b""
         for piece in pieces:

@@ -234,7 +234,7 @@ class Exchange:
             return UpstreamFailed(text, may_retry=True)
         if isinstance(error, TimeoutError):
             return self.broken("stopped answering", may_retry=True)
-        return self.broken("broke off the connection before its answer was whole", may_retry=True)
+        return self.broken("broke off the connection before its answer was complete", may_retry=True)
 
 
 def _shut(sock: socket.socket) -> None:

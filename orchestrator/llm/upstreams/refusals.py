@@ -36,7 +36,9 @@ def failure_of_status(
     """The error for any status but 200."""
     name = provider.name
     if 300 <= status < 400:
-        text = f"The provider {name} at {host} sends us elsewhere ({status}), where we do not go. Check its address."
+        text = (
+            f"The provider {name} at {host} redirects elsewhere ({status}), which is not followed. Check its address."
+        )
         return UpstreamFailed(text, may_retry=False)
     if status in (401, 403):
         where = f" Check the key in {provider.key_setting}." if provider.key_setting else " It may want a key."
@@ -52,7 +54,7 @@ def failure_of_status(
     return UpstreamFailed(_REFUSED.get(status, _OTHER).format(name=name, status=status, host=host), may_retry=False)
 
 
-_OTHER = "The provider {name} at {host} gave an answer that we do not know ({status}). Check its address."
+_OTHER = "The provider {name} at {host} gave an unexpected answer ({status}). Check its address."
 _REFUSED = {
     400: "The provider {name} refused the request (400). Check the model's name and the conversation's length.",
     402: "The account at {name} is out of credit (402). Top it up there, or choose another provider.",
