@@ -63,7 +63,8 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
     home = context.settings.home
     if options.force and sys.stdin.isatty() and home.is_dir() and any(home.iterdir()):
         # Without a terminal --force is enough: what is there now is kept beside the home, nothing of it is deleted.
-        confirm(f"This replaces the install in {home}; its files are kept under another name", yes=options.yes)
+        deed = f"This replaces the install in {home}; its files are kept under another name"
+        confirm(deed, yes=options.yes, undone="replaced")
     with Progress().task("Restoring") as task:
         restored = restoring.restore(
             options.file,

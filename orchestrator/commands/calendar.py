@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.commands.client import agent_path
+from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
 from orchestrator.errors import BadInput
 from orchestrator.text import one_line, terminal_safe
@@ -47,6 +48,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     running = verbs.add_parser("run", help="run an entry now")
     for verb in (showing, setting, removing, running):
         verb.add_argument("id", metavar="ID", type=int)
+    add_yes(removing)
     setting.add_argument("fields", metavar="FIELD=VALUE", nargs="+", help="e.g. status=paused; nothing after = clears")
     for verb, run in (
         (listing, _list),
@@ -102,6 +104,9 @@ def _set(context: Context, options: argparse.Namespace) -> int:
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
+        entry = client.get(_path(options))
+        deed = f"This deletes “{one_line(entry['title'], 80)}” ({entry['words']}) from {options.agent}'s calendar"
+        confirm(deed, yes=options.yes)
         client.delete(_path(options))
     print(f"Entry {options.id} is deleted.")
     return 0

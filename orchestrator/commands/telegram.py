@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from orchestrator.commands.client import Client, agent_path
+from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
 from orchestrator.errors import BadInput
 from orchestrator.text import one_line, terminal_safe
@@ -30,6 +31,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     for verb in (adding, confirming, coding, removing):
         verb.add_argument("agent", metavar="AGENT")
     confirming.add_argument("code", metavar="CODE")
+    add_yes(removing)
     for verb, run in (
         (listing, _list),
         (adding, _add),
@@ -97,8 +99,12 @@ def _code(context: Context, options: argparse.Namespace) -> int:
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
+    path = agent_path(options.agent, "/telegram")
     with context.client as client:
-        client.delete(agent_path(options.agent, "/telegram"))
+        bot = client.get(path)
+        name = f"the bot @{bot['username']}" if bot["username"] else "its bot"
+        confirm(f"This removes {name} from {options.agent}", yes=options.yes, undone="removed")
+        client.delete(path)
     print(f"{options.agent} has no Telegram bot any more.")
     if context.settings.secrets.get("TELEGRAM_BOT_TOKEN"):
         print("TELEGRAM_BOT_TOKEN is still set: take it out, or the next start brings that bot back.")

@@ -275,7 +275,7 @@ def test_up_says_the_code_of_a_bot(tmp_path: Path, client: docker.DockerClient, 
             assert (bot["state"], bot["code"] in said) == ("pairing", True)
             found = json.loads(person.hermit("doctor", "--json").stdout)["findings"]
             assert any(f["part"] == "telegram" and "@crab_bot of crab" in f["text"] for f in found)
-            assert "TELEGRAM_BOT_TOKEN is still set" in person.good("telegram", "rm", "crab")
+            assert "TELEGRAM_BOT_TOKEN is still set" in person.good("telegram", "rm", "crab", "--yes")
             logs = "".join(path.read_text(encoding="utf-8") for path in (person.home / "logs").iterdir())
             assert token.partition(":")[2] not in said + json.dumps(found) + logs
         finally:

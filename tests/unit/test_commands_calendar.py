@@ -45,7 +45,7 @@ def test_an_entry_from_first_to_last(hermit: Hermit) -> None:
     shown = hermit("show", "1")
     assert "title        Tea\n" in shown
     assert f", turn {turn}\n" in shown
-    assert hermit("rm", "1") == "Entry 1 is deleted.\n"
+    assert hermit("rm", "1", "--yes") == "Entry 1 is deleted.\n"
     with pytest.raises(OrchestratorError, match="There is no entry 1"):
         hermit("show", "1")
 
