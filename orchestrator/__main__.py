@@ -14,8 +14,14 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.text import terminal_safe
 
 COMMANDS = {
-    "up": "up down serve",
-    "look": "status logs token login-link",
+    "up": "up down restart serve",
+    "look": "status logs",
+    "ways_in": "open login-link token",
+    "people": "user",
+    "audit": "audit",
+    "cubicle": "cubicle apps",
+    "update": "update version",
+    "completion": "completion",
     "doctor": "doctor",
     "backup": "backup restore recover",
     "service": "service",
@@ -99,7 +105,7 @@ def _run(arguments: list[str]) -> int:
     if command not in known:
         print(f"hermit: {similar(command, known)} Run './hermit --help' for all commands.", file=sys.stderr)
         return 2
-    top = parser(command)
+    top = parser("" if command == "completion" else command)  # a completion knows them all
     if command == "test" and not {"--help", "-h"} & set(arguments):
         options = top.parse_args(["test"])
         options.rest = arguments[1:]

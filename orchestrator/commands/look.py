@@ -1,4 +1,4 @@
-"""``status``, ``logs``, ``token`` and ``login-link``: looking at a running install, and ways in."""
+"""``status`` and ``logs``: looking at a running install."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from orchestrator.commands.agent import without_secrets
 from orchestrator.commands.client import NOT_RUNNING, agent_path
 from orchestrator.commands.context import Context, show
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errors import Unavailable
 from orchestrator.home import running_pid
 from orchestrator.text import terminal_safe
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the four commands."""
+    """Add the two commands."""
     status = commands.add_parser("status", help="what runs")
     status.add_argument("--json", action="store_true", help="print JSON")
     status.set_defaults(run=_status)
@@ -25,14 +25,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
     logs.add_argument("--json", action="store_true", help="print JSON, of what is there now")
     logs.set_defaults(run=_logs)
-    token = commands.add_parser("token", help="API tokens")
-    create = token.add_subparsers(dest="verb", metavar="VERB", required=True).add_parser("create", help="make one")
-    create.add_argument("name", metavar="NAME", help="what it is for, e.g. phone")
-    create.set_defaults(run=_token)
-    link = commands.add_parser("login-link", help="a fresh one-time link into the dashboard")
-    link.add_argument("--user", metavar="NAME", help="for this person instead of the operator")
-    link.add_argument("--json", action="store_true", help="print JSON")
-    link.set_defaults(run=_login_link)
 
 
 def _status(context: Context, options: argparse.Namespace) -> int:
@@ -75,27 +67,3 @@ def _added(before: str, after: str) -> str:
     last_line = before.rstrip("\n").rpartition("\n")[2]
     _, found, rest = after.rpartition(last_line + "\n") if last_line else ("", "", after)
     return rest if found else after
-
-
-def _token(context: Context, options: argparse.Namespace) -> int:
-    with context.client as client:
-        body = client.post("/tokens", {"name": options.name})
-    print(body["token"])
-    print("Keep it: it is shown only this once.", file=sys.stderr)
-    return 0
-
-
-def _login_link(context: Context, options: argparse.Namespace) -> int:
-    with context.client as client:
-        body = {} if options.user is None else {"user": _user(client.get("/users")["users"], options.user)}
-        made = client.post("/login-links", body)
-    show(made, as_json=options.json, lines=[made["url"]])
-    return 0
-
-
-def _user(known: list[dict[str, Any]], name: str) -> int:
-    for user in known:
-        if user["name"] == name:
-            return int(user["id"])
-    names = ", ".join(user["name"] for user in known)
-    raise NotFound(f"There is nobody called {name[:64]!r}; there are {names}.")

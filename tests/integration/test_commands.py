@@ -241,6 +241,31 @@ def test_down_of_what_does_not_run(person: Terminal, tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "HermitShell was not running.\n")
 
 
+def test_restart_leaves_cubicles_alone(person: Terminal) -> None:
+    """There is another orchestrator afterwards, and the cubicle is the one that was there."""
+    person.good("agent", "set", "crab", "approval=off")
+    person.good("chat", "crab", person.plays.commands("true"))
+    before, cubicle = running_pid(person.home), person.client.containers.get(f"hermit-{person.install}-crab-1")
+    assert f"http://127.0.0.1:{person.port}" in person.good("restart")
+    after = running_pid(person.home)
+    assert after is not None
+    assert after != before
+    again = person.client.containers.get(str(cubicle.name))
+    assert (again.id, again.status) == (cubicle.id, "running")
+
+
+def test_restart_of_what_does_not_run(tmp_path: Path, client: docker.DockerClient, image: str) -> None:
+    """Starts it."""
+    with ScriptedUpstream() as model:
+        person = Terminal(tmp_path / "home", client, model)
+        try:
+            assert "HermitShell is ready" in person.good("restart")
+            assert running_pid(person.home) is not None
+        finally:
+            person.hermit("down")
+            sweep(client, person.install)
+
+
 def test_down_and_up_lose_nothing(tmp_path: Path, client: docker.DockerClient, image: str) -> None:
     """Container and process are gone in between; the conversation and the files are there afterwards."""
     with ScriptedUpstream() as model:
