@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from orchestrator.commands.colours import paint_for
 from orchestrator.commands.overview import is_asked_for, overview, similar
 from orchestrator.errors import OrchestratorError
 from orchestrator.text import terminal_safe
@@ -88,7 +89,8 @@ def main(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except OrchestratorError as error:
-        print(f"hermit: {terminal_safe(error.message)}", file=sys.stderr)
+        begin = paint_for(sys.stderr, os.environ)("hermit:", "red", "bold")
+        print(f"{begin} {terminal_safe(error.message)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

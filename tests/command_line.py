@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,12 @@ class CommandLine:
         said = self.screen.readouterr()
         self.aside = said.err
         return said.out
+
+    def on_a_terminal(self, *words: str) -> str:
+        """What a command that works prints there."""
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sys.stdout, "isatty", lambda: True)
+            return self.good(*words)
 
     def refused(self, *words: str) -> str:
         """A command that doesn't; its sentence."""

@@ -172,8 +172,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "commands",
         (
             "commands commands.agent commands.audit commands.backup commands.calendar commands.chat commands.client "
-            "commands.completion commands.confirm commands.context commands.cubicle commands.delivered commands.doctor "
-            "commands.explaining commands.files commands.history commands.hosts "
+            "commands.colours commands.completion commands.confirm commands.context commands.cubicle "
+            "commands.delivered commands.doctor commands.explaining commands.files commands.history commands.hosts "
             "commands.inbox commands.news commands.overview commands.people commands.sending "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up "

@@ -53,7 +53,9 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = {"agents": [without_secrets(agent) for agent in client.get("/agents")["agents"]]}
     rows = [(a["name"], a["status"], a["approval"], one_line(a["role"], 60)) for a in body["agents"]]
-    show(body, as_json=options.json, lines=table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE")))
+    show(
+        body, as_json=options.json, lines=table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE"), paint=context.paint)
+    )
     return 0
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.commands.client import Client
+from orchestrator.commands.colours import Paint
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.explaining import explain
 from orchestrator.text import one_line
@@ -51,8 +52,8 @@ def run(context: Context, options: argparse.Namespace) -> int:
         body = client.get("/audit", **wanted, before=options.before, limit=limit)
         rows = body["rows"][::-1]
         if options.follow:
-            return _follow(client, wanted, rows, as_json=options.json)
-    lines = [_line(row) for row in rows]
+            return _follow(client, wanted, rows, paint=None if options.json else context.paint)
+    lines = [_line(row, context.paint) for row in rows]
     if body["next"] is not None:
         lines.insert(0, f"(Earlier ones: --before {body['next']})")
     show(body, as_json=options.json, lines=lines or ["Nothing that fits has happened."])
@@ -67,11 +68,12 @@ def _export(client: Client, wanted: dict[str, Any]) -> int:
     return 0
 
 
-def _follow(client: Client, wanted: dict[str, Any], rows: list[dict[str, Any]], *, as_json: bool) -> int:
+def _follow(client: Client, wanted: dict[str, Any], rows: list[dict[str, Any]], *, paint: Paint | None) -> int:
+    """Without colours to paint them in, as JSON lines."""
     last = 0
     while True:
         for row in rows:
-            print(json.dumps(row, ensure_ascii=False) if as_json else _line(row))
+            print(json.dumps(row, ensure_ascii=False) if paint is None else _line(row, paint))
             last = row["id"]
         sys.stdout.flush()
         time.sleep(_EVERY_S)
@@ -91,6 +93,8 @@ def _since(client: Client, wanted: dict[str, Any], last: int) -> list[dict[str, 
             return found[::-1]
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _line(row: Mapping[str, Any], paint: Paint) -> str:
     agent = f"  {row['agent']}" if row["agent"] else ""
-    return f"{row['at'][:19].replace('T', ' ')}  {row['kind']:20}{agent}  {one_line(row['text'], 200)}"
+    at = paint(row["at"][:19].replace("T", " "), "faint")
+    kind = paint(row["kind"].ljust(20), "blue")
+    return f"{at}  {kind}{agent}  {one_line(row['text'], 200)}"

@@ -67,7 +67,11 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.get(agent_path(options.agent, "/calendar"), **{"from": options.begin, "to": options.end})
     rows = [(str(e["id"]), _next(e), e["words"], one_line(e["title"], 60)) for e in body["entries"]]
-    lines = table(rows, head=("ID", "NEXT (UTC)", "WHEN", "TITLE")) if rows else ["Nothing is in the calendar."]
+    lines = (
+        table(rows, head=("ID", "NEXT (UTC)", "WHEN", "TITLE"), paint=context.paint)
+        if rows
+        else ["Nothing is in the calendar."]
+    )
     show(body, as_json=options.json, lines=lines)
     return 0
 

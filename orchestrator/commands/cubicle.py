@@ -76,7 +76,9 @@ def _apps(context: Context, options: argparse.Namespace) -> int:
         for app in body["apps"]
     ]
     head = ("AGENT", "APP", "OWNER", "CHANGED (UTC)", "ADDRESS")
-    lines = table(rows, head=head) if rows else ["There are no apps yet. Ask an agent to make one."]
+    lines = (
+        table(rows, head=head, paint=context.paint) if rows else ["There are no apps yet. Ask an agent to make one."]
+    )
     show(body, as_json=options.json, lines=lines)
     return 0
 

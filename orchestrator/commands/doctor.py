@@ -14,6 +14,7 @@ import requests
 
 from orchestrator.backup import rescue
 from orchestrator.channels.telegram.checkup import check_up
+from orchestrator.commands.colours import Paint
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.providers import embedder, with_own
 from orchestrator.descriptors import used_of
@@ -48,7 +49,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
     """The exit code is 1 when something failed."""
     found = examine(context)
     body = {"findings": [asdict(finding) for finding in found]}
-    show(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding)])
+    show(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding, context.paint)])
     return 1 if any(finding.state is State.FAIL for finding in found) else 0
 
 
@@ -170,6 +171,6 @@ def _tried(part: str, look: Callable[[], list[Finding]]) -> list[Finding]:
         return [fail(part, error.message, _AGAIN)]
 
 
-def _lines(finding: Finding) -> list[str]:
-    lines = [f"{finding.state:4}  {finding.part:11}  {terminal_safe(finding.text)}"]
+def _lines(finding: Finding, paint: Paint) -> list[str]:
+    lines = [f"{paint.state(f'{finding.state:4}')}  {finding.part:11}  {terminal_safe(finding.text)}"]
     return [*lines, f"{'':19}{terminal_safe(finding.mend)}"] if finding.mend else lines

@@ -52,7 +52,9 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         entries = list(_entries(client, options))
     rows = [(entry["modified"][:16].replace("T", " "), _size(entry), _name(entry)) for entry in entries]
     width = max((len(size) for _, size, _ in rows), default=0)
-    lines = table([(at, size.rjust(width), name) for at, size, name in rows], head=("MODIFIED (UTC)", "SIZE", "NAME"))
+    head = ("MODIFIED (UTC)", "SIZE", "NAME")
+    padded = [(at, size.rjust(width), name) for at, size, name in rows]
+    lines = [context.paint(line, "bold") if n == 0 else line for n, line in enumerate(table(padded, head=head))]
     show({"entries": entries}, as_json=options.json, lines=lines)
     return 0
 

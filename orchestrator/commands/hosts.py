@@ -27,7 +27,11 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.get(agent_path(options.agent, "/hosts"))
     rows = [(one_line(host["host"], 300), one_line(host["by"]), host["at"]) for host in body["hosts"]]
-    lines = table(rows, head=("host", "allowed by", "at")) if rows else ["It asks before each download."]
+    lines = (
+        table(rows, head=("host", "allowed by", "at"), paint=context.paint)
+        if rows
+        else ["It asks before each download."]
+    )
     show(body, as_json=options.json, lines=lines)
     return 0
 

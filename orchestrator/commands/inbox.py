@@ -61,12 +61,16 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         body = client.get("/approvals", status=None if options.all else "pending")
     lines = []
     for approval in body["approvals"]:
-        lines.append(
-            f"{approval['id']}  {approval['agent']}  {approval['status']}  {terminal_safe(approval['reason'])}"
-        )
+        is_open = approval["status"] == "pending"
+        status = context.paint(approval["status"], *(("yellow",) if is_open else ()))
+        lines.append(f"{context.paint(approval['id'], 'bold')}  {approval['agent']}  {status}  {_reason(approval)}")
         lines += exact_lines(approval)
     show(body, as_json=options.json, lines=lines or ["Nothing waits for you."])
     return 0
+
+
+def _reason(approval: dict[str, Any]) -> str:
+    return terminal_safe(approval["reason"])
 
 
 def _decide(context: Context, options: argparse.Namespace) -> int:

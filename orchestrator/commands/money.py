@@ -48,7 +48,11 @@ def _budget(context: Context, options: argparse.Namespace) -> int:
             named = [(agent["name"], agent["budget"]) for agent in agents]
             body = {"budgets": [{"agent": name, **standing} for name, standing in named]}
     head = ("AGENT", "SPENT", "HELD", "OF", "LEFT", "TOKENS", "BEGINS ANEW")
-    show(body, as_json=options.json, lines=table([_row(name, standing) for name, standing in named], head=head))
+    show(
+        body,
+        as_json=options.json,
+        lines=table([_row(name, standing) for name, standing in named], head=head, paint=context.paint),
+    )
     return 0
 
 

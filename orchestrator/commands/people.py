@@ -80,7 +80,11 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         (str(user["id"]), one_line(user["name"], 64), user["role"], str(user["telegram_id"] or "-"), user["time_zone"])
         for user in body["users"]
     ]
-    show(body, as_json=options.json, lines=table(rows, head=("ID", "NAME", "ROLE", "TELEGRAM", "TIME ZONE")))
+    show(
+        body,
+        as_json=options.json,
+        lines=table(rows, head=("ID", "NAME", "ROLE", "TELEGRAM", "TIME ZONE"), paint=context.paint),
+    )
     return 0
 
 

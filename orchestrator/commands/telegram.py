@@ -70,7 +70,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         found = bots(client)
     rows = [(b["agent"], f"@{b['username']}" if b["username"] else str(b["bot"]), b["state"], _note(b)) for b in found]
-    lines = table(rows, head=("AGENT", "BOT", "STATE", "WHAT TO DO")) if rows else [_none()]
+    lines = table(rows, head=("AGENT", "BOT", "STATE", "WHAT TO DO"), paint=context.paint) if rows else [_none()]
     show({"bots": found}, as_json=options.json, lines=lines)
     return 0
 

@@ -128,7 +128,11 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         for token in body["tokens"]
     ]
     head = ("NAME", "PERSON", "MADE (UTC)", "LAST USED (UTC)")
-    lines = table(rows, head=head) if rows else ["There are no tokens. './hermit token create NAME' makes one."]
+    lines = (
+        table(rows, head=head, paint=context.paint)
+        if rows
+        else ["There are no tokens. './hermit token create NAME' makes one."]
+    )
     show(body, as_json=options.json, lines=lines)
     return 0
 
