@@ -30,8 +30,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "when things come due",
         (
-            "schedule schedule.cron schedule.drafts schedule.ics schedule.missed schedule.plans schedule.repeats "
-            "schedule.rules schedule.spread schedule.words schedule.zones"
+            "schedule schedule.cron schedule.drafts schedule.ics schedule.missed schedule.phrases schedule.plans "
+            "schedule.repeats schedule.rules schedule.spread schedule.words schedule.zones"
         ),
     ),
     ("names that strangers give", "attachments file_names user_fields"),

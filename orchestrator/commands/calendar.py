@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from orchestrator.commands.client import agent_path
+from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
 from orchestrator.errors import BadInput
+from orchestrator.schedule.phrases import read_phrase
+from orchestrator.schedule.zones import zone_named
 from orchestrator.text import one_line, terminal_safe
 
+_WRITTEN = re.compile(r"\s*\d{4}-\d{2}-\d{2}(?:T|\s*$)|\s*\d{8}", re.IGNORECASE)
+"""A start as the API takes it, or a mistake in one that the API explains."""
 _FIELDS = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "missed", "without")
 _HELP = {
     "title": "what it is called",
     "prompt": "what the agent is told then",
-    "start": "2026-03-02T09:00 by your own clock, with Z or an offset that moment, or a day",
+    "start": '"tomorrow 9am", "in 20 minutes", "every weekday at 8"; or 2026-03-02T09:00 by your clock, or a day',
     "end": "within a day of the start how long it takes; later, when the series ends",
     "time_zone": "an IANA name such as Europe/Vienna; yours unless you say",
-    "repeat": 'an RRULE such as "FREQ=WEEKLY;BYDAY=MO", or a cron line such as "0 9 * * 1-5"',
+    "repeat": 'if the start says nothing: an RRULE such as "FREQ=WEEKLY;BYDAY=MO", or cron such as "0 9 * * 1-5"',
     "color": "a name, or #rrggbb",
     "missed": "what if it is missed: run (once, late) or skip",
     "without": "days that a series leaves out, such as 2026-12-24,2026-12-31",
@@ -33,8 +40,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     calendar.add_argument("agent", metavar="AGENT")
     verbs = calendar.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="all entries, or what comes due in a time")
-    listing.add_argument("--from", dest="begin", metavar="WHEN", help="from this day or time on")
-    listing.add_argument("--to", dest="end", metavar="WHEN", help="until this day or time")
+    listing.add_argument("--from", dest="begin", metavar="WHEN", help="from this day or time on, such as tomorrow")
+    listing.add_argument("--to", dest="end", metavar="WHEN", help="until this day or time, such as friday")
     adding = verbs.add_parser("add", help="a new entry")
     adding.add_argument("title", metavar="TITLE", help=_HELP["title"])
     adding.add_argument("prompt", metavar="PROMPT", help=_HELP["prompt"])
@@ -65,7 +72,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
-        body = client.get(agent_path(options.agent, "/calendar"), **{"from": options.begin, "to": options.end})
+        ends = {"from": options.begin, "to": options.end}
+        times = {name: _moment(client, text) for name, text in ends.items() if text}
+        body = client.get(agent_path(options.agent, "/calendar"), **times)
     rows = [(str(e["id"]), _next(e), e["words"], one_line(e["title"], 60)) for e in body["entries"]]
     lines = (
         table(rows, head=("ID", "NEXT (UTC)", "WHEN", "TITLE"), paint=context.paint)
@@ -79,8 +88,14 @@ def _list(context: Context, options: argparse.Namespace) -> int:
 def _add(context: Context, options: argparse.Namespace) -> int:
     fields = {name: _given(name, value) for name in _FIELDS if (value := getattr(options, name)) is not None}
     with context.client as client:
-        entry = client.post(agent_path(options.agent, "/calendar"), fields)
-    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {entry['words']}. Next: {_next(entry)} UTC."])
+        me = client.get("/me")
+        entry = client.post(
+            agent_path(options.agent, "/calendar"), _understood(fields, options.time_zone or me["time_zone"])
+        )
+    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {_when(entry)}."])
+    if not (options.time_zone or me["time_zone_known"] or options.json):
+        set_it = f"'./hermit user set {me['id']} time_zone=Europe/Vienna' or the like"
+        print(f"Times are in UTC, as your time zone isn't known: {set_it} sets it.", file=sys.stderr)
     return 0
 
 
@@ -101,8 +116,9 @@ def _set(context: Context, options: argparse.Namespace) -> int:
             raise BadInput(f"{pair}: write FIELD=VALUE, such as status=paused.")
         fields[name] = _given(name, value) or None
     with context.client as client:
-        entry = client.patch(_path(options), fields)
-    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {entry['words']}. It is {entry['status']}."])
+        zone = fields.get("time_zone") or client.get(_path(options))["time_zone"]
+        entry = client.patch(_path(options), _understood(fields, str(zone)))
+    show(entry, as_json=options.json, lines=[f"Entry {entry['id']}: {_when(entry)}. It is {entry['status']}."])
     return 0
 
 
@@ -130,6 +146,34 @@ def _path(options: argparse.Namespace) -> str:
 def _given(name: str, value: str) -> str | list[str]:
     """As the API takes it: what is left out is a list."""
     return [one.strip() for one in value.split(",") if one.strip()] if name == "without" else value
+
+
+def _understood(fields: dict[str, Any], zone: str) -> dict[str, Any]:
+    """The fields, with a start in words as the API takes it; words may say how it repeats, too."""
+    start = fields.get("start")
+    if not start or _WRITTEN.match(start):
+        return fields
+    phrase = read_phrase(start, datetime.now(UTC), zone)
+    if phrase.repeat and fields.get("repeat"):
+        raise BadInput(f"“{one_line(start, 60)}” says how it repeats, and so does the other rule. Give one of them.")
+    return {**fields, "start": phrase.start, **({"repeat": phrase.repeat} if phrase.repeat else {})}
+
+
+def _moment(client: Client, text: str) -> str:
+    """A day or a time, as the API takes it."""
+    if _WRITTEN.match(text):
+        return text
+    return read_phrase(text, datetime.now(UTC), client.get("/me")["time_zone"]).start
+
+
+def _when(entry: Mapping[str, Any]) -> str:
+    """What was understood: how often, and when next by the entry's own clock."""
+    if entry["next_at"] is None:
+        return str(entry["words"])
+    at = datetime.fromisoformat(entry["next_at"]).astimezone(zone_named(entry["time_zone"]))
+    zone = f" ({entry['time_zone']})"
+    words = entry["words"].removesuffix(zone)
+    return f"{words}, next on {at:%a} {at.day} {at:%b %Y} at {at:%H:%M}{zone}" if entry["repeat"] else words + zone
 
 
 def _next(entry: Mapping[str, Any]) -> str:
