@@ -173,8 +173,9 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "commands commands.agent commands.audit commands.backup commands.calendar commands.chat commands.client "
             "commands.colours commands.completion commands.confirm commands.context commands.cubicle "
-            "commands.delivered commands.doctor commands.explaining commands.files commands.history commands.hosts "
-            "commands.inbox commands.news commands.overview commands.people commands.sending "
+            "commands.delivered commands.doctor commands.explaining commands.files "
+            "commands.following commands.history commands.hosts commands.inbox commands.news commands.overview "
+            "commands.people commands.sending commands.talking "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up "
             "commands.update commands.ways_in"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.commands.context import Context, show
@@ -31,22 +32,22 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
             )
 
 
-def wish(approval: dict[str, Any]) -> str:
+def wish(approval: Mapping[str, Any]) -> str:
     """What is wanted, as the beginning of a question."""
     return _WISHES.get(approval["kind"], _RUN)
 
 
-def exact_lines(approval: dict[str, Any]) -> list[str]:
+def exact_lines(approval: Mapping[str, Any]) -> list[str]:
     """Exactly what is asked about, and what else to know, each line for a terminal."""
     lines = [f"    {line}" for line in approval["shown"].splitlines()]
     return [*lines, *(f"    {line}" for line in _asset_lines(approval["detail"]))] if _is_asset(approval) else lines
 
 
-def _is_asset(approval: dict[str, Any]) -> bool:
+def _is_asset(approval: Mapping[str, Any]) -> bool:
     return bool(approval["kind"] == "asset" and "host" in approval["detail"])
 
 
-def _asset_lines(detail: dict[str, Any]) -> list[str]:
+def _asset_lines(detail: Mapping[str, Any]) -> list[str]:
     host, reads = one_line(detail["host"], 300), one_line(detail.get("host_shown", ""), 300)
     read_as = f" (reads “{reads}”)" if reads and reads != host else ""
     lines = [f"host: {host}{read_as}; it gets to read the {detail.get('url_chars', 0):,} characters after its name"]
@@ -69,7 +70,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     return 0
 
 
-def _reason(approval: dict[str, Any]) -> str:
+def _reason(approval: Mapping[str, Any]) -> str:
     return terminal_safe(approval["reason"])
 
 

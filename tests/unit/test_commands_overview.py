@@ -13,7 +13,10 @@ from orchestrator.commands.overview import GROUPS
 from orchestrator.config import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("flask", "docker", "requests", "telegram", "apscheduler", "cheroot", "sqlite_utils", "httpx", "watchdog")
+HEAVY = (
+    *("flask", "docker", "requests", "telegram", "apscheduler", "cheroot", "sqlite_utils", "httpx", "watchdog"),
+    *("prompt_toolkit", "rich"),
+)
 
 
 def test_every_command_is_told_once() -> None:
@@ -66,3 +69,12 @@ def test_help_loads_next_to_nothing(argument: str) -> None:
     loaded = set(ran.stdout.splitlines()[-1].split())
     assert [name for name in HEAVY if name in loaded] == []
     assert len([name for name in loaded if name.startswith("orchestrator")]) < 12
+
+
+def test_only_a_chat_at_a_terminal_loads_what_draws_one() -> None:
+    """Everybody else would wait for it."""
+    code = "import sys; from orchestrator.__main__ import parser; parser(); print(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    assert {"prompt_toolkit", "rich"} & set(ran.stdout.split()) == set()
