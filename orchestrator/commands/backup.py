@@ -15,6 +15,7 @@ from orchestrator.backup import making, rescue, restoring, writing
 from orchestrator.backup.writing import Written
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput, NotFound, Unavailable
 from orchestrator.host.engine_setup import find_engine
 from orchestrator.host.machine import LocalMachine
@@ -29,7 +30,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     saving.add_argument("file", metavar="FILE", help="NAME.tar, or NAME.tar.gz to compress it; - is standard output")
     saving.add_argument("--force", action="store_true", help="replace a file that is there")
     saving.set_defaults(run=run_backup)
-    restoring_ = commands.add_parser("restore", help="the install of a backup takes the place of an empty HERMIT_HOME")
+    restoring_ = commands.add_parser("restore", help="put the install of a backup in the place of an empty HERMIT_HOME")
     restoring_.add_argument("file", metavar="FILE", type=Path, help="what ./hermit backup made")
     restoring_.add_argument("--force", action="store_true", help="take the place of one that is there; it is kept")
     add_yes(restoring_)
@@ -39,6 +40,25 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "copy", metavar="COPY", type=Path, nargs="?", help="a copy of it, to go back to that instead"
     )
     recovering.set_defaults(run=run_recover)
+    explain(
+        saving,
+        "Write everything in HERMIT_HOME into one file, also while it runs, and read it back to be sure.",
+        "backup ~/hermit.tar.gz",
+        "backup - | ssh nas 'cat > hermit.tar.gz'",
+    )
+    explain(
+        restoring_,
+        "Put the install of a backup into an empty HERMIT_HOME. With --force it takes the place of the one that is\n"
+        "there, which is kept under another name.",
+        "restore ~/hermit.tar.gz",
+        "restore ~/hermit.tar.gz --force",
+    )
+    explain(
+        recovering,
+        "Save what can be read of a damaged database, or go back to a copy. The damaged one is kept.",
+        "recover",
+        "recover data/backups/before-upgrade-12.db",
+    )
 
 
 def run_backup(context: Context, options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput
 from orchestrator.schedule.phrases import read_phrase
 from orchestrator.schedule.zones import zone_named
@@ -33,6 +34,35 @@ _HELP = {
     "without": "days that a series leaves out, such as 2026-12-24,2026-12-31",
 }
 
+_TEXTS = {
+    "calendar": (
+        "What an agent does for you, and when. Times are by your own clock.",
+        "calendar crab list",
+        'calendar crab add "Week" "Sum up my week." "every friday 17:00"',
+    ),
+    "list": (
+        "All entries; with --from or --to those that are due in that time.",
+        "calendar crab list",
+        "calendar crab list --from tomorrow --to friday",
+    ),
+    "add": (
+        "A new entry: when it is due, the agent gets PROMPT as a message, and its answer comes to you.",
+        'calendar crab add "Tea" "Remind me to drink tea." "in 20 minutes"',
+        'calendar crab add "News" "Sum up what is new in in/." "every weekday at 8"',
+        'calendar crab add "Rent" "Write the rent invoice." "every month on the 1st at 9"',
+        'calendar crab add "Call" "Remind me to call Ann." 2199-03-02T09:00 --time-zone Europe/Vienna',
+    ),
+    "show": ("An entry with its fields and its last runs.", "calendar crab show 3"),
+    "set": (
+        "Change an entry. Nothing after = clears a field.",
+        'calendar crab set 3 start="every weekday at 8"',
+        "calendar crab set 3 status=paused",
+    ),
+    "rm": ("Delete an entry with its runs.", "calendar crab rm 3"),
+    "run": ("Run an entry now, beside its times.", "calendar crab run 3"),
+}
+"""What the help of each verb says, with examples."""
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command with its six verbs."""
@@ -49,8 +79,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     for name in _FIELDS[3:]:
         adding.add_argument(f"--{name.replace('_', '-')}", dest=name, help=_HELP[name])
     showing = verbs.add_parser("show", help="an entry with its last runs")
-    about = "; ".join(f"{name}: {_HELP[name]}" for name in _FIELDS)
-    setting = verbs.add_parser("set", help="change an entry", epilog=f"Fields: {about}; status: active or paused.")
+    setting = verbs.add_parser("set", help="change an entry")
     removing = verbs.add_parser("rm", help="delete an entry")
     running = verbs.add_parser("run", help="run an entry now")
     for verb in (showing, setting, removing, running):
@@ -68,6 +97,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
+    about = "\n".join(f"  {name:10} {_HELP[name]}" for name in _FIELDS)
+    explain(calendar, *_TEXTS["calendar"])
+    for name, verb in verbs.choices.items():
+        explain(
+            verb, *_TEXTS[name], more=f"Fields:\n{about}\n  {'status':10} active or paused" if name == "set" else ""
+        )
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:

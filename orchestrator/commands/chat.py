@@ -15,6 +15,7 @@ from typing import Any, Literal
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.context import Context
 from orchestrator.commands.delivered import show_delivered
+from orchestrator.commands.explaining import explain
 from orchestrator.commands.following import Follower
 from orchestrator.commands.inbox import exact_lines, wish
 from orchestrator.commands.news import Growing, News
@@ -25,13 +26,23 @@ from orchestrator.text import one_line, terminal_safe
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    chat = commands.add_parser("chat", help="say TEXT to an agent and print its reply; without TEXT, line by line")
+    chat = commands.add_parser("chat", help="send TEXT to an agent and print its reply; without TEXT, a conversation")
     chat.add_argument("agent", metavar="AGENT")
     chat.add_argument("text", metavar="TEXT", nargs="?")
     chat.add_argument(
         "--file", metavar="PATH", type=Path, action="append", default=[], help="send a file along; may be repeated"
     )
     chat.set_defaults(run=run)
+    explain(
+        chat,
+        "Say TEXT and print the reply, or talk as long as you like. Approvals are asked in place.\n"
+        "A terminal has history, line editing and commands such as /help; a pipe gets the replies alone.",
+        "chat crab",
+        'chat crab "What is in in/?"',
+        'chat crab --file report.pdf "Sum it up."',
+        'chat crab "List three names for a boat." > names.txt',
+        more="The exit code is 0 when the last turn was done.",
+    )
 
 
 def run(context: Context, options: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from orchestrator.backup import rescue
 from orchestrator.channels.telegram.checkup import check_up
 from orchestrator.commands.colours import Paint
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, with_own
 from orchestrator.descriptors import used_of
 from orchestrator.engine_docker import DockerEngine
@@ -40,9 +41,16 @@ _AGAIN = "Mend that, then run './hermit doctor' again."
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    doctor = commands.add_parser("doctor", help="check every part, and say how to mend what is wrong")
+    doctor = commands.add_parser("doctor", help="check every part, and say how to fix what is wrong")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(run=run)
+    explain(
+        doctor,
+        "Check every part, whether it is running or not: engine, image, air gap, model, Telegram, disk and more.\n"
+        "Each line is ok, warn or fail with how to fix it; the exit code is 1 when something failed.",
+        "doctor",
+        "doctor --json",
+    )
 
 
 def run(context: Context, options: argparse.Namespace) -> int:

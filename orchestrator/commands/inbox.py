@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.text import one_line, terminal_safe
 
 _WISHES = {
@@ -30,6 +31,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
             deciding.add_argument(
                 "--always", action="store_true", help="let this agent fetch from this host without asking from now on"
             )
+            explain(
+                deciding,
+                "Approve what waits, by its id in './hermit approvals'.",
+                "approve a7k2",
+                "approve a7k2 --always",
+            )
+        else:
+            explain(deciding, "Deny what waits, by its id in './hermit approvals'.", "deny a7k2")
+    explain(approvals, "What waits for your approval, word for word.", "approvals", "approvals --all --json")
 
 
 def wish(approval: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.commands.agent import without_secrets
 from orchestrator.commands.client import NOT_RUNNING, Client, agent_path
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import Unavailable
 from orchestrator.home import running_pid
 from orchestrator.text import one_line, terminal_safe
@@ -26,6 +27,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
     logs.add_argument("--json", action="store_true", help="print JSON, of what is there now")
     logs.set_defaults(run=_logs)
+    explain(status, "Whether everything is running, what was spent today, what waits for you, and the disk.", "status")
+    explain(
+        logs,
+        "What an agent thought, ran and saw for you.",
+        "logs crab",
+        "logs crab --follow",
+    )
 
 
 def _status(context: Context, options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "version": "which HermitShell this is",
     },
     "Talk to agents": {
-        "chat": "send TEXT to an agent and print its reply; without TEXT, line by line",
+        "chat": "send TEXT to an agent and print its reply; without TEXT, a conversation",
         "history": "the conversation with an agent, searched with --find",
         "files": "files of an agent's workspace: ls, get, put, rm",
         "calendar": "what an agent is to do when",

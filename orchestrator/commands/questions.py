@@ -8,12 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.text import one_line, terminal_safe
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the two commands."""
-    questions = commands.add_parser("questions", help="what agents want to know of you")
+    questions = commands.add_parser("questions", help="what agents want to know from you")
     questions.add_argument("--all", action="store_true", help="answered ones too")
     questions.add_argument("--json", action="store_true", help="print JSON")
     questions.set_defaults(run=_list)
@@ -21,6 +22,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     answer.add_argument("id", metavar="ID")
     answer.add_argument("text", metavar="TEXT", help="one of its choices, or your own words where it takes them")
     answer.set_defaults(run=_answer)
+    explain(questions, "What agents want to know from you, with what may be answered.", "questions", "questions --all")
+    explain(answer, "Answer a question, by its id in the list.", 'answer q7k2 "the green one"')
 
 
 def question_lines(question: Mapping[str, Any]) -> list[str]:
@@ -48,7 +51,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         lines += question_lines(question)
         if question["answer"] is not None:
             lines.append(f"    -> {one_line(question['answer'])}")
-    show(body, as_json=options.json, lines=lines or ["Nobody asks you anything."])
+    show(body, as_json=options.json, lines=lines or ["No open questions."])
     return 0
 
 

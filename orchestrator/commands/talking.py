@@ -284,9 +284,9 @@ def _key(keys: str, is_over: Callable[[], bool] = lambda: False) -> str | None:
         while True:
             if select.select([terminal], [], [], 0.1)[0]:
                 pressed = os.read(terminal, 64).decode("ascii", "replace").lower()
-                # Several bytes at once are a paste, or a key such as an arrow.
-                if time.monotonic() >= heard_from and pressed in tuple(keys):
-                    return pressed
+                # Several bytes at once are a paste, or a key such as an arrow; Enter after a letter is a habit.
+                if time.monotonic() >= heard_from and (key := pressed.rstrip("\r\n")) in tuple(keys):
+                    return key
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_S
                 if is_over():

@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput
 from orchestrator.text import one_line, terminal_safe
 
@@ -42,6 +43,25 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
+    explain(
+        telegram,
+        "Talk to agents in Telegram: each may have a bot, which you make with @BotFather.",
+        "telegram add crab",
+        "telegram confirm crab 123456",
+    )
+    explain(listing, "All bots, and what is to be done about each.", "telegram list")
+    explain(
+        adding,
+        "Give an agent a bot. The token is asked for, or read from standard input: others on this machine can see a\n"
+        "command line.",
+        "telegram add crab",
+        "telegram add crab < token.txt",
+    )
+    explain(
+        confirming, "Prove that a bot is yours, by the six digits that it sent you.", "telegram confirm crab 123456"
+    )
+    explain(coding, "Make a new code, to prove that a bot is yours.", "telegram code crab")
+    explain(removing, "Take an agent's bot away. Its files and history stay.", "telegram rm crab")
 
 
 def bots(client: Client) -> list[dict[str, Any]]:

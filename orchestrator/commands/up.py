@@ -20,6 +20,7 @@ from orchestrator.app_builders import Parts
 from orchestrator.backup import rescue
 from orchestrator.commands import doctor, telegram
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, maker, providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, PAGES, STUDIO, DockerErrands
@@ -48,10 +49,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     up.set_defaults(run=run_up)
     down = commands.add_parser("down", help="stop the orchestrator and its cubicles; nothing is lost")
     down.set_defaults(run=run_down)
-    again = commands.add_parser("restart", help="stop the orchestrator and start it again in the background")
+    again = commands.add_parser("restart", help="stop the orchestrator and start it again; cubicles go on meanwhile")
     again.set_defaults(run=run_restart)
     served = commands.add_parser("serve")  # what `up -d` starts; not for people, so without help
     served.set_defaults(run=lambda context, _options: serve(context))
+    explain(
+        up,
+        "Set everything up and run it: an engine, the cubicle's image, the orchestrator and a first agent.\n"
+        "Safe to run again.",
+        "up",
+        "up -d",
+    )
+    explain(down, "Stop the orchestrator and its cubicles. Nothing is lost.", "down")
+    explain(
+        again,
+        "Stop the orchestrator and start it again in the background, with the program and settings as they are now.\n"
+        "Cubicles, and what runs in them, go on meanwhile. Starts it where it isn't running.",
+        "restart",
+    )
 
 
 def run_up(context: Context, options: argparse.Namespace) -> int:

@@ -99,7 +99,7 @@ def test_the_command_line_lists_and_answers(paper: PaperHouse, capsys: pytest.Ca
     hermit(paper, "answer", question, "neither")
     assert capsys.readouterr().out == "crab was told: neither\n"
     hermit(paper, "questions")
-    assert capsys.readouterr().out == "Nobody asks you anything.\n"
+    assert capsys.readouterr().out == "No open questions.\n"
     hermit(paper, "questions", "--all")
     assert "    -> neither" in capsys.readouterr().out
 

@@ -188,7 +188,7 @@ def test_approvals_take_a_single_key(desk: Desk, key: str, *, is_run: bool) -> N
     desk.types("\x1b[A")
     time.sleep(0.3)
     assert len(desk.house.services.approvals.every(status=ApprovalStatus.PENDING)) == 1
-    desk.types(key)
+    desk.types(f"{key}\r")
     desk.sees("ran" if is_run else "did not run", "› ")
 
 
@@ -272,5 +272,7 @@ def test_commands_of_the_chat(desk: Desk) -> None:
     desk.types("y")
     desk.sees("This is a new conversation.", "› ")
     assert not desk.house.services.turns.wait(1, PATIENCE_S).prompt.startswith("/he")
+    desk.types("a line\n")  # as programs send it that sit at a terminal
+    desk.sees("You said: a line", "› ")
     desk.types("/quit\r")
     assert desk.ends() == 0
