@@ -313,5 +313,7 @@ SCHEMAS: dict[str, Schema] = {
     "NewToken": closed({"name": STRING, "user": {**INTEGER, "description": "default: yourself"}}, required=("name",)),
     "Token": closed({"name": STRING, "token": {**STRING, "description": "shown this once"}}),
     "NewLoginLink": closed({"user": {**INTEGER, "description": "default: yourself"}}, required=()),
-    "LoginLink": closed({"url": STRING}),
+    "LoginLink": closed(
+        {"url": STRING, "valid_for_s": {**INTEGER, "description": "it ends after so many seconds, or once it was used"}}
+    ),
 }

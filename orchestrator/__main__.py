@@ -9,13 +9,20 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from orchestrator.commands.colours import paint_for
 from orchestrator.commands.overview import is_asked_for, overview, similar
 from orchestrator.errors import OrchestratorError
 from orchestrator.text import terminal_safe
 
 COMMANDS = {
-    "up": "up down serve",
-    "look": "status logs token login-link",
+    "up": "up down restart serve",
+    "look": "status logs",
+    "ways_in": "open login-link token",
+    "people": "user",
+    "audit": "audit",
+    "cubicle": "cubicle apps",
+    "update": "update version",
+    "completion": "completion",
     "doctor": "doctor",
     "backup": "backup restore recover",
     "service": "service",
@@ -83,7 +90,8 @@ def main(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except OrchestratorError as error:
-        print(f"hermit: {terminal_safe(error.message)}", file=sys.stderr)
+        begin = paint_for(sys.stderr, os.environ)("hermit:", "red", "bold")
+        print(f"{begin} {terminal_safe(error.message)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -100,7 +108,7 @@ def _run(arguments: list[str]) -> int:
     if command not in known:
         print(f"hermit: {similar(command, known)} Run './hermit --help' for all commands.", file=sys.stderr)
         return 2
-    top = parser(command)
+    top = parser("" if command == "completion" else command)  # a completion knows them all
     if command == "test" and not {"--help", "-h"} & set(arguments):
         options = top.parse_args(["test"])
         options.rest = arguments[1:]

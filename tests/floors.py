@@ -31,8 +31,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "when things come due",
         (
-            "schedule schedule.cron schedule.drafts schedule.ics schedule.missed schedule.plans schedule.repeats "
-            "schedule.rules schedule.spread schedule.words schedule.zones"
+            "schedule schedule.cron schedule.drafts schedule.ics schedule.missed schedule.phrases schedule.plans "
+            "schedule.repeats schedule.rules schedule.spread schedule.words schedule.zones"
         ),
     ),
     ("names that strangers give", "attachments file_names user_fields"),
@@ -176,11 +176,15 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "commands",
         (
-            "commands commands.agent commands.backup commands.calendar commands.chat commands.client commands.context "
-            "commands.confirm commands.delivered commands.doctor commands.files commands.history commands.hosts "
-            "commands.grants commands.inbox commands.news commands.overview commands.sending "
+            "commands commands.agent commands.audit commands.backup commands.calendar commands.chat commands.client "
+            "commands.colours commands.completion commands.confirm commands.context commands.cubicle "
+            "commands.delivered commands.doctor commands.explaining commands.files "
+            "commands.following commands.grants commands.history commands.hosts commands.inbox commands.news "
+            "commands.overview "
+            "commands.people commands.sending commands.talking "
             "commands.look commands.memory commands.money commands.providers commands.questions "
-            "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up"
+            "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up "
+            "commands.update commands.ways_in"
         ),
     ),
     ("the program", "__main__"),

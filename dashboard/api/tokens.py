@@ -12,6 +12,7 @@ from dashboard import bodies
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.times import iso
+from orchestrator.people import LINK_S
 
 api = Blueprint("tokens", __name__)
 
@@ -56,7 +57,7 @@ def make_link() -> Any:
     """A login link that works once, within 15 minutes, for the asker or for the person that is named."""
     body = bodies.json_body("user") if request.content_length else {}
     code = services().people.make_link(_for_whom(body))
-    return {"url": f"{services().settings.link_url}/login/{code}"}, 201
+    return {"url": f"{services().settings.link_url}/login/{code}", "valid_for_s": LINK_S}, 201
 
 
 @api.delete("/api/sessions")

@@ -11,6 +11,7 @@ from orchestrator.agents import FIELDS
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput, OrchestratorError
 from orchestrator.text import one_line
 
@@ -20,9 +21,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     agent = commands.add_parser("agent", help="agents and their settings")
     verbs = agent.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="all agents")
-    create = verbs.add_parser("create", help="make an agent", epilog=f"Settings: {', '.join(FIELDS)}.")
+    create = verbs.add_parser("create", help="make an agent")
     showing = verbs.add_parser("show", help="an agent's settings")
-    setting = verbs.add_parser("set", help="change settings", epilog=f"Settings: {', '.join(FIELDS)}.")
+    setting = verbs.add_parser("set", help="change settings")
     removing = verbs.add_parser("rm", help="delete an agent with its workspaces")
     for verb in (create, showing, setting, removing):
         verb.add_argument("name", metavar="NAME")
@@ -42,6 +43,29 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
+    known = f"Settings: {', '.join(FIELDS)}."
+    explain(
+        agent, "Agents: each has its own settings, files, memories and calendar.", "agent list", "agent create clerk"
+    )
+    explain(listing, "All agents with their status.", "agent list", "agent list --json")
+    explain(
+        create,
+        "Make an agent. What you don't set has a sensible default.",
+        "agent create clerk",
+        'agent create clerk role="You keep my papers in order." image=studio',
+        more=known,
+    )
+    explain(showing, "An agent's settings, and how much disk your files there take.", "agent show crab")
+    explain(
+        setting,
+        "Change settings of an agent.",
+        "agent set crab approval=all",
+        "agent set crab daily_budget_usd=2.5 limits.memory_mb=2048",
+        more=known,
+    )
+    explain(
+        removing, "Delete an agent with everybody's files, memories, calendars and conversations.", "agent rm clerk"
+    )
 
 
 def without_secrets(agent: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +77,9 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = {"agents": [without_secrets(agent) for agent in client.get("/agents")["agents"]]}
     rows = [(a["name"], a["status"], a["approval"], one_line(a["role"], 60)) for a in body["agents"]]
-    show(body, as_json=options.json, lines=table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE")))
+    show(
+        body, as_json=options.json, lines=table(rows, head=("NAME", "STATUS", "APPROVAL", "ROLE"), paint=context.paint)
+    )
     return 0
 
 

@@ -15,6 +15,7 @@ from orchestrator.backup import making, rescue, restoring, writing
 from orchestrator.backup.writing import Written
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput, NotFound, Unavailable
 from orchestrator.host.engine_setup import find_engine
 from orchestrator.host.machine import LocalMachine
@@ -39,6 +40,25 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "copy", metavar="COPY", type=Path, nargs="?", help="a copy of it, to go back to that instead"
     )
     recovering.set_defaults(run=run_recover)
+    explain(
+        saving,
+        "Write everything in HERMIT_HOME into one file, also while it runs, and read it back to be sure.",
+        "backup ~/hermit.tar.gz",
+        "backup - | ssh nas 'cat > hermit.tar.gz'",
+    )
+    explain(
+        restoring_,
+        "Put the install of a backup into an empty HERMIT_HOME. With --force it takes the place of the one that is\n"
+        "there, which is kept under another name.",
+        "restore ~/hermit.tar.gz",
+        "restore ~/hermit.tar.gz --force",
+    )
+    explain(
+        recovering,
+        "Save what can be read of a damaged database, or go back to a copy. The damaged one is kept.",
+        "recover",
+        "recover data/backups/before-upgrade-12.db",
+    )
 
 
 def run_backup(context: Context, options: argparse.Namespace) -> int:
@@ -63,7 +83,8 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
     home = context.settings.home
     if options.force and sys.stdin.isatty() and home.is_dir() and any(home.iterdir()):
         # Without a terminal --force is enough: what is there now is kept beside the home, nothing of it is deleted.
-        confirm(f"This replaces the install in {home}; its files are kept under another name", yes=options.yes)
+        deed = f"This replaces the install in {home}; its files are kept under another name"
+        confirm(deed, yes=options.yes, undone="replaced")
     with Progress().task("Restoring") as task:
         restored = restoring.restore(
             options.file,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.host.engine_setup import ensure_engine
 from orchestrator.host.image import ensure_image
 
@@ -19,6 +20,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     bench.add_argument("--quick", action="store_true", help="fewer rounds and smaller sizes")
     bench.add_argument("--peers", action="store_true", help="other agents and proxies too, each in a venv of its own")
     bench.set_defaults(run=run)
+    explain(
+        bench,
+        "Measure speed and size on this machine, beside floors that are measured in the same run.",
+        "bench --quick",
+        "bench --only turn memory",
+    )
 
 
 def run(context: Context, options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.commands.client import Client
+from orchestrator.commands.colours import Paint, paint_for
 from orchestrator.config import Settings, load
 from orchestrator.home import Home, prepare
 from orchestrator.host.machine import LocalMachine
@@ -40,6 +41,11 @@ class Context:
         return LocalMachine(self.home.path / "logs", self.environment)
 
     @property
+    def paint(self) -> Paint:
+        """Colours on standard output, where they are wanted."""
+        return paint_for(sys.stdout, self.environment)
+
+    @property
     def progress(self) -> Progress:
         """Progress on stderr."""
         return Progress()
@@ -61,7 +67,10 @@ def show(body: Any, *, as_json: bool, lines: list[str]) -> None:
         print(line)
 
 
-def table(rows: Sequence[tuple[str, ...]], *, head: tuple[str, ...]) -> list[str]:
+def table(rows: Sequence[tuple[str, ...]], *, head: tuple[str, ...], paint: Paint | None = None) -> list[str]:
     """Aligned columns with a head line; the last column is not padded."""
+    paint = paint or Paint(is_on=False)
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head) - 1)]
-    return ["  ".join([*(row[i].ljust(widths[i]) for i in range(len(widths))), row[-1]]) for row in (head, *rows)]
+    padded = [[*(row[i].ljust(width) for i, width in enumerate(widths)), row[-1]] for row in (head, *rows)]
+    first, *rest = padded
+    return [paint("  ".join(first), "bold"), *("  ".join(paint.state(cell) for cell in row) for row in rest)]

@@ -14,7 +14,9 @@ import requests
 
 from orchestrator.backup import rescue
 from orchestrator.channels.telegram.checkup import check_up
+from orchestrator.commands.colours import Paint
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, with_own
 from orchestrator.descriptors import used_of
 from orchestrator.engine_docker import DockerEngine
@@ -42,13 +44,20 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     doctor = commands.add_parser("doctor", help="check every part, and say how to fix what is wrong")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(run=run)
+    explain(
+        doctor,
+        "Check every part, whether it is running or not: engine, image, air gap, model, Telegram, disk and more.\n"
+        "Each line is ok, warn or fail with how to fix it; the exit code is 1 when something failed.",
+        "doctor",
+        "doctor --json",
+    )
 
 
 def run(context: Context, options: argparse.Namespace) -> int:
     """The exit code is 1 when something failed."""
     found = examine(context)
     body = {"findings": [asdict(finding) for finding in found]}
-    show(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding)])
+    show(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding, context.paint)])
     return 1 if any(finding.state is State.FAIL for finding in found) else 0
 
 
@@ -171,6 +180,6 @@ def _tried(part: str, look: Callable[[], list[Finding]]) -> list[Finding]:
         return [fail(part, error.message, _AGAIN)]
 
 
-def _lines(finding: Finding) -> list[str]:
-    lines = [f"{finding.state:4}  {finding.part:11}  {terminal_safe(finding.text)}"]
+def _lines(finding: Finding, paint: Paint) -> list[str]:
+    lines = [f"{paint.state(f'{finding.state:4}')}  {finding.part:11}  {terminal_safe(finding.text)}"]
     return [*lines, f"{'':19}{terminal_safe(finding.mend)}"] if finding.mend else lines

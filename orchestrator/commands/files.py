@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote_to_bytes
 from orchestrator.commands.client import Client, agent_path
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.commands.sending import Meter, send
 from orchestrator.errors import BadInput, Conflict
 from orchestrator.file_names import parts_of, safe_name, shown
@@ -45,6 +46,23 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     putting.add_argument("files", metavar="FILE", nargs="+", type=Path, help="on this machine")
     removing.add_argument("paths", metavar="PATH", nargs="+", help="in the workspace")
     add_yes(removing)
+    explain(
+        files,
+        "Files of your workspace with an agent: what you sent is in in/, what it made for you in out/.",
+        "files ls crab out",
+        "files get crab out/report.pdf",
+        "files put crab a.pdf b.csv",
+    )
+    explain(listing, "What is in a folder of your workspace.", "files ls crab", "files ls crab out --json")
+    explain(
+        getting,
+        "Fetch a file, or with --zip a folder. Nothing here is replaced without --force.",
+        "files get crab out/report.pdf",
+        "files get crab out/report.pdf -o - | less",
+        "files get crab out --zip",
+    )
+    explain(putting, "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
+    explain(removing, "Delete files, or folders with all that is in them.", "files rm crab work/build")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:
@@ -52,7 +70,9 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         entries = list(_entries(client, options))
     rows = [(entry["modified"][:16].replace("T", " "), _size(entry), _name(entry)) for entry in entries]
     width = max((len(size) for _, size, _ in rows), default=0)
-    lines = table([(at, size.rjust(width), name) for at, size, name in rows], head=("MODIFIED (UTC)", "SIZE", "NAME"))
+    head = ("MODIFIED (UTC)", "SIZE", "NAME")
+    padded = [(at, size.rjust(width), name) for at, size, name in rows]
+    lines = [context.paint(line, "bold") if n == 0 else line for n, line in enumerate(table(padded, head=head))]
     show({"entries": entries}, as_json=options.json, lines=lines)
     return 0
 

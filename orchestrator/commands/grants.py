@@ -14,7 +14,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command."""
     grants = commands.add_parser("grants", help="what an agent may do without asking")
     grants.add_argument("agent", metavar="AGENT")
-    verbs = grants.add_subparsers(dest="verb", metavar="list|add|rm", required=True)
+    verbs = grants.add_subparsers(dest="verb", metavar="VERB", required=True)
     listing = verbs.add_parser("list", help="what you allowed in advance")
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.set_defaults(run=_list)
@@ -26,6 +26,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     removing = verbs.add_parser("rm", help="ask again from now on")
     removing.add_argument("id", metavar="ID")
     removing.set_defaults(run=_remove)
+    explain(
+        grants,
+        "What an agent may do without asking: kinds of commands, and hosts to download from.",
+        "grants crab list",
+    )
+    explain(
+        listing,
+        "What you allowed in advance, for how long, and who did.",
+        "grants crab list",
+        "grants crab list --json",
+    )
+    explain(
+        adding,
+        "Allow a kind of command, or downloads from a host. An approval names its kind.",
+        "grants crab add command 'delete below work/build/' --for hour",
+        "grants crab add host example.org --for always",
+    )
+    explain(removing, "Have it ask again from now on.", "grants crab rm a7k2m9xy")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:

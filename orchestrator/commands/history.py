@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.attachments import untold
 from orchestrator.commands.client import agent_path
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.text import terminal_safe
 
 _MOST = 200
@@ -27,6 +28,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     history.add_argument("--before", metavar="TURN", type=int, help="only what came before this turn")
     history.add_argument("--json", action="store_true", help="print JSON")
     history.set_defaults(run=run)
+    explain(
+        history,
+        "The conversation with an agent, the newest last; with --find the turns that hold some words.",
+        "history crab",
+        'history crab --find "boat name"',
+        "history crab --limit 5 --json",
+    )
 
 
 def run(context: Context, options: argparse.Namespace) -> int:

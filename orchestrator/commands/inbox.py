@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.text import look_alikes, one_line, terminal_safe
 
 _WISHES = {
@@ -36,18 +38,31 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
                 choices=("hour", "conversation"),
                 help="don't ask about this kind again for an hour, or in this conversation",
             )
-        else:
-            deciding.add_argument(
-                "note", metavar="WORDS", nargs="?", help="why, or what to do instead; the agent reads it"
+            explain(
+                deciding,
+                "Approve what waits, by its id in './hermit approvals'.",
+                "approve a7k2",
+                "approve a7k2 --for hour",
+                "approve a7k2 --always",
             )
+        else:
+            words = "why, or what to do instead; the agent reads it"
+            deciding.add_argument("note", metavar="WORDS", nargs="?", help=words)
+            explain(
+                deciding,
+                "Deny what waits, by its id in './hermit approvals'.",
+                "deny a7k2",
+                "deny a7k2 'No, move it to trash instead.'",
+            )
+    explain(approvals, "What waits for your approval, word for word.", "approvals", "approvals --all --json")
 
 
-def wish(approval: dict[str, Any]) -> str:
+def wish(approval: Mapping[str, Any]) -> str:
     """What is wanted, as the beginning of a question."""
     return _WISHES.get(approval["kind"], _RUN)
 
 
-def exact_lines(approval: dict[str, Any]) -> list[str]:
+def exact_lines(approval: Mapping[str, Any]) -> list[str]:
     """Exactly what is asked about, and what else to know, each line for a terminal."""
     lines = [f"    {line}" for line in approval["shown"].splitlines()]
     odd = look_alikes(approval["text"])
@@ -57,11 +72,11 @@ def exact_lines(approval: dict[str, Any]) -> list[str]:
     return [*lines, *(f"    {line}" for line in more)]
 
 
-def _is_asset(approval: dict[str, Any]) -> bool:
+def _is_asset(approval: Mapping[str, Any]) -> bool:
     return bool(approval["kind"] == "asset" and "host" in approval["detail"])
 
 
-def _asset_lines(detail: dict[str, Any]) -> list[str]:
+def _asset_lines(detail: Mapping[str, Any]) -> list[str]:
     host, reads = one_line(detail["host"], 300), one_line(detail.get("host_shown", ""), 300)
     read_as = f" (reads “{reads}”)" if reads and reads != host else ""
     lines = [f"host: {host}{read_as}; it gets the {detail.get('url_chars', 0):,} characters after its name"]
@@ -71,7 +86,7 @@ def _asset_lines(detail: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _command_lines(detail: dict[str, Any]) -> list[str]:
+def _command_lines(detail: Mapping[str, Any]) -> list[str]:
     """Which files it runs, and what may be allowed for longer."""
     lines = [
         f"runs {one_line(script['path'], 200)} as it is now: changed, it won't run"
@@ -89,12 +104,16 @@ def _list(context: Context, options: argparse.Namespace) -> int:
         body = client.get("/approvals", status=None if options.all else "pending")
     lines = []
     for approval in body["approvals"]:
-        lines.append(
-            f"{approval['id']}  {approval['agent']}  {approval['status']}  {terminal_safe(approval['reason'])}"
-        )
+        is_open = approval["status"] == "pending"
+        status = context.paint(approval["status"], *(("yellow",) if is_open else ()))
+        lines.append(f"{context.paint(approval['id'], 'bold')}  {approval['agent']}  {status}  {_reason(approval)}")
         lines += exact_lines(approval)
     show(body, as_json=options.json, lines=lines or ["Nothing waits for you."])
     return 0
+
+
+def _reason(approval: Mapping[str, Any]) -> str:
+    return terminal_safe(approval["reason"])
 
 
 def _decide(context: Context, options: argparse.Namespace) -> int:

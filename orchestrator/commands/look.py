@@ -1,23 +1,25 @@
-"""``status``, ``logs``, ``token`` and ``login-link``: looking at a running install, and ways in."""
+"""``status`` and ``logs``: looking at a running install."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
 from typing import Any
 
 from orchestrator.commands.agent import without_secrets
-from orchestrator.commands.client import NOT_RUNNING, agent_path
-from orchestrator.commands.context import Context, show
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.commands.client import NOT_RUNNING, Client, agent_path
+from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
+from orchestrator.errors import Unavailable
 from orchestrator.home import running_pid
-from orchestrator.text import terminal_safe
+from orchestrator.text import one_line, terminal_safe
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the four commands."""
-    status = commands.add_parser("status", help="what runs")
+    """Add the two commands."""
+    status = commands.add_parser("status", help="what is running")
     status.add_argument("--json", action="store_true", help="print JSON")
     status.set_defaults(run=_status)
     logs = commands.add_parser("logs", help="an agent's own log")
@@ -25,27 +27,75 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     logs.add_argument("-f", "--follow", action="store_true", help="keep printing as it grows")
     logs.add_argument("--json", action="store_true", help="print JSON, of what is there now")
     logs.set_defaults(run=_logs)
-    token = commands.add_parser("token", help="API tokens")
-    create = token.add_subparsers(dest="verb", metavar="VERB", required=True).add_parser("create", help="make one")
-    create.add_argument("name", metavar="NAME", help="what it is for, e.g. phone")
-    create.set_defaults(run=_token)
-    link = commands.add_parser("login-link", help="a fresh one-time link into the dashboard")
-    link.add_argument("--user", metavar="NAME", help="for this person instead of the operator")
-    link.add_argument("--json", action="store_true", help="print JSON")
-    link.set_defaults(run=_login_link)
+    explain(status, "Whether everything is running, what was spent today, what waits for you, and the disk.", "status")
+    explain(
+        logs,
+        "What an agent thought, ran and saw for you.",
+        "logs crab",
+        "logs crab --follow",
+    )
 
 
 def _status(context: Context, options: argparse.Namespace) -> int:
     if running_pid(context.settings.home) is None:
         raise Unavailable(NOT_RUNNING)
     with context.client as client:
-        body = client.get("/status")
-        agents = [without_secrets(agent) for agent in client.get("/agents")["agents"]]
-    lines = [f"HermitShell at {context.settings.url}"]
-    lines += [f"  {part:10} {body[part]}" for part in ("engine", "database", "doors", "previews")]
-    lines += [f"  {agent['name']:10} {agent['status']}" for agent in agents]
-    show({**body, "agents": agents}, as_json=options.json, lines=lines)
+        body = _gathered(context, client)
+    show(body, as_json=options.json, lines=_status_lines(context, body))
     return 0 if all(body[part] == "ok" for part in ("engine", "database", "doors")) else 1
+
+
+def _gathered(context: Context, client: Client) -> dict[str, Any]:
+    """What the API says of the house as a whole, and what one looks up next."""
+    body = client.get("/status")
+    agents = [without_secrets(agent) for agent in client.get("/agents")["agents"]]
+    models = {provider["name"]: provider["default_model"] for provider in client.get("/models")["providers"]}
+    disk = shutil.disk_usage(context.settings.home)
+    return {
+        **body,
+        "model": models.get(body["provider"], ""),
+        "spent_today_usd": sum(agent["budget"]["spent_usd"] for agent in agents),
+        "budget_usd": sum(agent["budget"]["budget_usd"] for agent in agents),
+        "approvals_waiting": len(client.get("/approvals", status="pending")["approvals"]),
+        "questions_waiting": len(client.get("/questions", status="pending")["questions"]),
+        "disk": {"free_bytes": disk.free, "total_bytes": disk.total},
+        "agents": agents,
+    }
+
+
+def _status_lines(context: Context, body: dict[str, Any]) -> list[str]:
+    paint = context.paint
+    parts = [(part, body[part]) for part in ("engine", "database", "doors", "previews")]
+    facts = {
+        "model": one_line(f"{body['provider']}: {body['model']}".removesuffix(": "), 100),
+        "approvals": _waiting(body["approvals_waiting"], "./hermit approvals"),
+        "questions": _waiting(body["questions_waiting"], "./hermit questions"),
+        "spent": f"{_dollars(body['spent_today_usd'])} of {_dollars(body['budget_usd'])} today",
+        "disk": f"{body['disk']['free_bytes'] / 1e9:,.1f} of {body['disk']['total_bytes'] / 1e9:,.1f} GB free",
+    }
+    lines = [paint(f"HermitShell at {context.settings.url}", "bold")]
+    lines += [f"  {part:10} {paint(text, 'green' if text == 'ok' else 'red')}" for part, text in parts]
+    is_urgent = {name: body.get(f"{name}_waiting", 0) > 0 for name in facts}
+    lines += [f"  {name:10} {paint(text, 'yellow') if is_urgent[name] else text}" for name, text in facts.items()]
+    rows = [
+        (agent["name"], agent["status"], _spent(agent["budget"]), one_line(agent["model"] or "(default)", 60))
+        for agent in body["agents"]
+    ]
+    head = ("AGENT", "STATUS", "SPENT TODAY", "MODEL")
+    return [*lines, "", *(f"  {line}" for line in table(rows, head=head, paint=paint))] if rows else lines
+
+
+def _waiting(count: int, command: str) -> str:
+    return f"{count:,} waiting: '{command}' shows {'it' if count == 1 else 'them'}" if count else "none waiting"
+
+
+def _spent(budget: dict[str, Any]) -> str:
+    stopped = ", stopped" if budget["is_stopped"] else ""
+    return f"{_dollars(budget['spent_usd'])} of {_dollars(budget['budget_usd'])}{stopped}"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
 
 
 def _logs(context: Context, options: argparse.Namespace) -> int:
@@ -75,27 +125,3 @@ def _added(before: str, after: str) -> str:
     last_line = before.rstrip("\n").rpartition("\n")[2]
     _, found, rest = after.rpartition(last_line + "\n") if last_line else ("", "", after)
     return rest if found else after
-
-
-def _token(context: Context, options: argparse.Namespace) -> int:
-    with context.client as client:
-        body = client.post("/tokens", {"name": options.name})
-    print(body["token"])
-    print("Keep it: it is shown only this once.", file=sys.stderr)
-    return 0
-
-
-def _login_link(context: Context, options: argparse.Namespace) -> int:
-    with context.client as client:
-        body = {} if options.user is None else {"user": _user(client.get("/users")["users"], options.user)}
-        made = client.post("/login-links", body)
-    show(made, as_json=options.json, lines=[made["url"]])
-    return 0
-
-
-def _user(known: list[dict[str, Any]], name: str) -> int:
-    for user in known:
-        if user["name"] == name:
-            return int(user["id"])
-    names = ", ".join(user["name"] for user in known)
-    raise NotFound(f"There is nobody called {name[:64]!r}; there are {names}.")

@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.commands.client import agent_path
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.text import one_line, terminal_safe
 
 _PAGE = 200
@@ -32,6 +33,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
+    explain(memory, "What an agent remembers of you.", "memory crab list", 'memory crab add "I live in Vienna."')
+    explain(listing, "Every fact with its number, the newest first.", "memory crab list", "memory crab list --json")
+    explain(adding, "Have it remember something.", 'memory crab add "I like green tea."')
+    explain(searching, "The facts that fit a question best.", 'memory crab search "what do I drink?"')
+    explain(removing, "Have it forget a fact, by its number in the list.", "memory crab rm 3")
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:

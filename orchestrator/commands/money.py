@@ -9,6 +9,7 @@ from urllib.parse import quote
 from orchestrator import prices
 from orchestrator.commands.client import agent_path
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput
 from orchestrator.home import running_pid
 from orchestrator.prices import Prices
@@ -36,6 +37,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
     for lists in (budget, listing):
         lists.add_argument("--json", action="store_true", help="print JSON")
+    explain(budget, "What agents have spent today, and have left.", "budget", "budget crab")
+    explain(
+        own, "What models cost, in dollars per million tokens.", "prices list", "prices set custom 'llama-*' in=0 out=0"
+    )
+    explain(listing, "Your own prices, and models without a price; with --all every price.", "prices list --all")
+    explain(
+        setting,
+        "Set a price of your own. It comes before ours.",
+        "prices set custom 'llama-*' in=0 out=0",
+        "prices set openai gpt-5 in=1.25 out=10 cached=0.125",
+    )
+    explain(removing, "Take a price of your own away; ours counts again.", "prices rm custom 'llama-*'")
 
 
 def _budget(context: Context, options: argparse.Namespace) -> int:
@@ -48,7 +61,11 @@ def _budget(context: Context, options: argparse.Namespace) -> int:
             named = [(agent["name"], agent["budget"]) for agent in agents]
             body = {"budgets": [{"agent": name, **standing} for name, standing in named]}
     head = ("AGENT", "SPENT", "HELD", "OF", "LEFT", "TOKENS", "BEGINS ANEW")
-    show(body, as_json=options.json, lines=table([_row(name, standing) for name, standing in named], head=head))
+    show(
+        body,
+        as_json=options.json,
+        lines=table([_row(name, standing) for name, standing in named], head=head, paint=context.paint),
+    )
     return 0
 
 

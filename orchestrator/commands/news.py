@@ -129,6 +129,14 @@ class Growing:
         print(text[len(self._text) :], end="", file=self._out, flush=True)
         self._text = text
 
+    def complete(self, thought: str) -> None:
+        """The thought whose beginning was shown stands there as a whole, with nothing to come after it on its line. Of
+        one that nobody saw begin, nothing is shown."""
+        text = terminal_safe(thought).rstrip()
+        if self._text and text.startswith(self._text):
+            self.write(text)
+        self.end_line()
+
     def end_line(self) -> None:
         """What comes next stands on lines of its own; what was written is over."""
         if self._text and not self._text.endswith("\n"):

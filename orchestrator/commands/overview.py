@@ -14,18 +14,24 @@ GROUPS: dict[str, dict[str, str]] = {
     "Run it": {
         "up": "set everything up and run it; safe to run again",
         "down": "stop the orchestrator and its cubicles; nothing is lost",
+        "restart": "stop the orchestrator and start it again; cubicles go on meanwhile",
         "status": "what is running",
         "doctor": "check every part, and say how to fix what is wrong",
+        "open": "open the dashboard in your browser, logged in",
         "login-link": "a fresh one-time link into the dashboard",
         "service": "a systemd unit that runs this install",
+        "update": "fetch a newer version with git, after asking",
+        "version": "which HermitShell this is",
     },
     "Talk to agents": {
-        "chat": "send TEXT to an agent and print its reply; without TEXT, line by line",
+        "chat": "send TEXT to an agent and print its reply; without TEXT, a conversation",
         "history": "the conversation with an agent, searched with --find",
         "files": "files of an agent's workspace: ls, get, put, rm",
         "calendar": "what an agent does for you, and when",
         "memory": "what an agent remembers about you",
+        "apps": "web apps that agents made, with their addresses",
         "logs": "an agent's own log",
+        "cubicle": "an agent's container: status, start, stop, restart",
     },
     "Decide": {
         "approvals": "what waits for your approval",
@@ -39,14 +45,17 @@ GROUPS: dict[str, dict[str, str]] = {
     "Set up": {
         "agent": "agents and their settings",
         "telegram": "agents' Telegram bots",
+        "user": "people who may talk to your agents",
         "token": "API tokens",
         "budget": "what agents have spent today, and have left",
         "prices": "what models cost, in dollars per million tokens",
+        "completion": "what lets your shell complete commands with Tab",
     },
     "Keep it safe": {
         "backup": "everything in HERMIT_HOME in one file; works while it runs",
         "restore": "restore a backup into an empty HERMIT_HOME",
         "recover": "save what is readable in a damaged database; it is kept as it is",
+        "audit": "everything that happened: who did what, when",
         "sbom": "what this program is made of, as CycloneDX 1.5 JSON",
     },
     "Work on it": {
@@ -67,7 +76,7 @@ Run './hermit COMMAND --help' for more about a command, './hermit help settings'
 
 def is_asked_for(arguments: Sequence[str]) -> bool:
     """The command line asks for nothing but words about the program."""
-    return not arguments or arguments[0] in ("-h", "--help", "help", "--version", "version")
+    return not arguments or arguments[0] in ("-h", "--help", "help", "--version") or list(arguments) == ["version"]
 
 
 def overview(arguments: Sequence[str]) -> str:

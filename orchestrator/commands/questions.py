@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from orchestrator.commands.context import Context, show
+from orchestrator.commands.explaining import explain
 from orchestrator.text import one_line, terminal_safe
 
 
@@ -21,6 +22,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     answer.add_argument("id", metavar="ID")
     answer.add_argument("text", metavar="TEXT", help="one of its choices, or your own words where it takes them")
     answer.set_defaults(run=_answer)
+    explain(questions, "What agents want to know from you, with what may be answered.", "questions", "questions --all")
+    explain(answer, "Answer a question, by its id in the list.", 'answer q7k2 "the green one"')
 
 
 def question_lines(question: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ import requests
 
 from orchestrator.bill import Material, cyclonedx, of_repository, read_debian
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import Unavailable
 from orchestrator.host.engine_setup import ensure_engine
 from orchestrator.host.image import ensure_image
@@ -26,6 +27,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     sbom.add_argument("--image", action="store_true", help="with the Debian packages of the cubicle's image")
     sbom.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
     sbom.set_defaults(run=_run)
+    explain(
+        sbom,
+        "What this program is made of, as CycloneDX 1.5 JSON, for whoever looks for known faults in it.",
+        "sbom > hermitshell.cdx.json",
+        "sbom --image",
+    )
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import pwd
 from pathlib import Path
 
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput
 
 STOP_S = 75
@@ -68,6 +69,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     shown = verbs.add_parser("print", help="print it: for the machine, or with --user for you alone")
     shown.add_argument("--user", action="store_true", help="for your own service manager, without root")
     shown.set_defaults(run=_print)
+    explain(service, "Run this install as a service of systemd.", "service print")
+    explain(
+        shown,
+        "Print a unit for systemd. Whoever installs it sees what they install.",
+        "service print | sudo tee /etc/systemd/system/hermitshell.service",
+        "service print --user > ~/.config/systemd/user/hermitshell.service",
+    )
 
 
 def unit(root: Path, home: Path, account: str, *, is_users: bool) -> str:

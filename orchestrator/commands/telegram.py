@@ -10,7 +10,9 @@ import time
 from typing import Any
 
 from orchestrator.commands.client import Client, agent_path
+from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput
 from orchestrator.text import one_line, terminal_safe
 
@@ -30,6 +32,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     for verb in (adding, confirming, coding, removing):
         verb.add_argument("agent", metavar="AGENT")
     confirming.add_argument("code", metavar="CODE")
+    add_yes(removing)
     for verb, run in (
         (listing, _list),
         (adding, _add),
@@ -40,6 +43,25 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         verb.set_defaults(run=run)
         if verb is not removing:
             verb.add_argument("--json", action="store_true", help="print JSON")
+    explain(
+        telegram,
+        "Talk to agents in Telegram: each may have a bot, which you make with @BotFather.",
+        "telegram add crab",
+        "telegram confirm crab 123456",
+    )
+    explain(listing, "All bots, and what is to be done about each.", "telegram list")
+    explain(
+        adding,
+        "Give an agent a bot. The token is asked for, or read from standard input: others on this machine can see a\n"
+        "command line.",
+        "telegram add crab",
+        "telegram add crab < token.txt",
+    )
+    explain(
+        confirming, "Prove that a bot is yours, by the six digits that it sent you.", "telegram confirm crab 123456"
+    )
+    explain(coding, "Make a new code, to prove that a bot is yours.", "telegram code crab")
+    explain(removing, "Take an agent's bot away. Its files and history stay.", "telegram rm crab")
 
 
 def bots(client: Client) -> list[dict[str, Any]]:
@@ -68,7 +90,7 @@ def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         found = bots(client)
     rows = [(b["agent"], f"@{b['username']}" if b["username"] else str(b["bot"]), b["state"], _note(b)) for b in found]
-    lines = table(rows, head=("AGENT", "BOT", "STATE", "WHAT TO DO")) if rows else [_none()]
+    lines = table(rows, head=("AGENT", "BOT", "STATE", "WHAT TO DO"), paint=context.paint) if rows else [_none()]
     show({"bots": found}, as_json=options.json, lines=lines)
     return 0
 
@@ -97,8 +119,12 @@ def _code(context: Context, options: argparse.Namespace) -> int:
 
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
+    path = agent_path(options.agent, "/telegram")
     with context.client as client:
-        client.delete(agent_path(options.agent, "/telegram"))
+        bot = client.get(path)
+        name = f"the bot @{bot['username']}" if bot["username"] else "its bot"
+        confirm(f"This removes {name} from {options.agent}", yes=options.yes, undone="removed")
+        client.delete(path)
     print(f"{options.agent} has no Telegram bot any more.")
     if context.settings.secrets.get("TELEGRAM_BOT_TOKEN"):
         print("TELEGRAM_BOT_TOKEN is still set: remove it, or the next start brings that bot back.")

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput
 from orchestrator.host.engine_setup import ensure_engine
 from orchestrator.host.image import ensure_image
@@ -43,6 +44,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     _add_soak(test)
     _add_fuzz(test)
     test.set_defaults(run=run)
+    explain(
+        test,
+        "Set up what the tests need, then run them on the real engine. Arguments go to pytest.",
+        "test",
+        "test tests/unit -q",
+        "test --soak 30m",
+    )
 
 
 def _add_soak(parser: argparse.ArgumentParser) -> None:

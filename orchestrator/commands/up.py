@@ -1,4 +1,4 @@
-"""``up`` and ``down``: set everything up and run it; stop it again."""
+"""``up``, ``down`` and ``restart``: set everything up and run it, stop it, begin again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from orchestrator.app_builders import Parts
 from orchestrator.backup import rescue
 from orchestrator.commands import doctor, telegram
 from orchestrator.commands.context import Context
+from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, maker, providers
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, PAGES, STUDIO, DockerErrands
 from orchestrator.engine_terminals import DockerTerminals
-from orchestrator.errors import OrchestratorError, Unavailable
+from orchestrator.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.examine.walls import FirstLook
 from orchestrator.home import Claim, claimed_at, running_pid, runs_elsewhere
 from orchestrator.host.engine_setup import ensure_engine, find_engine
@@ -42,14 +43,30 @@ _AT_ONCE = 8
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the two commands."""
+    """Add the three commands."""
     up = commands.add_parser("up", help="set everything up and run it; safe to run again")
     up.add_argument("-d", "--detach", action="store_true", help="return when it is healthy, and leave it running")
     up.set_defaults(run=run_up)
     down = commands.add_parser("down", help="stop the orchestrator and its cubicles; nothing is lost")
     down.set_defaults(run=run_down)
+    again = commands.add_parser("restart", help="stop the orchestrator and start it again; cubicles go on meanwhile")
+    again.set_defaults(run=run_restart)
     served = commands.add_parser("serve")  # what `up -d` starts; not for people, so without help
     served.set_defaults(run=lambda context, _options: serve(context))
+    explain(
+        up,
+        "Set everything up and run it: an engine, the cubicle's image, the orchestrator and a first agent.\n"
+        "Safe to run again.",
+        "up",
+        "up -d",
+    )
+    explain(down, "Stop the orchestrator and its cubicles. Nothing is lost.", "down")
+    explain(
+        again,
+        "Stop the orchestrator and start it again in the background, with the program and settings as they are now.\n"
+        "Cubicles, and what runs in them, go on meanwhile. Starts it where it isn't running.",
+        "restart",
+    )
 
 
 def run_up(context: Context, options: argparse.Namespace) -> int:
@@ -60,14 +77,10 @@ def run_up(context: Context, options: argparse.Namespace) -> int:
             return 1
         _greet(context)
         if is_older(context.settings.home, context.root):
-            print(
-                "It was started before the program was last changed: './hermit down', then './hermit up', starts anew."
-            )
+            print("It was started before the program was last changed: './hermit restart' starts the new one.")
         return 0
     _check_port(context)
-    client = ensure_engine(context.machine, context.progress)
-    ensure_image(client, "base", machine=context.machine, progress=context.progress, root=context.root)
-    client.close()
+    _set_up(context)
     return _detach(context) if options.detach else serve(context)
 
 
@@ -110,15 +123,24 @@ def run_down(context: Context, _options: argparse.Namespace) -> int:
     """Stop the orchestrator if it runs, then whatever cubicles are left."""
     pid = running_pid(context.settings.home)
     if pid is not None:
-        if runs_elsewhere(context.settings.home):
-            raise Unavailable("HermitShell runs in a container: stop it where it was started ('docker-compose down').")
-        os.kill(pid, signal.SIGTERM)
-        _await_end(context, pid)
+        _end(context, pid, "docker-compose down")
     client = find_engine(context.machine).client
     if client is not None:
         _stop_cubicles(context, DockerEngine(client, context.home.install))
     print("HermitShell is stopped." if pid is not None else "HermitShell was not running.")
     return 0
+
+
+def run_restart(context: Context, _options: argparse.Namespace) -> int:
+    """Stop the orchestrator and start it in the background. Cubicles go on meanwhile, and what runs in them. Raises
+    Conflict where something else looks after it."""
+    pid = running_pid(context.settings.home)
+    if pid is not None:
+        if not runs_elsewhere(context.settings.home) and is_a_service(pid):
+            raise Conflict("systemd runs HermitShell: restart it with 'systemctl restart hermitshell' (or '--user').")
+        _set_up(context)  # before anything ends: what can't be set up again goes on as it is
+        _end(context, pid, "docker-compose restart")
+    return run_up(context, argparse.Namespace(detach=True))
 
 
 def is_older(home: Path, root: Path) -> bool:
@@ -128,6 +150,30 @@ def is_older(home: Path, root: Path) -> bool:
     since = claimed_at(home)
     files = (path for folder in _PROGRAM for path in (root / folder).rglob("*"))
     return any(path.suffix in _SOURCES and path.stat().st_mtime > since for path in files)
+
+
+def _set_up(context: Context) -> None:
+    """An engine answers and has the cubicle's image."""
+    client = ensure_engine(context.machine, context.progress)
+    ensure_image(client, "base", machine=context.machine, progress=context.progress, root=context.root)
+    client.close()
+
+
+def is_a_service(pid: int, processes: Path = Path("/proc")) -> bool:
+    """systemd started it by the unit that ``service print`` makes, and would take its end for meant."""
+    try:
+        groups = (processes / str(pid) / "cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:  # no Linux, or it has just ended
+        return False
+    return any(group.endswith("/hermitshell.service") for group in groups)
+
+
+def _end(context: Context, pid: int, elsewhere: str) -> None:
+    """The orchestrator ends; ``elsewhere`` is the command for one that runs in a container."""
+    if runs_elsewhere(context.settings.home):
+        raise Unavailable(f"HermitShell runs in a container: use '{elsewhere}' where it was started.")
+    os.kill(pid, signal.SIGTERM)
+    _await_end(context, pid)
 
 
 def _parts(context: Context, blots: logs.Blots) -> Parts:

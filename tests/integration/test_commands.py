@@ -241,6 +241,31 @@ def test_down_of_what_does_not_run(person: Terminal, tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, "HermitShell was not running.\n")
 
 
+def test_restart_leaves_cubicles_alone(person: Terminal) -> None:
+    """There is another orchestrator afterwards, and the cubicle is the one that was there."""
+    person.good("agent", "set", "crab", "approval=off")
+    person.good("chat", "crab", person.plays.commands("true"))
+    before, cubicle = running_pid(person.home), person.client.containers.get(f"hermit-{person.install}-crab-1")
+    assert f"http://127.0.0.1:{person.port}" in person.good("restart")
+    after = running_pid(person.home)
+    assert after is not None
+    assert after != before
+    again = person.client.containers.get(str(cubicle.name))
+    assert (again.id, again.status) == (cubicle.id, "running")
+
+
+def test_restart_of_what_does_not_run(tmp_path: Path, client: docker.DockerClient, image: str) -> None:
+    """Starts it."""
+    with ScriptedUpstream() as model:
+        person = Terminal(tmp_path / "home", client, model)
+        try:
+            assert "HermitShell is ready" in person.good("restart")
+            assert running_pid(person.home) is not None
+        finally:
+            person.hermit("down")
+            sweep(client, person.install)
+
+
 def test_down_and_up_lose_nothing(tmp_path: Path, client: docker.DockerClient, image: str) -> None:
     """Container and process are gone in between; the conversation and the files are there afterwards."""
     with ScriptedUpstream() as model:
@@ -275,7 +300,7 @@ def test_up_says_the_code_of_a_bot(tmp_path: Path, client: docker.DockerClient, 
             assert (bot["state"], bot["code"] in said) == ("pairing", True)
             found = json.loads(person.hermit("doctor", "--json").stdout)["findings"]
             assert any(f["part"] == "telegram" and "@crab_bot of crab" in f["text"] for f in found)
-            assert "TELEGRAM_BOT_TOKEN is still set" in person.good("telegram", "rm", "crab")
+            assert "TELEGRAM_BOT_TOKEN is still set" in person.good("telegram", "rm", "crab", "--yes")
             logs = "".join(path.read_text(encoding="utf-8") for path in (person.home / "logs").iterdir())
             assert token.partition(":")[2] not in said + json.dumps(found) + logs
         finally:

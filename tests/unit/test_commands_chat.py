@@ -107,6 +107,22 @@ def test_a_terminal_sees_the_reply_grow(terminal: Terminal) -> None:
     assert "\x1b" not in out + aside
 
 
+def test_a_thought_is_shown_whole_or_not_at_all(terminal: Terminal) -> None:
+    """Its first word comes at once, the next only after a while: the command that it leads to brings the rest."""
+
+    def play(scene: Scene) -> None:
+        terminal.wait_until_watched()
+        scene.stream("I", pause_s=0.3)
+        scene.run(1, "ls", thought="I look around.")
+        scene.run(2, "ls -l", thought="Nobody saw this begin.")
+        scene.say("Done.")
+
+    terminal.house.plays["hi"] = play
+    out, aside = terminal.hermit("chat", "crab", "hi")
+    assert out == "I look around.\nDone.\n"
+    assert aside == "  $ ls\n  $ ls -l\n"
+
+
 def test_a_terminal_goes_on_without_news(terminal: Terminal) -> None:
     """They may break off in the middle: the reply is there nevertheless, once."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.__main__ import parser
+from orchestrator.commands.confirm import confirm
 from orchestrator.commands.context import Context
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CubicleKey
@@ -23,6 +24,8 @@ DEEDS: dict[str, tuple[list[str], str]] = {
     "an agent": (["agent", "rm", "crab"], "crab"),
     "a file": (["files", "rm", "crab", "work/notes.txt"], "yes"),
     "a memory": (["memory", "crab", "rm", "1"], "yes"),
+    "an entry": (["calendar", "crab", "rm", "1"], "yes"),
+    "a bot": (["telegram", "rm", "crab"], "yes"),
 }
 """Each command that destroys something, and what has to be typed."""
 
@@ -34,6 +37,8 @@ def house(tmp_path: Path) -> Iterator[PaperHouse]:
         mounts = made.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
         (mounts.work / "notes.txt").write_text("irreplaceable")
         _run(made, "memory", "crab", "add", "I like green tea")
+        _run(made, "calendar", "crab", "add", "Tea", "Make tea.", "2190-03-01T09:00")
+        made.services.bots.set_up("crab", f"123456789:{'A' * 35}")
         yield made
 
 
@@ -64,11 +69,22 @@ def _piped(monkeypatch: pytest.MonkeyPatch, text: str) -> Iterator[None]:
         yield
 
 
-def _is_there(house: PaperHouse) -> bool:
-    mounts = house.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
-    _run(house, "agent", "show", "crab")
-    _run(house, "memory", "crab", "search", "tea")
-    return (mounts.work / "notes.txt").read_text() == "irreplaceable"
+def _left(house: PaperHouse) -> set[str]:
+    """Which of the things to lose are there."""
+    with Context(ROOT, {}, house.services.settings).client as client:
+        agents = client.get("/agents")["agents"]
+        if not agents:
+            return set()
+        memories = client.get("/agents/crab/memories")["memories"]
+        entries = client.get("/agents/crab/calendar")["entries"]
+        files = client.get("/agents/crab/files/work")["entries"]
+    return {
+        "an agent",
+        *("a bot" for agent in agents if agent["telegram"]),
+        *("a memory" for memory in memories if memory["text"] == "I like green tea"),
+        *("an entry" for entry in entries if entry["title"] == "Tea"),
+        *("a file" for file in files if file["name"] == "notes.txt"),
+    }
 
 
 @pytest.mark.parametrize("deed", DEEDS)
@@ -80,27 +96,21 @@ def test_no_terminal_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPatc
         _run(house, *arguments)
     assert "--yes" in caught.value.message
     assert "\n" not in caught.value.message
-    assert _is_there(house)
+    assert _left(house) == set(DEEDS)
 
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("typed", ["", "no", "y es", "CRAB"])
 def test_another_word_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPatch, deed: str, typed: str) -> None:
     """Pressing Enter deletes nothing."""
-    with _typed(monkeypatch, typed), pytest.raises(OrchestratorError, match="Nothing was deleted"):
+    with _typed(monkeypatch, typed), pytest.raises(OrchestratorError, match=r"Nothing was (deleted|removed)\."):
         _run(house, *DEEDS[deed][0])
-    assert _is_there(house)
+    assert _left(house) == set(DEEDS)
 
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("way", ["typed", "--yes"])
-def test_a_yes_is_one(
-    house: PaperHouse,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    deed: str,
-    way: str,
-) -> None:
+def test_a_yes_is_one(house: PaperHouse, monkeypatch: pytest.MonkeyPatch, deed: str, way: str) -> None:
     """Typed to the letter, or given as an option where nobody sits."""
     arguments, expected = DEEDS[deed]
     if way == "typed":
@@ -109,7 +119,14 @@ def test_a_yes_is_one(
     else:
         with _piped(monkeypatch, ""):
             _run(house, *arguments, way)
-    assert "delete" in (said := capsys.readouterr().out) or "forgotten" in said
+    assert _left(house) == (set() if deed == "an agent" else set(DEEDS) - {deed})
+
+
+def test_what_was_not_done_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused restore deleted nothing, but that is not what it would have done."""
+    for given in (_typed, _piped):
+        with given(monkeypatch, "no"), pytest.raises(OrchestratorError, match=r"Nothing was replaced\b"):
+            confirm("This replaces the install", yes=False, undone="replaced")
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
+import re
+import shlex
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
-from orchestrator.__main__ import COMMANDS, main
+from orchestrator.__main__ import COMMANDS, main, parser
+from orchestrator.commands.completion import levels
 from orchestrator.commands.overview import GROUPS
 from orchestrator.config import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("flask", "docker", "requests", "telegram", "apscheduler", "cheroot", "sqlite_utils", "httpx", "watchdog")
+HEAVY = (
+    *("flask", "docker", "requests", "telegram", "apscheduler", "cheroot", "sqlite_utils", "httpx", "watchdog"),
+    *("prompt_toolkit", "rich"),
+)
 
 
 def test_every_command_is_told_once() -> None:
@@ -66,3 +74,49 @@ def test_help_loads_next_to_nothing(argument: str) -> None:
     loaded = set(ran.stdout.splitlines()[-1].split())
     assert [name for name in HEAVY if name in loaded] == []
     assert len([name for name in loaded if name.startswith("orchestrator")]) < 12
+
+
+def test_only_a_chat_at_a_terminal_loads_what_draws_one() -> None:
+    """Everybody else would wait for it."""
+    code = "import sys; from orchestrator.__main__ import parser; parser(); print(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    assert {"prompt_toolkit", "rich"} & set(ran.stdout.split()) == set()
+
+
+def _every() -> dict[str, argparse.ArgumentParser]:
+    """Every command and verb that is for people."""
+    top = parser()
+    commands = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    found: dict[str, argparse.ArgumentParser] = {}
+    for level in levels(commands):
+        inner = commands
+        for word in level.path.split():
+            found[level.path] = inner.choices[word]
+            deeper = [a for a in found[level.path]._actions if isinstance(a, argparse._SubParsersAction)]
+            inner = deeper[0] if deeper else inner
+    return found
+
+
+@pytest.mark.parametrize(("path", "command"), _every().items(), ids=list(_every()))
+def test_help_explains_and_has_examples_that_work(path: str, command: argparse.ArgumentParser) -> None:
+    """Each command and verb says what it is for; its examples are read by the parser, and are about it."""
+    assert command.description
+    assert command.description.endswith(".")
+    examples = re.findall(r"^  \./hermit (.+)$", command.epilog or "", re.MULTILINE)
+    assert examples
+    for example in examples:
+        words = list(takewhile(lambda word: word not in ("|", ">", "<"), shlex.split(example)))
+        assert path.startswith(words[0])
+        assert set(path.split()) <= set(words)
+        if path != "test":  # whose arguments are those of pytest
+            parser(words[0]).parse_args(words)
+    assert max(len(line) for line in command.format_help().splitlines()) <= 120
+
+
+def test_what_the_overview_says_is_what_help_says() -> None:
+    """One sentence for each command, not two that drift apart."""
+    commands = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    told = {action.dest: action.help for action in commands._choices_actions}
+    assert told == {name: text for commands in GROUPS.values() for name, text in commands.items()}

@@ -78,8 +78,8 @@ def test_a_bot_from_nothing_to_gone(terminal: Terminal) -> None:
     assert terminal.code() in listed
     assert terminal.house.services.bots.heard("crab", ADA, terminal.code())
     assert "paired  Write to @crab_bot" in terminal.types("list")
-    assert "no Telegram bot any more" in terminal.types("rm", "crab")
-    assert "crab" in terminal.refused("rm", "crab")
+    assert "no Telegram bot any more" in terminal.types("rm", "crab", "--yes")
+    assert "crab" in terminal.refused("rm", "crab", "--yes")
     assert token not in said + listed
 
 
@@ -130,7 +130,7 @@ def test_rm_names_a_setting_that_would_bring_the_bot_back(
         environment = {"HERMIT_TELEGRAM_API_URL": telegram.url, "TELEGRAM_BOT_TOKEN": telegram.bot()}
         with paper_house(tmp_path, environment=environment) as house:
             assert "TELEGRAM_BOT_TOKEN is still set" in Terminal(house, telegram, capsys, monkeypatch).types(
-                "rm", "crab"
+                "rm", "crab", "--yes"
             )
 
 

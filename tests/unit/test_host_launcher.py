@@ -116,6 +116,20 @@ def test_the_tests_lock_serves_both(repository: Path) -> None:
     assert "Installing dependencies" in launch(repository, "test")[1]
 
 
+@pytest.mark.parametrize("command", ["test", "bench"])
+@pytest.mark.parametrize("asked", ["-h", "--help"])
+def test_help_installs_nothing(repository: Path, command: str, asked: str) -> None:
+    """Somebody who only reads about the tests does not wait for what they need."""
+    stamp = repository / ".venv/hermit.stamp"
+    (repository / "requirements-test.lock").write_text("# not installed yet\n")
+    was = stamp.read_text()
+    for words in ([asked], ["-k", "x", asked]):
+        given, said = launch(repository, command, *words)
+        assert given["args"] == [command, *words]
+        assert said == ""
+    assert stamp.read_text() == was
+
+
 def test_two_at_once_install_once(repository: Path) -> None:
     """The second waits for the first and then finds nothing to do."""
     (repository / ".venv/hermit.stamp").unlink()
