@@ -95,12 +95,10 @@ class App:
         agents = Agents(self._store, providers=providers, on_change=self._agent_changed)
         self._budget = Budget(self._store)
         self._prices = Prices(home.prices, self._store)
-        self._proxy = build_proxy(
-            self._prices, parts, providers, agents=agents, budget=self._budget, broker=broker, remember=self._remember
-        )
-        self._approvals = Approvals(self._store, locks, broker)
         reserve = Reserve(home.path, ballast=home.ballast)
         ground = Ground(settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve)
+        self._proxy = build_proxy(ground, self._prices, providers, remember=self._remember)
+        self._approvals = Approvals(self._store, locks, broker)
         self._turns = turns = self._made_turns(locks, reserve)
         self._server = HttpServer()
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)

@@ -1085,6 +1085,12 @@ def m041_left_out(db: Database) -> None:
     _run(db, "ALTER TABLE agenda_entries ADD COLUMN \"without\" TEXT NOT NULL DEFAULT '';")
 
 
+@migrations()
+def m042_written(db: Database) -> None:
+    """What a running turn's model has written so far outlives the orchestrator (``store.partial_replies``)."""
+    _run(db, "ALTER TABLE turns ADD COLUMN written TEXT;")
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

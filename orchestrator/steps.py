@@ -17,6 +17,7 @@ from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step
 from orchestrator.outputs import RUNNING, Outputs
 from orchestrator.policy.judge import judge
 from orchestrator.store import audit as audit_rows
+from orchestrator.store import partial_replies
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
 from orchestrator.turn_json import step_json
@@ -132,6 +133,7 @@ class Steps:
                 return None
             if not rows.add_step(db, step):
                 return rows.step(db, turn, n)
+            partial_replies.drop(db, turn)
             audit_rows.add(
                 db,
                 "command",

@@ -53,8 +53,14 @@ def _lines(turn: Mapping[str, Any]) -> list[str]:
     head = f"turn {turn['turn']}  {turn['created_at'][:16].replace('T', ' ')} UTC  by {turn['source']}"
     said = [words] if words else []
     said += [f"[file: {file.path}]" for file in files]
-    answer = turn["reply"] or turn["error"] or f"({turn['status'].replace('_', ' ')})"
-    return [head, *_told("you", "\n".join(said)), *_told(turn["agent"], answer), ""]
+    return [head, *_told("you", "\n".join(said)), *_told(turn["agent"], _answer(turn)), ""]
+
+
+def _answer(turn: Mapping[str, Any]) -> str:
+    """What was said, and why no more was."""
+    reply, status = turn["reply"] or "", turn["status"].replace("_", " ")
+    end = "" if turn["status"] == "done" and reply else turn["error"] or f"({status})"
+    return "\n".join(filter(None, (reply, end)))
 
 
 def _told(who: str, text: str) -> list[str]:

@@ -136,7 +136,7 @@ def waiting_cubicles(db: sqlite3.Connection) -> list[CubicleKey]:
 def claim(db: sqlite3.Connection, turn: int, boot: str, now: float) -> bool:
     """A crab takes a queued turn; False when it is no longer queued."""
     cursor = db.execute(
-        "UPDATE turns SET status = 'running', boot = ?, started_at = ?, claims = claims + 1 "
+        "UPDATE turns SET status = 'running', boot = ?, started_at = ?, claims = claims + 1, written = NULL "
         "WHERE id = ? AND status = 'queued'",
         (boot, now, turn),
     )
@@ -198,7 +198,7 @@ def end(
 ) -> bool:
     """Give a turn its one outcome; False when it already has one."""
     cursor = db.execute(
-        f"UPDATE turns SET status = ?, reply = ?, error = ?, action = ?, ended_at = ? "  # noqa: S608 - constant
+        f"UPDATE turns SET status = ?, reply = ?, error = ?, action = ?, ended_at = ?, written = NULL "  # noqa: S608 - constant
         f"WHERE id = ? AND status IN {_OPEN}",
         (status, reply, error, action, now, turn),
     )

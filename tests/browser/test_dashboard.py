@@ -227,8 +227,29 @@ def test_a_turn_is_stopped(visit: Visit) -> None:
     page = chat(visit)
     say(page, "long")
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+def test_a_stopped_answer_keeps_its_words(visit: Visit) -> None:
+    """What had been read stays, laid out, above the line that says who stopped it; on reload, too."""
+
+    def work(scene: Scene) -> None:
+        for _ in range(40):
+            scene.stream("The tide **comes**")
+            if scene.is_stopped():
+                return
+            time.sleep(0.1)
+
+    visit.house.plays["tide"] = work
+    page = chat(visit)
+    say(page, "tide")
+    expect(page.locator(".live")).to_have_text("The tide **comes**")
+    page.get_by_role("button", name="Stop").click()
+    for _ in range(2):
+        expect(page.locator(".reply")).to_have_text("The tide comes")
+        expect(page.locator(".reply + .quiet")).to_have_text("You stopped this answer.")
+        page.reload()
 
 
 def test_a_line_break_is_no_message_and_a_refusal_is_told(visit: Visit) -> None:

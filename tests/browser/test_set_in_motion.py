@@ -121,7 +121,7 @@ def test_a_question_is_answered_by_a_choice(visit: Visit) -> None:
     expect(page.locator(".settled")).to_contain_text("“Harlingen”, answered by ada (dashboard)")
     assert visit.house.services.questions.get(asked["question"]).answer == "Harlingen"
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
 
 
 def test_a_question_is_answered_in_words_and_by_keyboard(visit: Visit) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.turns import MAX_PROMPT_CHARS
+from orchestrator.prompts import MAX_PROMPT_CHARS
 from tests.real_house import RealHouse, Talker, eventually
 from tests.scripted_upstream import Gate, answers, cut, garbage, hangs, hangs_up, says, status, streams
 
