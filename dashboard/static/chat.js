@@ -3,6 +3,7 @@
 
 import { call, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
+import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
 import { soon } from "./parts.js";
 import { entriesOf, put } from "./timeline.js";
@@ -13,7 +14,7 @@ let agent = "";
 let seen = "";
 let viewer = 0;
 let isSending = false;
-let log, asking, form, field, button, trouble, working, files;
+let log, asking, form, field, button, trouble, working, files, draft;
 
 export function startChat() {
   const talk = document.querySelector(".talk");
@@ -27,6 +28,8 @@ export function startChat() {
   trouble = talk.querySelector(".dock .trouble");
   working = talk.querySelector(".working");
   files = new Attachments(talk, grow);
+  draft = new Draft(field, agent, viewer);
+  draft.restore();
   asking = talk.querySelector(".asking");
   keepInView(talk.querySelector(".dock"), () => true);
   keepInView(asking, (grown) => isNearEnd(grown));
@@ -52,7 +55,7 @@ function listen(talk) {
   talk.addEventListener("click", (event) => {
     const target = event.target.closest("button");
     if (!target) return;
-    if (target.matches(".try")) suggest(target.textContent);
+    if (target.matches(".try")) say(target, () => target.textContent);
     else if (target.matches("[data-repeat]")) repeat(target);
     else if (target.matches("[data-clear]")) clear(target);
     else if (target.matches("[data-reset]")) reset(target);
@@ -108,6 +111,7 @@ async function post(text, chips) {
   try {
     const { turn } = await call("POST", `/api/agents/${agent}/messages`, message);
     field.value = "";
+    draft.keep();
     files.sent(chips);
     await refresh(turn);
     toEnd();
@@ -129,23 +133,21 @@ async function stop() {
 
 // The message as it was sent, with the files that it told of: they still lie in in/.
 async function repeat(target) {
+  await say(target, async () => (await call("GET", `/api/turns/${target.dataset.repeat}`)).prompt);
+}
+
+// A button sends a message, beside whatever is being written.
+async function say(target, text) {
   target.disabled = true;
   show(trouble, null);
   try {
-    const { prompt } = await call("GET", `/api/turns/${target.dataset.repeat}`);
-    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: prompt });
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: await text() });
     await refresh(turn);
     toEnd();
   } catch (error) {
     show(trouble, error);
   }
   target.disabled = false;
-}
-
-function suggest(text) {
-  field.value = text;
-  grow();
-  send();
 }
 
 async function clear(target) {
