@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from orchestrator.approvals import Approvals
 from orchestrator.bells import Bells
-from orchestrator.errors import NotFound, Stopped, TooMany
+from orchestrator.errors import Conflict, NotFound, Stopped, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Event, Step, Turn, TurnStatus
@@ -175,6 +175,18 @@ class Turns:
             self._locks.stop(found.cubicle, turn)
             if self.get(turn).status.is_final:  # just now, so nobody else takes the file away
                 self._locks.clear_stop(found.cubicle, turn)
+        return self.get(turn)
+
+    def withdraw(self, turn: int) -> Turn:
+        """A person takes back a message that still waits: the conversation has no trace of it. Raises NotFound, or
+        Conflict once the agent has begun with it."""
+        key, now = self.get(turn).cubicle, time.time()
+        with self._store.writing() as db:
+            if not rows.withdraw(db, turn):
+                raise Conflict(f"{key.agent} has begun with this message already, so it can only be stopped.")
+            self._write_end(db, key, turn, TurnStatus.STOPPED)
+            audit_rows.add(db, "turn.withdrawn", "Withdrawn", now=now, agent=key.agent, user=key.user, turn=turn)
+        self._follow_up(key, turn)
         return self.get(turn)
 
     def close(self) -> None:

@@ -107,6 +107,8 @@ def turn_alone(name: str, turn: int) -> str:
 
 @pages.get("/parts/turns/<id:turn>")
 def one_turn(turn: int) -> str:
-    """One turn as it stands."""
+    """One turn as it stands; nothing where its message was withdrawn."""
     found = own_turn(turn)
+    if found.was_withdrawn:
+        return ""
     return render_template("parts/turn.html", agent=services().agents.get(found.cubicle.agent), view=turn_view(found))

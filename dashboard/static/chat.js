@@ -57,6 +57,7 @@ function listen(talk) {
     if (!target) return;
     if (target.matches(".try")) say(target, () => target.textContent);
     else if (target.matches("[data-repeat]")) repeat(target);
+    else if (target.matches("[data-withdraw]")) withdraw(target);
     else if (target.matches("[data-clear]")) clear(target);
     else if (target.matches("[data-reset]")) reset(target);
   });
@@ -136,6 +137,30 @@ async function repeat(target) {
   await say(target, async () => (await call("GET", `/api/turns/${target.dataset.repeat}`)).prompt);
 }
 
+// The message has not been begun: it leaves the conversation, and is there to be changed where nothing else is written.
+async function withdraw(target) {
+  const turn = target.closest(".turn");
+  target.disabled = true;
+  show(trouble, null);
+  try {
+    await call("POST", `/api/turns/${turn.dataset.turn}/withdraw`);
+    if (isEmpty()) takeBack(turn);
+    turn.remove();
+    settle();
+  } catch (error) {
+    show(trouble, error);
+    look(turn.dataset.turn);
+  }
+  target.disabled = false;
+}
+
+function takeBack(turn) {
+  field.value = turn.querySelector(".bubble")?.textContent ?? "";
+  draft.keep();
+  files.back([...turn.querySelectorAll(".said .tag")]);
+  field.focus({ preventScroll: true });
+}
+
 // A button sends a message, beside whatever is being written.
 async function say(target, text) {
   target.disabled = true;
@@ -193,7 +218,8 @@ async function reread() {
 async function refresh(turn) {
   const fresh = (await part(`/parts/turns/${turn}`)).querySelector(".turn");
   const wasNear = isNearEnd();
-  put(log, fresh);
+  if (fresh) put(log, fresh);
+  else document.getElementById(`turn-${turn}`)?.remove(); // its message was withdrawn
   settle();
   if (wasNear) toEnd();
 }

@@ -66,6 +66,11 @@ def reword(db: sqlite3.Connection, origin: str, prompt: str) -> Turn | None:
     return None if row is None else one(db, int(row["id"]))
 
 
+def withdraw(db: sqlite3.Connection, turn: int) -> bool:
+    """A queued turn is no part of the conversation; False when it is no longer queued."""
+    return db.execute("UPDATE turns SET forgotten = 1 WHERE id = ? AND status = 'queued'", (turn,)).rowcount == 1
+
+
 def is_open(db: sqlite3.Connection, turn: int) -> bool:
     """The turn has no outcome yet and nobody has asked it to end."""
     row = db.execute(
@@ -334,6 +339,7 @@ def _turn(row: sqlite3.Row) -> Turn:
         tokens=int(row["tokens"]),
         cost_micro=int(row["cost_micro"]),
         apps=tuple(json.loads(row["apps"])),
+        is_cleared=bool(row["forgotten"]),
     )
 
 

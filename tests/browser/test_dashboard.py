@@ -252,6 +252,36 @@ def test_a_stopped_answer_keeps_its_words(visit: Visit) -> None:
         page.reload()
 
 
+def test_a_queued_message_is_withdrawn(visit: Visit) -> None:
+    """It leaves the conversation on every page that is open, and its words are there to be changed."""
+    visit.house.plays["long"] = lambda scene: scene.wait_for_stop()
+    page = chat(visit)
+    say(page, "long")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    for text in ("and\nthen", "and last"):
+        say(page, text)
+        expect(page.get_by_role("textbox")).to_have_value("")
+    queued = page.locator('.turn[data-status="queued"]')
+    expect(queued.locator(".pulse")).to_contain_text(["Queued", "Queued"])
+    other = open_window(page.context, visit.house).page
+    other.goto(page.url)
+    expect(other.locator(".bubble")).to_have_count(3)
+    queued.first.get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_role("textbox")).to_have_value("and\nthen")
+    expect(page.locator(".bubble")).to_have_text(["long", "and last"])
+    expect(other.locator(".bubble")).to_have_text(["long", "and last"])
+    assert fits(page)
+    other.close()
+    queued.get_by_role("button", name="Withdraw").click()
+    expect(page.locator(".bubble")).to_have_text(["long"])
+    expect(page.get_by_role("textbox")).to_have_value("and\nthen")
+    page.reload()
+    expect(page.locator(".bubble")).to_have_text(["long"])
+    expect(page.get_by_role("textbox")).to_have_value("and\nthen")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
+
+
 def test_a_line_break_is_no_message_and_a_refusal_is_told(visit: Visit) -> None:
     """Shift+Enter makes a line; when the house is away, the words stay in the field and the reason is there."""
     page = chat(visit)
