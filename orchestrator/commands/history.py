@@ -10,6 +10,7 @@ from orchestrator.attachments import untold
 from orchestrator.commands.client import agent_path
 from orchestrator.commands.context import Context, show
 from orchestrator.text import terminal_safe
+from orchestrator.turn_json import came_from
 
 _MOST = 200
 
@@ -50,7 +51,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
 
 def _lines(turn: Mapping[str, Any]) -> list[str]:
     words, files = untold(turn["prompt"])
-    head = f"turn {turn['turn']}  {turn['created_at'][:16].replace('T', ' ')} UTC  by {turn['source']}"
+    head = f"turn {turn['turn']}  {turn['created_at'][:16].replace('T', ' ')} UTC  {came_from(turn['source'])}"
     said = [words] if words else []
     said += [f"[file: {file.path}]" for file in files]
     return [head, *_told("you", "\n".join(said)), *_told(turn["agent"], _answer(turn)), ""]

@@ -148,7 +148,9 @@ def test_a_pipe_gets_what_was_written_before_the_turn_was_stopped(terminal: Term
     terminal.house.plays["hi"] = play
     assert terminal.hermit("chat", "crab", "hi", screen=io.StringIO()) == ("Hel\n", "hermit: The turn was stopped.\n")
     assert terminal.code == 1
-    assert "crab: Hel\n    (stopped)" in terminal.hermit("history", "crab")[0]
+    told = terminal.hermit("history", "crab")[0]
+    assert "crab: Hel\n    (stopped)" in told
+    assert " UTC  from the API\n" in told
 
 
 def test_news_of_nobody_end_at_once() -> None:

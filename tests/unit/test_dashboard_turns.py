@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from tests.house import PaperHouse
+from tests.house import PATIENCE_S, PaperHouse
 from tests.unit.conftest import Api, Browser
-from tests.unit.test_dashboard_agent import seen
+from tests.unit.test_dashboard_agent import KEY, seen
 
 
 def decide(paper: PaperHouse, *, approve: bool) -> None:
@@ -70,3 +70,29 @@ def test_a_no_that_took_its_time_is_no_work_either(paper: PaperHouse, operator: 
     told = part_of(browser)(turn)
     assert "took 1.0 s · waited 1 min 0 s for you" in told
     assert "Denied by ada (test) after 1 min 0 s" in told
+
+
+def test_where_a_message_came_from_is_said_in_words(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """Not by the program's own word for it, and not at all for one that was written on this page."""
+    assert "From the API · " in part_of(browser)(
+        operator.post("/agents/crab/messages", {"text": "a", "wait": True})["turn"]
+    )
+    turns = paper.services.turns
+    for source, words in (("telegram", "From Telegram"), ("dashboard", "")):
+        turn = turns.wait(turns.submit(KEY, "b", source=source).id, PATIENCE_S)
+        told = part_of(browser)(turn.id)
+        assert words in told
+        assert source not in told
+    assert "from Telegram" in seen(browser, "/agents/crab/search?q=b")
+
+
+def test_another_persons_answer_was_not_stopped_by_whoever_looks(
+    paper: PaperHouse, operator: Api, browser: Browser, member: Api
+) -> None:
+    """Who stopped it nobody knows later, but it was not you."""
+    paper.plays["long"] = lambda scene: scene.wait_for_stop()
+    for api, words in ((operator, "You stopped this answer."), (member, "This answer was stopped.")):
+        turn = api.post("/agents/crab/messages", {"text": "long"})["turn"]
+        api.post(f"/turns/{turn}/stop")
+        paper.services.turns.wait(turn, PATIENCE_S)
+        assert words in part_of(browser)(turn)
