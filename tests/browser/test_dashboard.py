@@ -366,7 +366,10 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
     visit.house.plays[evil] = play
     page = chat(visit)
     say(page, evil)
-    expect(page.locator(".reply a")).to_have_attribute("rel", "noopener noreferrer nofollow")
+    links = page.locator(".reply a")
+    expect(links).to_have_text(["https://evil.example/x", "bank"])
+    for link in links.all():
+        expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
     expect(page.locator(".reply .host")).to_have_text("evil.example")
     assert page.locator("img[src*=evil]").count() == 0
 
