@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import chat, say
@@ -75,3 +75,28 @@ def test_a_suggestion_leaves_the_draft_alone(visit: Visit) -> None:
     expect(page.get_by_role("textbox")).to_have_value("half a")
     say(page, "half a sentence")
     expect(page.locator(".bubble")).to_have_text(["What can you do?", "half a sentence"])
+
+
+def test_a_withdrawn_messages_files_come_back_with_its_words(visit: Visit) -> None:
+    """They still lie where they were sent to, so they are attached again, and can be sent or removed."""
+    house = visit.house
+    house.plays["long"] = lambda scene: scene.wait_for_stop()
+    page = chat(visit)
+    say(page, "long")
+    expect(page.locator('.turn[data-status="running"]')).to_have_count(1)
+    files = [FilePayload(name=f"the {tide} tide.txt", mimeType="text/plain", buffer=b"six") for tide in ("high", "low")]
+    page.locator("[data-files]").set_input_files(files)
+    expect(page.locator('.chip[data-state="done"]')).to_have_count(2)
+    say(page, "look")
+    queued = page.locator('.turn[data-status="queued"]')
+    queued.get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_role("textbox")).to_have_value("look")
+    expect(page.locator('.chip[data-state="done"] .file-name')).to_have_text(["the high tide.txt", "the low tide.txt"])
+    page.get_by_role("button", name="Remove the low tide.txt").click()
+    expect(page.locator(".chip")).to_have_count(1)
+    page.get_by_role("button", name="Send").click()
+    expect(queued.locator(".tag .file-name")).to_have_text("the high tide.txt")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".reply")).to_contain_text("in/the high tide.txt")
+    inbox = house.services.settings.home / "workspaces" / "crab" / "1" / "in"
+    assert [path.name for path in inbox.iterdir()] == ["the high tide.txt"]
