@@ -6,6 +6,7 @@ what is run is byte for byte what was ruled on. Counts what goes wrong in a row,
 
 from __future__ import annotations
 
+import re
 import time
 
 from crab.answer import Answer
@@ -155,7 +156,7 @@ class Work:
 
     def _do_actions(self, actions: list[object]) -> str:
         self._n += 1
-        self._note("actions", str(actions))
+        self._note("actions", "\n".join(map(_in_words, actions)))
         body = {"n": self._n, "phase": "actions", "actions": actions}
         try:
             answer = self._door.post(f"turns/{self._turn.id}/steps", body, timeout_s=ACTIONS_TIMEOUT_S)
@@ -164,7 +165,7 @@ class Work:
         results = answer.get("results")
         given = results if isinstance(results, list) else []
         told = "Panel actions:\n" + "\n".join(_action_line(number, item) for number, item in enumerate(given, 1))
-        self._note("results", told)
+        self._note("results", "\n".join(map(_result_line, given)))
         if answer.get("do") == "stop":
             raise Ended("stopped")
         return told
@@ -266,6 +267,22 @@ def _reason(refused: DoorRefused) -> str:
     if refused.code in ABOUT_THIS_STEP:
         return refused.message
     raise refused
+
+
+def _in_words(action: object) -> str:
+    """A panel action as a person reads it in the log: ``memory add: I like tea``."""
+    if isinstance(action, dict):
+        name, fields = str(action.get("name", "")), [str(value) for key, value in action.items() if key != "name"]
+    else:
+        name, _, rest = str(action).partition(":")
+        fields = [re.sub(r"\\([|\\])", r"\1", field) for field in re.split(r"(?<!\\)\|", rest)]
+    return f"{name.strip().lower().replace('_', ' ')}: {', '.join(field for field in fields if field.strip())}"
+
+
+def _result_line(item: object) -> str:
+    """What came of one, for the log."""
+    result = as_object(item)
+    return f"done: {result.get('result')}" if result.get("ok") else f"not done: {result.get('error')}"
 
 
 def _action_line(number: int, item: object) -> str:

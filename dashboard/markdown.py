@@ -1,5 +1,5 @@
 """An agent's text as HTML. It is hostile: no raw HTML, no pictures (the browser would fetch them), no inline style,
-links to web addresses alone and each with the host it really leads to beside it. Pure.
+links to web addresses alone, each with the host it really leads to beside it where that can't be read from it. Pure.
 """
 
 from __future__ import annotations
@@ -10,12 +10,19 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
+from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from orchestrator.markdown_cost import is_costly
 
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|[0-9a-f:.]+")
+
+_ADDRESS = re.compile(r"\bhttps?://[^\s<>\"`|\\^{}]{1,2000}", re.IGNORECASE)
+_AFTER = ".,;:!?'*_~"
+"""What stands after an address in a sentence is no part of it."""
+_PAIRS = {")": "(", "]": "["}
+_LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,20}")
 
 MAX_CHARS = 100_000
 """Longer texts are shown as they are, and those that would take long to lay out (``markdown_cost``)."""
@@ -43,25 +50,25 @@ def _disarmed(tokens: list[Token]) -> Iterator[Token]:
     hosts: list[str] = []
     for token in tokens:
         if token.children is not None and token.type == "inline":
-            token.children = list(_disarmed(list(_leading_somewhere(token.children))))
+            token.children = list(_disarmed(list(_linked(_leading_somewhere(token.children)))))
         elif token.type == "image":
             token.type, token.children = "text", None
             token.content = f"[picture: {token.content} {str(token.attrs.get('src', ''))[:200]}]"
         elif token.type == "link_open":
             href = str(token.attrs.get("href", ""))
-            hosts.append(_host(href))
+            hosts.append("" if token.meta.get("is_plain") else _host(href))
             token.attrs = {"href": href, "target": "_blank", "rel": "noopener noreferrer nofollow"}
         elif token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1:]) + 2, 6)}"  # below the page's own headings
-        elif token.type == "fence":
-            token.info = ""  # it would become a class
+        elif token.type in ("fence", "code_block"):
+            token.type, token.content = "html_block", _code(token)
         elif token.type in ("th_open", "td_open"):
             token.attrs = _aligned(token)
         if token.type == "table_open":
             yield _html('<div class="table">')
         yield token
-        if token.type == "link_close":
-            yield _html(f' <span class="host">{escape(hosts.pop())}</span>')
+        if token.type == "link_close" and (host := hosts.pop()):
+            yield _html(f' <span class="host">{escape(host)}</span>')
         elif token.type == "table_close":
             yield _html("</div>")
 
@@ -74,6 +81,59 @@ def _leading_somewhere(tokens: list[Token]) -> Iterator[Token]:
             is_dropped = not _is_web(str(token.attrs.get("href", "")))
         if not (is_dropped and token.type in ("link_open", "link_close")):
             yield token
+
+
+def _linked(tokens: Iterator[Token]) -> Iterator[Token]:
+    """The tokens, with web addresses in the text as links."""
+    depth = 0
+    for token in tokens:
+        depth += token.nesting if token.type.startswith("link_") else 0
+        if token.type != "text" or depth:
+            yield token
+            continue
+        at = 0
+        for found in _ADDRESS.finditer(token.content):
+            address = _address(found[0])
+            href = normalizeLink(address)
+            if not _is_web(href):
+                continue
+            yield _text(token.content[at : found.start()])
+            yield Token("link_open", "a", 1, attrs={"href": href}, meta={"is_plain": _is_plain(address, href)})
+            yield _text(address)
+            yield Token("link_close", "a", -1)
+            at = found.start() + len(address)
+        yield _text(token.content[at:])
+
+
+def _address(found: str) -> str:
+    """An address without what the sentence around it has put behind it."""
+    while found:
+        last = found[-1]
+        if last not in _AFTER and (last not in _PAIRS or found.count(last) <= found.count(_PAIRS[last])):
+            break
+        found = found[:-1]
+    return found
+
+
+def _is_plain(address: str, href: str) -> bool:
+    """Whoever reads the address sees where it leads."""
+    host, rest = _host(href), address.partition("://")[2].lower()
+    return rest == host or rest.startswith((f"{host}/", f"{host}?", f"{host}#"))
+
+
+def _code(token: Token) -> str:
+    """A block of code that scrolls by keyboard, too, with its language and a button that copies it."""
+    language = (token.info.split() or [""])[0]
+    shown = escape(language) if _LANGUAGE.fullmatch(language) else ""
+    return (
+        f'<div class="code"><div class="code-head"><span>{shown}</span>'
+        '<button type="button" class="plain" data-copy>Copy</button></div>'
+        f'<pre tabindex="0"><code>{escape(token.content)}</code></pre></div>\n'
+    )
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
 
 
 def _aligned(token: Token) -> dict[str, str | int | float]:

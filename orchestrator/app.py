@@ -96,15 +96,13 @@ class App:
         agents = Agents(self._store, providers=providers, on_change=self._agent_changed)
         self._budget = Budget(self._store)
         self._prices = Prices(home.prices, self._store)
-        self._proxy = build_proxy(
-            self._prices, parts, providers, agents=agents, budget=self._budget, broker=broker, remember=self._remember
-        )
-        grants = Grants(store=self._store, agents=agents, broker=broker)
-        self._approvals = Approvals(self._store, locks, broker, grants)
         reserve = Reserve(home.path, ballast=home.ballast)
+        grants = Grants(store=self._store, agents=agents, broker=broker)
         ground = Ground(
             settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve, grants
         )
+        self._proxy = build_proxy(ground, self._prices, providers, remember=self._remember)
+        self._approvals = Approvals(self._store, locks, broker, grants)
         self._turns = turns = self._made_turns(locks, reserve)
         self._server = HttpServer()
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)

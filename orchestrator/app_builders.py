@@ -38,6 +38,7 @@ from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Engine, Upstream
 from orchestrator.packages.errand import Errands, NoErrands
 from orchestrator.packages.outside import Outside
+from orchestrator.partial_replies import PartialReplies
 from orchestrator.pdf_pages import PdfPages
 from orchestrator.people import People
 from orchestrator.preferences import Preferences
@@ -142,26 +143,18 @@ def build_steps(ground: Ground, approvals: Approvals, turns: Turns) -> Steps:
     )
 
 
-def build_proxy(
-    prices: Prices,
-    parts: Parts,
-    providers: Providers,
-    *,
-    agents: Agents,
-    budget: Budget,
-    broker: Broker,
-    remember: Remember,
-) -> Proxy:
+def build_proxy(ground: Ground, prices: Prices, providers: Providers, *, remember: Remember) -> Proxy:
     """The way to the models."""
     return Proxy(
-        agents=agents,
-        budget=budget,
-        broker=broker,
+        agents=ground.agents,
+        budget=ground.budget,
+        broker=ground.broker,
         upstreams=providers,
         default_provider=providers.default,
         prices=prices.table,
-        backoff_s=parts.backoff_s,
+        backoff_s=ground.parts.backoff_s,
         remember=remember,
+        keep=PartialReplies(ground.store).keep,
     )
 
 

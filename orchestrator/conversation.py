@@ -116,6 +116,6 @@ def _cut(text: str, limit: int) -> str:
 def _outcome(turn: Turn) -> str:
     if turn.status is TurnStatus.DONE:
         return turn.reply or ""
-    if turn.status is TurnStatus.STOPPED:
-        return "(The person stopped this turn.)"
-    return f"(This turn failed: {turn.error})"
+    why = "The person stopped this turn." if turn.status is TurnStatus.STOPPED else f"This turn failed: {turn.error}"
+    written = (turn.reply or "").strip()
+    return f"{_cut(written, _WORDS_CHARS)}\n\n({why} The answer above is not whole.)" if written else f"({why})"

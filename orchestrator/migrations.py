@@ -1110,6 +1110,25 @@ def m042_grants(db: Database) -> None:
     )
 
 
+@migrations()
+def m043_written(db: Database) -> None:
+    """What a running turn's model has written so far outlives the orchestrator (``store.partial_replies``)."""
+    _run(db, "ALTER TABLE turns ADD COLUMN written TEXT;")
+
+
+@migrations()
+def m044_stale_offers(db: Database) -> None:
+    """Buttons under an entry of the calendar that has had its last time are gone, as they go at once from now on."""
+    _run(
+        db,
+        """
+        UPDATE notices SET settled_at = at, outcome = 'It already ran.'
+            WHERE kind = 'calendar' AND settled_at IS NULL AND offers LIKE '%"calendar.cancel"%'
+            AND subject IN (SELECT CAST(id AS TEXT) FROM agenda_entries WHERE status = 'ended');
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -126,10 +126,17 @@ class Notices:
             )
         return self._told(notice, then)
 
-    def settle(self, kind: str, subject: str, outcome: str, *, but: int | None = None) -> None:
-        """What these notices offered (all ``but`` one) is no longer to be had, such as when an entry was deleted."""
+    def settle(
+        self, kind: str, subject: str, outcome: str, *, but: int | None = None, offering: str | None = None
+    ) -> None:
+        """What these notices offered (all ``but`` one, or those with this button) is no longer to be had, such as when
+        an entry was deleted."""
         with self._store.writing() as db:
-            standing = [notice for notice in rows.standing(db, kind, subject) if notice.id != but]
+            standing = [
+                notice
+                for notice in rows.standing(db, kind, subject)
+                if notice.id != but and (offering is None or offering in {offer.do for offer in notice.offers})
+            ]
             for notice in standing:
                 rows.settle(db, notice.id, outcome, self._now())
         for notice in standing:

@@ -205,6 +205,13 @@ class Turn:
     cost_micro: int
     apps: tuple[str, ...] = ()
     """The web apps that were made or changed in its time."""
+    is_cleared: bool = False
+    """It is no part of the conversation any more."""
+
+    @property
+    def was_withdrawn(self) -> bool:
+        """Its person took the message back before the agent began it."""
+        return self.is_cleared and self.status is TurnStatus.STOPPED and self.started_at is None
 
     @property
     def may_be_silent(self) -> bool:

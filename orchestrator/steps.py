@@ -22,6 +22,7 @@ from orchestrator.policy.judge import judge
 from orchestrator.scripts import Scripts
 from orchestrator.store import approvals as approval_rows
 from orchestrator.store import audit as audit_rows
+from orchestrator.store import partial_replies
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
 from orchestrator.text import visible
@@ -153,6 +154,7 @@ class Steps:
             )
             if not rows.add_step(db, step):
                 return rows.step(db, turn, n)
+            partial_replies.drop(db, turn)
             audit_rows.add(
                 db,
                 "command",

@@ -6,6 +6,18 @@ from typing import Any
 
 from orchestrator.nouns import MICRO, Step, Turn
 
+_FROM = {
+    "api": "from the API",
+    "terminal": "from a terminal",
+    "telegram": "from Telegram",
+    "calendar": "from the calendar",
+}
+
+
+def came_from(turn_source: str) -> str:
+    """Where a turn's message came from, as a person says it."""
+    return _FROM.get(turn_source, f"from the {turn_source}")
+
 
 def turn_json(turn: Turn) -> dict[str, Any]:
     """The turn as surfaces show it."""

@@ -14,19 +14,20 @@ from collections.abc import Callable
 
 from orchestrator.approvals import Approvals
 from orchestrator.bells import Bells
-from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, TooMany
+from orchestrator.errors import Conflict, NotFound, Stopped, TooMany
 from orchestrator.events import Broker
 from orchestrator.locks import Locks
 from orchestrator.nouns import CubicleKey, Event, Step, Turn, TurnStatus
 from orchestrator.outputs import Outputs
+from orchestrator.prompts import check_prompt
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import grants as grant_rows
+from orchestrator.store import partial_replies
 from orchestrator.store import summaries as summary_rows
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
 from orchestrator.turn_json import turn_json
 
-MAX_PROMPT_CHARS = 200_000
 _AFTERGLOW_S = 0.25
 """How long a crab that ended a turn is expected to ask for the next (if it does not, the watch wakes it)."""
 MAX_QUEUED = 10_000
@@ -78,7 +79,7 @@ class Turns:
 
         Raises BadInput for an empty message, TooLarge, TooMany when the queue is full, or Unavailable.
         """
-        _check_prompt(text)
+        check_prompt(text)
         self._check_room()
         now = time.time()
         with self._store.writing() as db:
@@ -102,7 +103,7 @@ class Turns:
 
         Raises BadInput or TooLarge as ``submit`` does.
         """
-        _check_prompt(text)
+        check_prompt(text)
         with self._store.writing() as db:
             turn = rows.reword(db, origin, text)
             if turn is None:
@@ -174,6 +175,18 @@ class Turns:
             self._locks.stop(found.cubicle, turn)
             if self.get(turn).status.is_final:  # just now, so nobody else takes the file away
                 self._locks.clear_stop(found.cubicle, turn)
+        return self.get(turn)
+
+    def withdraw(self, turn: int) -> Turn:
+        """A person takes back a message that still waits: the conversation has no trace of it. Raises NotFound, or
+        Conflict once the agent has begun with it."""
+        key, now = self.get(turn).cubicle, time.time()
+        with self._store.writing() as db:
+            if not rows.withdraw(db, turn):
+                raise Conflict(f"{key.agent} has begun with this message already, so it can only be stopped.")
+            self._write_end(db, key, turn, TurnStatus.STOPPED)
+            audit_rows.add(db, "turn.withdrawn", "Withdrawn", now=now, agent=key.agent, user=key.user, turn=turn)
+        self._follow_up(key, turn)
         return self.get(turn)
 
     def close(self) -> None:
@@ -307,9 +320,9 @@ class Turns:
         action: str | None = None,
     ) -> bool:
         now = time.time()
-        reply = None if reply is None else reply[:MAX_REPLY_CHARS]
-        if status is TurnStatus.FAILED and rows.is_stop_asked(db, turn):
+        if status is TurnStatus.STOPPED or (status is TurnStatus.FAILED and rows.is_stop_asked(db, turn)):
             status, error = TurnStatus.STOPPED, None  # what broke is that a person ended it
+        reply = partial_replies.reply_at_end(db, turn, status, None if reply is None else reply[:MAX_REPLY_CHARS])
         if not rows.end(db, turn, status, now=now, reply=reply, error=error, action=action):
             return False
         text = (reply if error is None else error) or str(status)
@@ -335,16 +348,3 @@ class Turns:
 
     def _publish(self, turn: Turn) -> None:
         self._broker.publish(Event("turn", turn.cubicle, turn_json(turn)))
-
-
-def _check_prompt(text: str) -> None:
-    if not text.strip():
-        raise BadInput("text: the message is empty. Write something.")
-    if len(text) > MAX_PROMPT_CHARS:
-        raise TooLarge(
-            f"text: the message has {len(text):,} characters and at most {MAX_PROMPT_CHARS:,} fit. Send it as a file."
-        )
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput("text: the message holds half a character (a lone surrogate). Send plain Unicode.") from error

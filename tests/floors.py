@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
             "telegram_entities "
-            "telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines "
+            "prompts telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
@@ -63,7 +63,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.approval_history store.grants store.summaries store.turn_words "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
             "store.telegram_carried "
-            "store.telegram_marks store.telegram_people store.turns llm llm.upstreams llm.upstreams.answer "
+            "store.partial_replies store.telegram_marks store.telegram_people store.turns "
+            "llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
             "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
@@ -81,7 +82,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "hands",
         (
             "delivery.trays agent_log agents archives audit budget doors drafting history locks notices outputs people "
-            "preferences "
+            "partial_replies preferences "
             "prices publishing seen"
         ),
     ),

@@ -30,6 +30,7 @@ from orchestrator.nouns import (
     Usage,
 )
 from orchestrator.packages.errand import Errands
+from orchestrator.partial_replies import PartialReplies
 from orchestrator.scripts import Scripts
 from orchestrator.services import Services
 from orchestrator.steps import Steps
@@ -106,8 +107,9 @@ class Scene:
     is_stopped: Callable[[], bool]
 
     def stream(self, *texts: str, pause_s: float = 0.0) -> None:
-        """Show the reply as it grows."""
+        """Show the reply as it grows, and keep it."""
         for text in texts:
+            PartialReplies(self.house.app._store).keep(self.turn.id, text)
             self.house.services.broker.publish(Event("delta", self.key, {"turn": self.turn.id, "text": text}))
             time.sleep(pause_s)
 

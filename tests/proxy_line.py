@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.llm.proxy import Proxy
+from orchestrator.partial_replies import PartialReplies
 from orchestrator.pricing import PriceTable, load_prices
 from tests.fakes import FakeUpstream, Reply
 from tests.rooms import KEY, Rooms
@@ -54,6 +55,7 @@ def line_of(
         default_provider=lambda: "fake",
         prices=prices,
         backoff_s=backoff_s,
+        keep=PartialReplies(house.store).keep,
     )
     return Line(house, proxy, fake, second)
 

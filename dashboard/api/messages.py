@@ -58,6 +58,13 @@ def stop(turn: int) -> Any:
     return turn_json(found, services().turns.steps(found.id))
 
 
+@api.post("/api/turns/<id:turn>/withdraw")
+def withdraw(turn: int) -> Any:
+    """A message that still waits is taken back and leaves the conversation."""
+    found = services().turns.withdraw(own_turn(turn).id)
+    return turn_json(found, services().turns.steps(found.id))
+
+
 @api.get("/api/agents/<name>/history")
 def history(name: str) -> Any:
     """The newest turns of the conversation, oldest first; with ``q`` those that hold all of its words, newest first.

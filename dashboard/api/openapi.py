@@ -149,6 +149,13 @@ _OWN: tuple[Route, ...] = (
     Route("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
     Route("post", "/api/turns/{turn}/stop", "Stop a turn, and a command that runs in it", "Turn", fails=(404,)),
     Route(
+        "post",
+        "/api/turns/{turn}/withdraw",
+        "Take back a message that the agent has not begun with: it leaves the conversation",
+        "Turn",
+        fails=(404, 409),
+    ),
+    Route(
         "get",
         "/api/approvals",
         "Questions, newest first",

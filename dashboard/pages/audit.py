@@ -77,6 +77,7 @@ _KINDS = {
     "turn.done": "Answer",
     "turn.failed": "Answer failed",
     "turn.stopped": "Answer stopped",
+    "turn.withdrawn": "Message withdrawn",
     "turn.reworded": "Answer reworded",
     "capability": "Asked of HermitShell",
     "memory.add": "Memory added",

@@ -20,6 +20,18 @@ from orchestrator.nouns import Agent
 pages = Blueprint("chat", __name__)
 
 PAGE = 20
+DEMO_WORDS = (
+    "run ls -la",
+    "dangerous",
+    "app",
+    "file",
+    "ask",
+    "remind me in 1 minute to drink tea",
+    "remember that I like tea",
+    "long",
+    "slow",
+)
+"""What the built-in demo (``llm.upstreams.rehearsal_script``) understands, to be pressed instead of typed."""
 AROUND = 6
 """Turns before and after the one that a link leads to; more come as one reads on."""
 
@@ -38,6 +50,7 @@ def chat(name: str) -> str:
         talk=talk,
         earlier=earlier,
         is_rehearsal=is_rehearsal(agent),
+        demo_words=DEMO_WORDS,
         money=money_of(name),
         disk=disk_of(agent),
         most_files=MOST,
@@ -107,6 +120,8 @@ def turn_alone(name: str, turn: int) -> str:
 
 @pages.get("/parts/turns/<id:turn>")
 def one_turn(turn: int) -> str:
-    """One turn as it stands."""
+    """One turn as it stands; nothing where its message was withdrawn."""
     found = own_turn(turn)
+    if found.was_withdrawn:
+        return ""
     return render_template("parts/turn.html", agent=services().agents.get(found.cubicle.agent), view=turn_view(found))

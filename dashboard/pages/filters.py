@@ -17,6 +17,7 @@ from orchestrator import budget
 from orchestrator.errors import Unauthorized
 from orchestrator.nouns import MICRO
 from orchestrator.text import chat_safe, one_line, terminal_safe
+from orchestrator.turn_json import came_from
 
 TONES = 6
 _EXACT_BELOW_MICRO = 100_000
@@ -44,6 +45,7 @@ def register(app: Flask) -> None:
         output=terminal_safe,
         tone=tone,
         capitalize_first=capitalize_first,
+        came_from=came_from,
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf(), "house_ways": HOUSE_WAYS})

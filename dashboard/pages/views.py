@@ -76,6 +76,21 @@ class StepView:
         return "running" if self.step.status in ("running", "asked") and not self.is_over else "refused"
 
     @property
+    def ran_s(self) -> float | None:
+        """How long its command ran, which begins when a person has said yes; None before it has ended."""
+        if self.step.ended_at is None:
+            return None
+        used_at = None if self.approval is None else self.approval.used_at
+        return max(0.0, self.step.ended_at - (used_at or self.step.started_at))
+
+    @property
+    def waited_s(self) -> float:
+        """How long a person was waited for before it."""
+        if self.approval is None or self.approval.decided_at is None:
+            return 0.0
+        return max(0.0, self.approval.decided_at - self.approval.asked_at)
+
+    @property
     def is_running(self) -> bool:
         """Its command runs now, and may print."""
         return self.state == "running" and self.step.status == "running"
@@ -157,6 +172,18 @@ class TurnView:
     def may_repeat(self) -> bool:
         """It came to nothing, and the same message can be sent again."""
         return self.turn.status in (TurnStatus.FAILED, TurnStatus.STOPPED) and not self.is_run
+
+    @property
+    def waited_s(self) -> float:
+        """How long a person was waited for, before its commands."""
+        return sum(step.waited_s for step in self.steps)
+
+    @property
+    def took_s(self) -> float:
+        """How long the agent worked, without that; 0 before it has ended, or was begun."""
+        if self.turn.started_at is None or self.turn.ended_at is None:
+            return 0.0
+        return max(0.0, self.turn.ended_at - self.turn.started_at - self.waited_s)
 
     @property
     def is_queued(self) -> bool:

@@ -1,8 +1,9 @@
 // What buttons and forms do that call the server and stay on the page. A button or a form has data-call (the method) and
 // data-path; data-ask (a question before a loss) with data-yes; data-news (which news it makes, so that parts are
-// rendered anew); data-go (where to go then). A button says what it sends in data-body, a form by its fields.
+// rendered anew); data-go (where to go then); data-logout where that logs this browser out. A button says what it sends in data-body, a form by its fields.
 
 import { call, leaving, show } from "./api.js";
+import { forgetDrafts } from "./drafts.js";
 import { ask } from "./forms.js";
 import { hold } from "./press.js";
 
@@ -29,6 +30,7 @@ async function act(source, body) {
   if (source.dataset.go) leaving(true);
   try {
     const answer = await call(source.dataset.call, filled(source.dataset.path, body), body);
+    if (source.matches("[data-logout]")) forgetDrafts();
     if (source.dataset.go) return leave(source.dataset.go);
     if (source.matches("[data-reset]")) source.reset();
     if (source.matches("[data-fold]")) source.closest("details").open = false;

@@ -17,7 +17,6 @@ export function startApps() {
     else leaveChat(event, target);
   });
   document.addEventListener("news:turn", ({ detail }) => changed(detail));
-  takeUpDraft();
 }
 
 function widen(button) {
@@ -71,26 +70,10 @@ function tell(text) {
 function leaveChat(event, link) {
   if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const field = document.querySelector(".talk [data-composer] textarea");
-  if (field?.value) sessionStorage.setItem(draftOf(), field.value);
   const beside = link.dataset.beside;
   if (!beside || !field || !matchMedia(WIDE).matches) return;
   event.preventDefault();
   const isThere = document.querySelector("[data-stage]")?.dataset.app === link.dataset.openApp;
   if (isThere) reload();
   else location.assign(beside);
-}
-
-// What was being written when the page was left for an app.
-function takeUpDraft() {
-  const field = document.querySelector(".talk [data-composer] textarea");
-  const draft = field && sessionStorage.getItem(draftOf());
-  if (!draft) return;
-  sessionStorage.removeItem(draftOf());
-  if (field.value) return;
-  field.value = draft;
-  field.dispatchEvent(new Event("input", { bubbles: true }));
-}
-
-function draftOf() {
-  return `draft ${document.querySelector(".talk").dataset.agent}`;
 }

@@ -74,6 +74,19 @@ export class Attachments {
     if (matchMedia("(hover: hover)").matches) this.field.focus({ preventScroll: true });
   }
 
+  // Those of a message that was taken back, by their tags there: they still lie in in/.
+  back(tags) {
+    for (const tag of tags) {
+      const name = tag.querySelector(".file-name").textContent;
+      const chip = new Chip(this, { name, size: 0 });
+      chip.path = `in/${encodeURIComponent(name)}`;
+      chip.become("done", tag.querySelector(".quiet").textContent);
+      this.chips.push(chip);
+      this.tray.append(chip.element);
+    }
+    this.changed();
+  }
+
   changed() {
     const under = this.chips.filter((chip) => chip.state === "uploading").length;
     for (const chip of this.chips.filter(({ state }) => state === "waiting").slice(0, AT_ONCE - under)) chip.upload();

@@ -3,6 +3,7 @@
 
 import { call, part, show } from "./api.js";
 import { Attachments } from "./attach.js";
+import { Draft } from "./drafts.js";
 import { ask } from "./forms.js";
 import { soon } from "./parts.js";
 import { entriesOf, put } from "./timeline.js";
@@ -13,7 +14,7 @@ let agent = "";
 let seen = "";
 let viewer = 0;
 let isSending = false;
-let log, asking, form, field, button, trouble, working, files;
+let log, asking, form, field, button, trouble, working, files, draft;
 
 export function startChat() {
   const talk = document.querySelector(".talk");
@@ -27,6 +28,8 @@ export function startChat() {
   trouble = talk.querySelector(".dock .trouble");
   working = talk.querySelector(".working");
   files = new Attachments(talk, grow);
+  draft = new Draft(field, agent, viewer);
+  draft.restore();
   asking = talk.querySelector(".asking");
   keepInView(talk.querySelector(".dock"), () => true);
   keepInView(asking, (grown) => isNearEnd(grown));
@@ -52,8 +55,9 @@ function listen(talk) {
   talk.addEventListener("click", (event) => {
     const target = event.target.closest("button");
     if (!target) return;
-    if (target.matches(".try")) suggest(target.textContent);
+    if (target.matches(".try")) say(target, () => target.textContent);
     else if (target.matches("[data-repeat]")) repeat(target);
+    else if (target.matches("[data-withdraw]")) withdraw(target);
     else if (target.matches("[data-clear]")) clear(target);
     else if (target.matches("[data-reset]")) reset(target);
   });
@@ -108,6 +112,7 @@ async function post(text, chips) {
   try {
     const { turn } = await call("POST", `/api/agents/${agent}/messages`, message);
     field.value = "";
+    draft.keep();
     files.sent(chips);
     await refresh(turn);
     toEnd();
@@ -129,23 +134,45 @@ async function stop() {
 
 // The message as it was sent, with the files that it told of: they still lie in in/.
 async function repeat(target) {
+  await say(target, async () => (await call("GET", `/api/turns/${target.dataset.repeat}`)).prompt);
+}
+
+// The message has not been begun: it leaves the conversation, and is there to be changed where nothing else is written.
+async function withdraw(target) {
+  const turn = target.closest(".turn");
   target.disabled = true;
   show(trouble, null);
   try {
-    const { prompt } = await call("GET", `/api/turns/${target.dataset.repeat}`);
-    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: prompt });
+    await call("POST", `/api/turns/${turn.dataset.turn}/withdraw`);
+    if (isEmpty()) takeBack(turn);
+    turn.remove();
+    settle();
+  } catch (error) {
+    show(trouble, error);
+    look(turn.dataset.turn);
+  }
+  target.disabled = false;
+}
+
+function takeBack(turn) {
+  field.value = turn.querySelector(".bubble")?.textContent ?? "";
+  draft.keep();
+  files.back([...turn.querySelectorAll(".said .tag")]);
+  field.focus({ preventScroll: true });
+}
+
+// A button sends a message, beside whatever is being written.
+async function say(target, text) {
+  target.disabled = true;
+  show(trouble, null);
+  try {
+    const { turn } = await call("POST", `/api/agents/${agent}/messages`, { text: await text() });
     await refresh(turn);
     toEnd();
   } catch (error) {
     show(trouble, error);
   }
   target.disabled = false;
-}
-
-function suggest(text) {
-  field.value = text;
-  grow();
-  send();
 }
 
 async function clear(target) {
@@ -191,7 +218,8 @@ async function reread() {
 async function refresh(turn) {
   const fresh = (await part(`/parts/turns/${turn}`)).querySelector(".turn");
   const wasNear = isNearEnd();
-  put(log, fresh);
+  if (fresh) put(log, fresh);
+  else document.getElementById(`turn-${turn}`)?.remove(); // its message was withdrawn
   settle();
   if (wasNear) toEnd();
 }

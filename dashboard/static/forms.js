@@ -2,6 +2,7 @@
 // a loss.
 
 import { leaving, reach, said, show } from "./api.js";
+import { forgetDrafts } from "./drafts.js";
 
 export function startForms() {
   document.addEventListener("submit", (event) => {
@@ -40,7 +41,9 @@ async function sent(event, form, how) {
   for (const button of buttons) button.disabled = true;
   leaving(true);
   try {
-    location.assign(await how(form));
+    const next = await how(form);
+    if (form.matches("[data-logout]")) forgetDrafts();
+    location.assign(next);
   } catch (error) {
     leaving(false);
     show(trouble, error);

@@ -12,6 +12,7 @@ import { startApprovals } from "./approvals.js";
 import { startCalendar } from "./calendar.js";
 import { startCards } from "./cards.js";
 import { startChat } from "./chat.js";
+import { startCopying } from "./copy.js";
 import { startFiles } from "./files.js";
 import { startLog } from "./log.js";
 import { startModels } from "./models.js";
@@ -33,6 +34,7 @@ if (document.body.dataset.viewer) {
   startCards();
   startParts();
   startChat();
+  startCopying();
   startReading();
   startFiles();
   startLog();

@@ -182,7 +182,9 @@ class Agenda:
             found = _found(db, entry)
             run = self._runs.claim_by_hand(db, found)
         try:
-            return self._runs.send(run, found)
+            turn = self._runs.send(run, found)
+            self._announcer.run_by_hand(found)
+            return turn
         except OrchestratorError:
             with self._store.writing() as db:
                 run_rows.end_run(db, run.id, Ran.MISSED, self._now())

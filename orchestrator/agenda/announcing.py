@@ -94,6 +94,15 @@ class Announcer:
         """Surfaces show it now."""
         self._notices.announce(notice)
 
+    def over(self, entry: Entry, *, has_run: bool, but: Notice | None) -> None:
+        """An entry has had its last time, so there is nothing to cancel any more; its runs tell what came of it."""
+        what = "already ran" if has_run else "was missed"
+        self.settle(entry.id, f"{saying.quoted(entry)} {what}.", but=but)
+
+    def run_by_hand(self, entry: Entry) -> None:
+        """A person had it run, so nobody need offer that any more."""
+        self._notices.settle(KIND, str(entry.id), f"{saying.quoted(entry)} was run.", offering=RUN)
+
     def settle(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
         """What older notices about this entry offered is no longer to be had."""
         self._notices.settle(KIND, str(entry), outcome, but=None if but is None else but.id)

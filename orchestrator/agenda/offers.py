@@ -125,6 +125,8 @@ class Offers:
         entry = rows.one(db, int(notice.subject))
         if entry is None:
             return _GONE, ()
+        if entry.status is EntryStatus.ENDED:
+            return f"{saying.quoted(entry)} already ran.", ()
         return f"{saying.quoted(entry)} is cancelled.", self._agenda.remove_in(db, entry, by=user, turn=None)
 
     def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from orchestrator.agenda import saying
 from orchestrator.agenda.announcing import Announcer
@@ -186,13 +187,19 @@ class Runs:
         if found is None or leaving_rows.is_leaving(db, entry.cubicle):
             upcoming = self.next_time(db, entry, at(now))
             rows.settle(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
+            if upcoming is None:
+                then.append(partial(self._announcer.over, entry, has_run=True, but=None))
             return
         upcoming = self.next_time(db, entry, found.settle)
         if not _is_in(rows.covered(db, entry.id, found.at.timestamp()), found.at):
             self._write_down(db, entry, self._judged(db, entry, plan, found), now, then)
         rows.settle(db, entry, settled_at=found.settle.timestamp(), next_at=_seconds(upcoming))
-        if upcoming is None and not found.runs and entry.missed == Missed.RUN:
-            self._say(then, self._announcer.missed(entry, found.at))
+        if upcoming is not None:
+            return
+        missed = self._announcer.missed(entry, found.at) if not found.runs and entry.missed == Missed.RUN else None
+        then.append(partial(self._announcer.over, entry, has_run=found.runs, but=missed))
+        if missed is not None:
+            self._say(then, missed)
 
     def _judged(self, db: sqlite3.Connection, entry: Entry, plan: Plan, found: Due) -> _Time:
         first = found.at

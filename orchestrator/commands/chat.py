@@ -86,6 +86,8 @@ def _say(client: Client, news: News | None, agent: str, text: str, files: Sequen
         growing.finish(ended["reply"] or "")
         show_delivered(client, agent, turn)
         return 0
+    if ended["reply"]:
+        growing.finish(ended["reply"])
     growing.end_line()
     print(f"hermit: {terminal_safe(ended['error'] or 'The turn was stopped.')}", file=sys.stderr)
     return 1

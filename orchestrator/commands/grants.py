@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from orchestrator.commands.client import agent_path
 from orchestrator.commands.context import Context, show, table
+from orchestrator.commands.explaining import explain
 from orchestrator.text import one_line
 
 

@@ -11,6 +11,7 @@ from orchestrator.commands.client import agent_path
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.explaining import explain
 from orchestrator.text import terminal_safe
+from orchestrator.turn_json import came_from
 
 _MOST = 200
 
@@ -58,11 +59,17 @@ def run(context: Context, options: argparse.Namespace) -> int:
 
 def _lines(turn: Mapping[str, Any]) -> list[str]:
     words, files = untold(turn["prompt"])
-    head = f"turn {turn['turn']}  {turn['created_at'][:16].replace('T', ' ')} UTC  by {turn['source']}"
+    head = f"turn {turn['turn']}  {turn['created_at'][:16].replace('T', ' ')} UTC  {came_from(turn['source'])}"
     said = [words] if words else []
     said += [f"[file: {file.path}]" for file in files]
-    answer = turn["reply"] or turn["error"] or f"({turn['status'].replace('_', ' ')})"
-    return [head, *_told("you", "\n".join(said)), *_told(turn["agent"], answer), ""]
+    return [head, *_told("you", "\n".join(said)), *_told(turn["agent"], _answer(turn)), ""]
+
+
+def _answer(turn: Mapping[str, Any]) -> str:
+    """What was said, and why no more was."""
+    reply, status = turn["reply"] or "", turn["status"].replace("_", " ")
+    end = "" if turn["status"] == "done" and reply else turn["error"] or f"({status})"
+    return "\n".join(filter(None, (reply, end)))
 
 
 def _told(who: str, text: str) -> list[str]:

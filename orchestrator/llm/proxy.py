@@ -16,7 +16,7 @@ from typing import Any
 
 from orchestrator.agents import Agents
 from orchestrator.budget import Budget, Hold
-from orchestrator.drafting import Drafting
+from orchestrator.drafting import Drafting, Keep
 from orchestrator.errors import BadInput, NotFound, Stopped, UpstreamFailed
 from orchestrator.events import Broker
 from orchestrator.llm.requests import read_request, size_of
@@ -71,12 +71,13 @@ class Proxy:
         prices: Callable[[], PriceTable],
         backoff_s: float = 0.5,
         remember: Remember = lambda _key, _turn, messages: messages,
+        keep: Keep = lambda _turn, _text: None,
     ) -> None:
         """``backoff_s`` is the wait before the second try, doubled for each later one; ``remember`` adds to a turn's
-        messages what is remembered."""
+        messages what is remembered; ``keep`` stores what a turn's model has written so far."""
         self._agents = agents
         self._budget = budget
-        self._drafting = Drafting(broker)
+        self._drafting = Drafting(broker, keep=keep)
         self._upstreams = upstreams
         self._default_provider = default_provider
         self._prices = prices
@@ -225,7 +226,7 @@ class Proxy:
         return {"output": text, "usage": _usage(use, paid), "model": model}
 
     def _listen(self, call: _Call, completion: Completion, hold: Hold) -> str:
-        """The whole answer, shown to whoever watches as it comes."""
+        """The whole answer, shown to whoever watches as it comes; one that breaks off is kept as far as it came."""
         parts: list[str] = []
         sketch = self._drafting.begin(call.key, call.turn)
         try:
@@ -234,6 +235,7 @@ class Proxy:
                 sketch.add(delta)
         except BaseException:
             self._budget.keep(hold, believable(completion.use), "the answer broke off")
+            sketch.keep()
             raise
         finally:
             completion.close()

@@ -66,6 +66,11 @@ def reword(db: sqlite3.Connection, origin: str, prompt: str) -> Turn | None:
     return None if row is None else one(db, int(row["id"]))
 
 
+def withdraw(db: sqlite3.Connection, turn: int) -> bool:
+    """A queued turn is no part of the conversation; False when it is no longer queued."""
+    return db.execute("UPDATE turns SET forgotten = 1 WHERE id = ? AND status = 'queued'", (turn,)).rowcount == 1
+
+
 def is_open(db: sqlite3.Connection, turn: int) -> bool:
     """The turn has no outcome yet and nobody has asked it to end."""
     row = db.execute(
@@ -136,7 +141,7 @@ def waiting_cubicles(db: sqlite3.Connection) -> list[CubicleKey]:
 def claim(db: sqlite3.Connection, turn: int, boot: str, now: float) -> bool:
     """A crab takes a queued turn; False when it is no longer queued."""
     cursor = db.execute(
-        "UPDATE turns SET status = 'running', boot = ?, started_at = ?, claims = claims + 1 "
+        "UPDATE turns SET status = 'running', boot = ?, started_at = ?, claims = claims + 1, written = NULL "
         "WHERE id = ? AND status = 'queued'",
         (boot, now, turn),
     )
@@ -198,7 +203,7 @@ def end(
 ) -> bool:
     """Give a turn its one outcome; False when it already has one."""
     cursor = db.execute(
-        f"UPDATE turns SET status = ?, reply = ?, error = ?, action = ?, ended_at = ? "  # noqa: S608 - constant
+        f"UPDATE turns SET status = ?, reply = ?, error = ?, action = ?, ended_at = ?, written = NULL "  # noqa: S608 - constant
         f"WHERE id = ? AND status IN {_OPEN}",
         (status, reply, error, action, now, turn),
     )
@@ -334,6 +339,7 @@ def _turn(row: sqlite3.Row) -> Turn:
         tokens=int(row["tokens"]),
         cost_micro=int(row["cost_micro"]),
         apps=tuple(json.loads(row["apps"])),
+        is_cleared=bool(row["forgotten"]),
     )
 
 

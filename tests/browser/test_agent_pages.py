@@ -119,7 +119,7 @@ def test_the_log_is_followed_searched_and_read_back(visit: Visit) -> None:
     page.get_by_role("button", name="Load earlier").click()
     expect(lines).to_have_count(251)
     expect(page.get_by_role("button", name="Load earlier")).to_be_hidden()
-    page.get_by_label("Search in what is shown").fill("LINE 24")
+    page.get_by_label("Search the lines shown").fill("LINE 24")
     expect(page.get_by_text("11 of 251 lines")).to_be_visible()
     assert fits(page)
 

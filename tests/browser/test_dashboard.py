@@ -227,8 +227,59 @@ def test_a_turn_is_stopped(visit: Visit) -> None:
     page = chat(visit)
     say(page, "long")
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+def test_a_stopped_answer_keeps_its_words(visit: Visit) -> None:
+    """What had been read stays, laid out, above the line that says who stopped it; on reload, too."""
+
+    def work(scene: Scene) -> None:
+        for _ in range(40):
+            scene.stream("The tide **comes**")
+            if scene.is_stopped():
+                return
+            time.sleep(0.1)
+
+    visit.house.plays["tide"] = work
+    page = chat(visit)
+    say(page, "tide")
+    expect(page.locator(".live")).to_have_text("The tide **comes**")
+    page.get_by_role("button", name="Stop").click()
+    for _ in range(2):
+        expect(page.locator(".reply")).to_have_text("The tide comes")
+        expect(page.locator(".reply + .quiet")).to_have_text("You stopped this answer.")
+        page.reload()
+
+
+def test_a_queued_message_is_withdrawn(visit: Visit) -> None:
+    """It leaves the conversation on every page that is open, and its words are there to be changed."""
+    visit.house.plays["long"] = lambda scene: scene.wait_for_stop()
+    page = chat(visit)
+    say(page, "long")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    for text in ("and\nthen", "and last"):
+        say(page, text)
+        expect(page.get_by_role("textbox")).to_have_value("")
+    queued = page.locator('.turn[data-status="queued"]')
+    expect(queued.locator(".pulse")).to_contain_text(["Queued", "Queued"])
+    other = open_window(page.context, visit.house).page
+    other.goto(page.url)
+    expect(other.locator(".bubble")).to_have_count(3)
+    queued.first.get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_role("textbox")).to_have_value("and\nthen")
+    expect(page.locator(".bubble")).to_have_text(["long", "and last"])
+    expect(other.locator(".bubble")).to_have_text(["long", "and last"])
+    assert fits(page)
+    other.close()
+    queued.get_by_role("button", name="Withdraw").click()
+    expect(page.locator(".bubble")).to_have_text(["long"])
+    expect(page.get_by_role("textbox")).to_have_value("and\nthen")
+    page.reload()
+    expect(page.locator(".bubble")).to_have_text(["long"])
+    expect(page.get_by_role("textbox")).to_have_value("and\nthen")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
 
 
 def test_a_line_break_is_no_message_and_a_refusal_is_told(visit: Visit) -> None:
@@ -315,7 +366,10 @@ def test_hostile_text_stays_text(visit: Visit) -> None:
     visit.house.plays[evil] = play
     page = chat(visit)
     say(page, evil)
-    expect(page.locator(".reply a")).to_have_attribute("rel", "noopener noreferrer nofollow")
+    links = page.locator(".reply a")
+    expect(links).to_have_text(["https://evil.example/x", "bank"])
+    for link in links.all():
+        expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
     expect(page.locator(".reply .host")).to_have_text("evil.example")
     assert page.locator("img[src*=evil]").count() == 0
 

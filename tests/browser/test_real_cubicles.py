@@ -93,7 +93,7 @@ def test_a_conversation(page: Page, house: RealHouse, agent: Talker) -> None:
     say(page, house.plays.add(answers(terminal="echo begun; sleep 300"), answers("Never said.")))
     expect(page.locator(".step.running .output")).to_contain_text("begun")
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("Stopped.").last).to_be_visible()
+    expect(page.get_by_text("You stopped this answer.").last).to_be_visible()
     expect(page.get_by_role("button", name="Try again").last).to_be_visible()
     page.get_by_role("link", name="Open Clock").click()
     expect(page.frame_locator(".app-frame").get_by_text("It ticks.")).to_be_visible()

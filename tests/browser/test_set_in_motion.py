@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -121,7 +122,7 @@ def test_a_question_is_answered_by_a_choice(visit: Visit) -> None:
     expect(page.locator(".settled")).to_contain_text("“Harlingen”, answered by ada (dashboard)")
     assert visit.house.services.questions.get(asked["question"]).answer == "Harlingen"
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("Stopped.")).to_be_visible()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
 
 
 def test_a_question_is_answered_in_words_and_by_keyboard(visit: Visit) -> None:
@@ -186,6 +187,20 @@ def test_an_entry_of_an_agent_is_told_and_cancelled(visit: Visit) -> None:
     notice.get_by_role("button").first.click()
     expect(notice.get_by_role("button")).to_have_count(0)
     assert visit.house.services.agenda.every("crab", 1) == []
+
+
+def test_a_reminder_that_has_run_can_not_be_cancelled(visit: Visit) -> None:
+    """Its button goes by itself, on the page and on reload."""
+    page = chat(visit)
+    visit.house.services.turns.submit(KEY, "hi", source="dashboard")
+    soon = f"{datetime.now(UTC) + timedelta(seconds=4):%Y-%m-%dT%H:%M:%SZ}"
+    set_in_motion(visit.house, "CALENDAR_CREATE", title="Tea", prompt="hi", start=soon)
+    notice = page.locator(".notice")
+    expect(notice.get_by_role("button", name="Cancel it")).to_be_visible()
+    for _ in range(2):
+        expect(notice).to_contain_text("“Tea” already ran.")
+        expect(notice.get_by_role("button")).to_have_count(0)
+        page.reload()
 
 
 SOON = "2099-03-01T09:00"

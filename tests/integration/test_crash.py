@@ -12,9 +12,10 @@ from typing import Any
 import docker
 import pytest
 
+from orchestrator.drafting import KEEP_EVERY_S
 from tests.engine_wire import Wire
 from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, real_house
-from tests.scripted_upstream import Gate, answers, hangs
+from tests.scripted_upstream import Gate, answers, hangs, streams
 
 pytestmark = pytest.mark.docker
 
@@ -72,6 +73,25 @@ def test_killed_in_a_model_call(process: ProcessHouse, agent: Talker) -> None:
     assert ended["reply"] == "Still here."
     assert lines(agent, "model") == ["once"]
     assert process.client.containers.get(agent.container).id == container
+
+
+def test_killed_between_words(process: ProcessHouse, agent: Talker) -> None:
+    """What had been read is there after the restart, though the one who was to finish it is gone."""
+    pause, gate = Gate(), Gate()
+    story = streams(['{"message": "Once', pause, " upon a", gate, ' time"}'])
+    turn = agent.send(process.plays.add(answers("I begin.", terminal="true"), story))
+    assert pause.reached.wait(10)
+    time.sleep(KEEP_EVERY_S)  # so much may be lost
+    pause.open()
+    assert gate.reached.wait(10)
+    time.sleep(KEEP_EVERY_S)
+    process.kill()
+    process.client.containers.get(agent.container).remove(force=True)
+    gate.open()
+    process.start()
+    ended = one_outcome(process, agent, turn)
+    assert (ended["status"], ended["reply"]) == ("failed", "Once upon a")
+    assert works_again(process, agent)
 
 
 def test_killed_in_a_command(process: ProcessHouse, agent: Talker) -> None:

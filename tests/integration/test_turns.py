@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.turns import MAX_PROMPT_CHARS
+from orchestrator.prompts import MAX_PROMPT_CHARS
 from tests.real_house import RealHouse, Talker, eventually
 from tests.scripted_upstream import Gate, answers, cut, garbage, hangs, hangs_up, says, status, streams
 
@@ -148,14 +148,16 @@ def test_stop_in_the_middle_of_a_command(house: RealHouse) -> None:
 
 @pytest.mark.parametrize("when", ["before its head", "between its words"])
 def test_stop_in_the_middle_of_a_model_call(house: RealHouse, talker: Talker, when: str) -> None:
-    """The call is cut at once: the provider sees its client leave."""
+    """The call is cut at once: the provider sees its client leave. What had been written by then is the reply."""
     gate = Gate()
     reply = hangs(gate) if when == "before its head" else streams(['{"message": "Once', gate, ' upon"}'])
     turn = talker.send(house.plays.add(reply))
     assert gate.reached.wait(10)
     asked = time.monotonic()
     talker.stop(turn)
-    assert talker.ended(turn)["status"] == "stopped"
+    ended = talker.ended(turn)
+    assert (ended["status"], ended["error"]) == ("stopped", None)
+    assert ended["reply"] == ("Once" if when == "between its words" else "")
     assert time.monotonic() - asked < 10
     gate.open()
     assert talker.ask(house.plays.add(answers("Here.")))["reply"] == "Here."

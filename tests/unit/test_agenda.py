@@ -20,10 +20,10 @@ from orchestrator.agenda.runs import MOST_FAILURES, Runs
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Caller, table_of
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
-from orchestrator.notices import Notices
+from orchestrator.notices import Notices, as_json
 from orchestrator.nouns import CALENDAR, CubicleKey, TurnStatus
 from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran
-from tests.rooms import KEY, OTHER, Rooms, rooms
+from tests.rooms import KEY, OTHER, Rooms, heard, of_kind, rooms, watching
 
 MONDAY = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
@@ -539,6 +539,50 @@ def test_what_an_agent_puts_into_the_calendar_is_announced(open_desk: Desk) -> N
     assert settled.outcome == "“A\\u202eB” is cancelled."
     with pytest.raises(NotFound):
         open_desk.agenda.get(made.result["id"])
+
+
+def test_what_has_run_can_not_be_cancelled(open_desk: Desk) -> None:
+    """Its button goes when its last time has come, everybody is told, and a press that is late hears the truth."""
+    operator = open_desk.rooms.operator
+    made = open_desk.call("CALENDAR_CREATE", title="Tea", prompt="go", start="2026-03-03T09:00").result["id"]
+    daily = open_desk.call("CALENDAR_CREATE", title="Daily", prompt="go", start="2026-03-03T09:00", repeat="FREQ=DAILY")
+    once, series = open_desk.notices.recent(KEY)
+    with watching(open_desk.rooms.broker) as news:
+        open_desk.at("2026-03-03T08:00:01+00:00")
+        told = {body["id"]: body["outcome"] for body in of_kind(heard(news), "notice")}
+    assert told == {once.id: "“Tea” already ran."}
+    assert as_json(open_desk.notices.get(once.id))["offers"] == []
+    with pytest.raises(Conflict, match="“Tea” already ran"):
+        open_desk.notices.press(once.id, "calendar.cancel", by=operator, surface="test")
+    assert open_desk.agenda.get(made).status is EntryStatus.ENDED
+    assert [offer.do for offer in open_desk.notices.get(series.id).offers] == ["calendar.cancel"]
+    assert open_desk.notices.press(series.id, "calendar.cancel", by=operator, surface="test").outcome.endswith(
+        "is cancelled."
+    )
+    with pytest.raises(NotFound):
+        open_desk.agenda.get(daily.result["id"])
+
+
+def test_a_press_between_the_time_and_its_notice_cancels_nothing(open_desk: Desk) -> None:
+    """The entry has ended, its notice does not say so yet: the press does."""
+    made = open_desk.call("CALENDAR_CREATE", title="Tea", prompt="go", start="2026-03-03T09:00").result["id"]
+    open_desk.at("2026-03-03T08:00:01+00:00")
+    (notice,) = open_desk.notices.recent(KEY)
+    with open_desk.rooms.store.writing() as db:
+        db.execute("UPDATE notices SET settled_at = NULL, outcome = ''")
+    pressed = open_desk.notices.press(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
+    assert pressed.outcome == "“Tea” already ran."
+    assert open_desk.agenda.get(made).status is EntryStatus.ENDED
+
+
+def test_what_was_missed_and_run_by_hand_elsewhere_is_offered_no_more(open_desk: Desk) -> None:
+    """Only its missed time is: the older button says that it was missed."""
+    made = open_desk.call("CALENDAR_CREATE", title="Tea", prompt="go", start="2026-03-02T10:00").result["id"]
+    open_desk.at("2026-03-03T09:00:01+00:00")
+    old, missed = open_desk.notices.recent(KEY)
+    assert (old.outcome, missed.outcome) == ("“Tea” was missed.", "")
+    open_desk.agenda.run_now(made)
+    assert open_desk.notices.get(missed.id).outcome == "“Tea” was run."
 
 
 def test_what_an_agent_changed_can_be_undone(open_desk: Desk) -> None:

@@ -71,6 +71,18 @@ def test_a_turn_is_stopped(paper: PaperHouse, operator: Api) -> None:
     assert operator.post(f"/turns/{turn}/stop")["status"] == "stopped"
 
 
+def test_a_queued_message_is_withdrawn(paper: PaperHouse, operator: Api, member: Api) -> None:
+    """By whoever sent it, as long as it waits; the page then has nothing in its place."""
+    paper.plays["long"] = lambda scene: scene.wait_for_stop()
+    running = operator.post("/agents/crab/messages", {"text": "long"})["turn"]
+    queued = operator.post("/agents/crab/messages", {"text": "and this"})["turn"]
+    assert member.refused("POST", f"/turns/{queued}/withdraw")[0] == 404
+    assert operator.post(f"/turns/{queued}/withdraw")["prompt"] == "and this"
+    assert operator.refused("POST", f"/turns/{queued}/withdraw")[0] == 409
+    assert [turn["turn"] for turn in operator.get("/agents/crab/history")["turns"]] == [running]
+    operator.post(f"/turns/{running}/stop")
+
+
 @pytest.mark.parametrize(
     ("body", "word"),
     [

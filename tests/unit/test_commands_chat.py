@@ -154,6 +154,21 @@ def test_ctrl_c_stops_the_turn(terminal: Terminal) -> None:
     assert terminal.house.services.turns.wait(1, PATIENCE_S).status is TurnStatus.STOPPED
 
 
+def test_a_pipe_gets_what_was_written_before_the_turn_was_stopped(terminal: Terminal) -> None:
+    """On its own way, and the reason on the other; the conversation tells both afterwards."""
+
+    def play(scene: Scene) -> None:
+        scene.stream("Hel")
+        terminal.house.services.turns.stop(scene.turn.id)
+
+    terminal.house.plays["hi"] = play
+    assert terminal.hermit("chat", "crab", "hi", screen=io.StringIO()) == ("Hel\n", "hermit: The turn was stopped.\n")
+    assert terminal.code == 1
+    told = terminal.hermit("history", "crab")[0]
+    assert "crab: Hel\n    (stopped)" in told
+    assert " UTC  from the API\n" in told
+
+
 def test_news_of_nobody_end_at_once() -> None:
     """Nobody answers there, or somebody who doesn't know us: one looks by oneself."""
     with News(f"http://127.0.0.1:{free_port()}", API_TOKEN) as news:

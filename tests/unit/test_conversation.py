@@ -57,6 +57,17 @@ def test_tells_how_else_a_turn_ended() -> None:
     assert len(told) == 6
 
 
+def test_tells_that_an_answer_is_not_whole() -> None:
+    """The model sees what it had said, and that the person cut it short."""
+    turns = [
+        _turn(1, status=TurnStatus.STOPPED, reply="The tide comes"),
+        _turn(2, status=TurnStatus.FAILED, reply="The tide goes", error="no money"),
+    ]
+    stopped, failed = (json.loads(message["content"])["message"] for message in messages(turns, {})[1::2])
+    assert stopped == "The tide comes\n\n(The person stopped this turn. The answer above is not whole.)"
+    assert failed.startswith("The tide goes\n\n(This turn failed: no money")
+
+
 def test_drops_the_oldest_in_large_steps() -> None:
     """The beginning stays the same from turn to turn until half of it goes at once."""
     turns = [_turn(n, "x" * 1_000) for n in range(1, 400)]

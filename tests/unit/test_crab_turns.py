@@ -160,6 +160,16 @@ def test_panel_actions(door: FakeDoor, serve: Serve) -> None:
     assert door.bodies("/steps", "actions") == [{"n": 1, "phase": "actions", "actions": actions}]
 
 
+def test_panel_actions_are_noted_in_words(door: FakeDoor, serve: Serve, tmp_path: Path) -> None:
+    """People read the log: no list of the program's, no protocol."""
+    actions = ["MEMORY_ADD:I like a\\|b|", {"name": "CALENDAR_CREATE", "title": "tea", "start": "9:00"}]
+    door.act = lambda action: {"ok": True, "result": "7"} if action == actions[0] else {"ok": False, "error": "no"}
+    serve(say(message="I note it.", panelActions=actions), say(message="Done."))
+    log = (tmp_path / "work" / ".hermit.log").read_text(encoding="utf-8")
+    assert " actions memory add: I like a|b\\ncalendar create: tea, 9:00\n" in log
+    assert " results done: 7\\nnot done: no\n" in log
+
+
 def test_panel_actions_and_a_command(door: FakeDoor, serve: Serve) -> None:
     """Both are done, each a step of its own, actions first."""
     serve(say(terminal="echo hi", panelActions=["A:b"]), say(message="Done."))

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from dashboard.markdown import MAX_CHARS, render
 
 ALLOWED = {
-    **{
-        tag: set()
-        for tag in ("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "li", "h3", "h4")
-    },
+    **{tag: set() for tag in ("p", "br", "hr", "em", "strong", "s", "code", "blockquote", "ul", "li", "h3", "h4")},
+    "pre": {"tabindex"},
+    "button": {"type", "class", "data-copy"},
     **{tag: set() for tag in ("h5", "h6", "table", "thead", "tbody", "tr")},
     "ol": {"start"},
     "th": {"class"},
@@ -121,9 +120,71 @@ def test_a_link_shows_where_it_leads(text: str, host: str) -> None:
     assert re.search(r'</a> <span class="host">([^<]*)</span>', html)[1] == host  # type: ignore[index]  # it is there
 
 
-def test_bare_addresses_are_no_links() -> None:
-    """Nobody goes anywhere by accident."""
-    assert Reader(render("see https://evil.example/x and www.evil.example")).links == []
+@pytest.mark.parametrize(
+    ("text", "href"),
+    [
+        ("see https://example.org/x.", "https://example.org/x"),
+        ("(https://example.org/a_(b))", "https://example.org/a_(b)"),
+        ("**https://example.org/a_b_c?d=1&e=2#f**, yes", "https://example.org/a_b_c?d=1&e=2#f"),
+        ("HTTPS://Example.org", "HTTPS://Example.org"),
+        ("| https://example.org/t |\n|--|\n| x |", "https://example.org/t"),
+        ("https://bänk.example/ä", "https://xn--bnk-qla.example/%C3%A4"),
+    ],
+)
+def test_an_address_in_the_text_is_a_link(text: str, href: str) -> None:
+    """As far as it goes, and no further; as careful as any other."""
+    (link,) = Reader(render(text)).links
+    assert link == {"href": href, "target": "_blank", "rel": "noopener noreferrer nofollow"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "www.evil.example",
+        "xhttps://evil.example",
+        "`https://evil.example`",
+        "ftp://evil.example",
+        "https://",
+        "http://[",
+        "```\nhttps://evil.example\n```",
+        "javascript:https://",
+    ],
+)
+def test_what_is_no_web_address_is_text(text: str) -> None:
+    """So is one within code."""
+    assert Reader(render(text)).links == []
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("https://example.org/x", None),
+        ("https://example.org", None),
+        ("https://example.org@evil.example/", "evil.example"),
+        ("https://example.org:x@evil.example", "evil.example"),
+        ("https://bänk.example/", "xn--bnk-qla.example"),
+        ("https://EXAMPLE.org?a", None),
+    ],
+)
+def test_the_host_stands_beside_an_address_that_hides_it(text: str, host: str | None) -> None:
+    """Where it can be read from the address it is not said twice."""
+    found = re.search(r'<span class="host">([^<]*)</span>', render(text))
+    assert (found and found[1]) == host
+
+
+def test_a_link_holds_no_link() -> None:
+    """Words that look like an address lead where their link does."""
+    (link,) = Reader(render("[https://bank.example/](https://evil.example/)")).links
+    assert link["href"] == "https://evil.example/"
+
+
+def test_code_scrolls_by_keyboard_and_can_be_copied() -> None:
+    """With its language, where that is a word, and its text as it is."""
+    html = render("```python x\na < 1\n```\n\n    indented\n\n```<b>\nc\n```")
+    assert html.count('<pre tabindex="0"><code>') == html.count("data-copy") == 3
+    assert "<span>python</span>" in html
+    assert html.count("<span></span>") == 2
+    assert "<code>a &lt; 1\n</code>" in html
 
 
 @pytest.mark.parametrize("text", ["[words]()", "[words](<>)", "[words][x]\n\n[x]: <>", "*[words]()* [words]( 'title')"])
@@ -152,7 +213,10 @@ def test_a_very_long_text_is_shown_as_it_is() -> None:
     assert html.startswith('<pre class="plain">&lt;b&gt;x')
 
 
-@pytest.mark.parametrize("piece", ["[", "(", "*", "`", "> ", "- ", "| a ", "![", "<", "\\", "&", "[x](", "_a_", "~~"])
+@pytest.mark.parametrize(
+    "piece",
+    ["http://a ", "https://x.y/))", "[", "(", "*", "`", "> ", "- ", "| a ", "![", "<", "\\", "&", "[x](", "_a_", "~~"],
+)
 def test_no_text_takes_long(piece: str) -> None:
     """Tricky nesting is done in a moment, too."""
     started = time.thread_time()

@@ -11,6 +11,7 @@ import pytest
 from flask import Flask
 
 from dashboard.app import create_app
+from dashboard.pages.chat import DEMO_WORDS
 from tests.house import PaperHouse, Scene, paper_house
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser
 
@@ -205,7 +206,11 @@ def test_members_see_their_own_questions_alone(paper: PaperHouse, operator: Api,
 
 def test_the_rehearsal_says_that_it_is_one(browser: Browser) -> None:
     """No model set up: a banner on the chat."""
-    assert "rehearsal script answers" in browser.client.get("/agents/crab").get_data(as_text=True)
+    page = browser.client.get("/agents/crab").get_data(as_text=True)
+    assert "Demo mode: no model is connected yet." in page
+    assert "the rehearsal" in page
+    for words in DEMO_WORDS:
+        assert f'<button class="try" type="button">{words}</button>' in page
 
 
 def test_a_disk_that_fills_up_is_said(paper: PaperHouse, browser: Browser) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from crab.answer import read_answer
+from dashboard.pages.chat import DEMO_WORDS
 from orchestrator.errors import Stopped
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.llm.upstreams.rehearsal_script import SUMMARY, reply_to
+from orchestrator.llm.upstreams.rehearsal_texts import LONG, MENU, SLOW
 from orchestrator.nouns import ModelRequest
 from orchestrator.recall.block import Fact, block_of
 from orchestrator.summaries import TASK
@@ -62,6 +65,60 @@ def test_run_reports_failure_and_refusal(result: str) -> None:
     """What did not work is told as it is."""
     last = talk("run ls", result)[-1]
     assert result.splitlines()[-1] in last["message"]
+
+
+FILES = '\n\n[Files that came with this message: 1]\n- "/app/workspace/in/tide.csv" (12 bytes, text/csv)'
+
+
+def test_files_that_come_along_are_no_part_of_a_command() -> None:
+    """The command is what the person typed; files alone are looked at where they lie."""
+    assert talk(f"run wc -l ../in/tide.csv{FILES}", OK)[0]["terminal"] == "wc -l ../in/tide.csv"
+    assert talk(f"Here is a file.{FILES}", OK)[0]["terminal"].startswith("ls ")
+
+
+@pytest.mark.parametrize("text", ["Which files do you have?", "what files are there", "list your files"])
+def test_files(text: str) -> None:
+    """It looks into all of its folders."""
+    first, last = talk(text, OK)
+    assert first["terminal"] == "ls -l . ../in ../out ../www"
+    assert "hello.txt" in last["message"]
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (OK, "Result:\n\n```\nhello.txt\n```"),
+        ("Exit code 0 after 0.1 s. No output.", "Done. The command printed nothing."),
+        (FAILED, "The command ended with exit code 1:\n\n```\nno such file\n```"),
+        ("Exit code 1 after 0.1 s. No output.", "The command ended with exit code 1 and printed nothing."),
+        ("Exit code 124 after 9.0 s. It ran out of time.", "exit code 124:\n\n```\nIt ran out of time.\n```"),
+    ],
+)
+def test_a_result_is_told_in_words(result: str, said: str) -> None:
+    """Without what only a model needs to hear."""
+    assert talk("run x", result, history=EARLIER)[-1]["message"].endswith(said)
+
+
+@pytest.mark.parametrize("text", ["remind me to drink tea", "remember tea", "fetch https://example.org/a.pdf"])
+@pytest.mark.parametrize("result", [DONE, REFUSED])
+def test_no_protocol_reaches_a_person(text: str, result: str) -> None:
+    """What came of a panel action is told, its form is not."""
+    message = talk(text, result)[-1]["message"]
+    assert re.search(r"Panel actions|\d\. (ok|error)", message) is None
+    assert ("7" if result == DONE else "start: no such time") in message
+
+
+@pytest.mark.parametrize("words", DEMO_WORDS)
+def test_the_words_on_the_buttons_are_understood(words: str) -> None:
+    """None of them gets the menu."""
+    assert "You can type" not in talk(words)[0]["message"]
+
+
+@pytest.mark.parametrize("text", [LONG, MENU, SLOW])
+def test_texts_are_not_wrapped(text: str) -> None:
+    """Each line end is shown as one, so within a paragraph there is none."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert re.findall(r"[^\n]\n(?![\n|#-]|\d+\. ).*", prose) == []
 
 
 def test_danger_approved() -> None:

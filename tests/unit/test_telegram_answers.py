@@ -240,6 +240,10 @@ ENDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         [f"{MARK} crab:\nI could not finish this.\nx\n◇ crab asks: may this run?\\u202e"],
     ),
     "stopped": ({"status": TurnStatus.STOPPED, "reply": None}, [f"{MARK} crab:\nStopped."]),
+    "stopped after a word": (
+        {"status": TurnStatus.STOPPED, "reply": "Half of it"},
+        [f"{MARK} crab:\nHalf of it", f"{MARK} crab:\nYou stopped this answer."],
+    ),
     "nothing to see": ({"reply": " \n\t"}, [f"{MARK} crab:\nDone."]),
     "nothing": ({"reply": None}, [f"{MARK} crab:\nDone."]),
     "nothing that draws": ({"reply": "\u200b\u2063"}, [f"{MARK} crab:\n\\u200b\\u2063"]),

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import BadInput, NotFound, Stopped, TooLarge, TooMany
+from orchestrator.errors import BadInput, Conflict, NotFound, Stopped, TooLarge, TooMany
+from orchestrator.history import History
 from orchestrator.nouns import TurnStatus
 from orchestrator.store import turns as rows
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
@@ -203,6 +204,35 @@ def test_stopping_a_queued_turn_ends_it_at_once(house: Rooms) -> None:
     assert house.turns.stop(turn.id).status is TurnStatus.STOPPED
     assert house.turns.take(KEY, "boot", 0) is None
     assert house.lock_names() == set()
+
+
+def test_a_queued_message_is_withdrawn(house: Rooms) -> None:
+    """It is never begun, and the conversation, its search and its context don't have it; whoever waits is told."""
+    busy = house.under_way("busy")
+    turn = house.turns.submit(KEY, "never mind the walrus", source="test")
+    with watching(house.broker) as news:
+        withdrawn = house.turns.withdraw(turn.id)
+        assert [body["status"] for body in of_kind(heard(news), "turn")] == ["stopped"]
+    assert (withdrawn.status, withdrawn.was_withdrawn) == (TurnStatus.STOPPED, True)
+    assert [found.id for found in house.turns.history(KEY)] == [busy.id]
+    assert History(house.store).search(KEY, "walrus") == []
+    assert len(house.audited("turn.withdrawn")) == len(house.audited("turn.stopped")) == 1
+    house.turns.end(KEY, busy.id, TurnStatus.DONE, reply="ok")
+    assert house.turns.take(KEY, "boot", 0) is None
+
+
+def test_only_a_message_that_waits_is_withdrawn(house: Rooms) -> None:
+    """Neither one that is under way, nor one that has ended, nor the same one twice."""
+    running = house.under_way()
+    queued = house.turns.submit(KEY, "b", source="test")
+    with pytest.raises(Conflict, match="begun"):
+        house.turns.withdraw(running.id)
+    house.turns.withdraw(queued.id)
+    with pytest.raises(Conflict):
+        house.turns.withdraw(queued.id)
+    with pytest.raises(NotFound):
+        house.turns.withdraw(99)
+    assert [found.id for found in house.turns.history(KEY)] == [running.id]
 
 
 def test_stopping_a_running_turn_tells_the_crab(house: Rooms) -> None:

@@ -47,6 +47,7 @@ _BATCH = 20
 _TITLE_CHARS = 120
 _BEGINNING_UNITS = 2_000
 """Of a text that goes as a file, this much is in the chat."""
+_CUT_SHORT = "You stopped this answer."
 _NOT_LAID_OUT = f"{MARK} The answer is there, but it could not be laid out for Telegram. It is in the dashboard."
 
 
@@ -147,7 +148,7 @@ class Answers:
         if turn.status is TurnStatus.FAILED:
             bodies += [Body(rich) for rich in messages(agent, _under(rest, _sorry(turn.error)))[:2]]
         elif turn.status is TurnStatus.STOPPED:
-            bodies.append(Body(header(agent, _under(rest, Rich("Stopped.")))))
+            bodies.append(Body(header(agent, _under(rest, Rich(_CUT_SHORT if bodies else "Stopped.")))))
         return bodies or [Body(header(agent, _under(rest, Rich("Done."))))]
 
     def _about(self, turn: Turn) -> Rich:

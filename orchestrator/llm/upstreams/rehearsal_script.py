@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from orchestrator.attachments import untold
 from orchestrator.llm.upstreams.reading import json_object, text_of
 from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU, NOTICE, REMINDER, SLOW
 from orchestrator.recall.block import HEAD
@@ -82,9 +83,9 @@ def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
     start, results = _turn(messages)
     said = text_of(messages[start].get("content")) if messages else ""
     stamp = _STAMP.match(said)
-    text = _BEFORE.sub("", said[stamp.end() :] if stamp else said).strip()
+    text, files = untold(_BEFORE.sub("", said[stamp.end() :] if stamp else said).strip())
     is_first = not any(message.get("role") == "assistant" for message in messages[:start])
-    scene, what = _scene_for(text)
+    scene, what = (_files, "") if files and not text else _scene_for(text)
     reply = scene(Talk(text, what, _now(stamp), results, is_first))
     if is_first and reply.is_last:
         return Reply(f"{NOTICE}\n\n{reply.message}", action=reply.action, is_slow=reply.is_slow)
@@ -100,39 +101,47 @@ def _greet(talk: Talk) -> Reply:
 
 def _run(talk: Talk) -> Reply:
     if not talk.results:
-        return Reply("I run your command.", terminal=talk.what)
+        return Reply("I am running your command.", terminal=talk.what)
+    return Reply(_report(talk.results[-1]))
+
+
+def _files(talk: Talk) -> Reply:
+    if not talk.results:
+        return Reply("I am looking into my folders.", terminal="ls -l . ../in ../out ../www")
     return Reply(_report(talk.results[-1]))
 
 
 def _danger(talk: Talk) -> Reply:
     if not talk.results:
         command = "mkdir -p rehearsal-scratch && echo 'Nothing of value.' > rehearsal-scratch/note.txt"
-        return Reply("I make a folder that nobody will miss.", terminal=command)
+        return Reply("I am making a folder that nobody will miss.", terminal=command)
     if _was_refused(talk.results[-1]):
-        return Reply(f"I leave it at that, nothing was deleted. This is what I was told:\n\n{_quote(talk.results[-1])}")
+        return Reply(f"All right, nothing was deleted. I was told:\n\n{_quote(talk.results[-1])}")
     if len(talk.results) == 1:
-        return Reply("Now I want to delete it. Whether I may is for you to say.", terminal="rm -r rehearsal-scratch")
+        return Reply("Now I want to delete it. I need your approval for that.", terminal="rm -r rehearsal-scratch")
     if not _went_well(talk.results[-1]):
         return Reply(_report(talk.results[-1]))
-    return Reply("Deleted: `rehearsal-scratch` is gone. Ask me again and say no, to see the other end of it.")
+    return Reply("Deleted: `rehearsal-scratch` is gone. Try it again and say no, to see what happens then.")
 
 
 def _file(talk: Talk) -> Reply:
     if not talk.results:
         command = "echo 'Hello from the cubicle!' > hello.txt && mv hello.txt ../out/hello.txt"
-        return Reply("I write a file and put it into my `out/` folder.", terminal=command)
+        return Reply("I am writing a file and putting it into my `out/` folder.", terminal=command)
     if not _went_well(talk.results[-1]):
         return Reply(_report(talk.results[-1]))
-    return Reply("Here is your file, `hello.txt`: what lies in my `out/` reaches you.", action="FILE:hello.txt")
+    return Reply(
+        "Here is your file, `hello.txt`: everything in my `out/` folder is sent to you.", action="FILE:hello.txt"
+    )
 
 
 def _app(talk: Talk) -> Reply:
     if not talk.results:
         command = f"mkdir -p ../www/hello && cat > ../www/hello/index.html <<'PAGE'\n{APP}PAGE"
-        return Reply("I build a small web app.", terminal=command)
+        return Reply("I am building a small web app.", terminal=command)
     if not _went_well(talk.results[-1]):
         return Reply(_report(talk.results[-1]))
-    return Reply("Your page is there: `www/hello/index.html` in my workspace.")
+    return Reply("Your page is ready: `www/hello/index.html` in my workspace.")
 
 
 def _remind(talk: Talk) -> Reply:
@@ -143,7 +152,7 @@ def _remind(talk: Talk) -> Reply:
     # The time in a conversation has no seconds, so a minute more makes sure that it is never too early.
     start = talk.now + _delay_of(delay) + timedelta(minutes=1)
     fields = (what[:60], f"{REMINDER} {what}", start.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
-    return Reply("I put it into your calendar.", panel_actions=(_panel("CALENDAR_CREATE", *fields),))
+    return Reply("I am putting it into your calendar.", panel_actions=(_panel("CALENDAR_CREATE", *fields),))
 
 
 def _reminded(talk: Talk) -> Reply:
@@ -153,30 +162,32 @@ def _reminded(talk: Talk) -> Reply:
 def _remember(talk: Talk) -> Reply:
     if talk.results:
         return Reply(_told("I will remember it.", talk.results[-1]))
-    return Reply("I keep that in mind.", panel_actions=(_panel("MEMORY_ADD", talk.what),))
+    return Reply("I am making a note of it.", panel_actions=(_panel("MEMORY_ADD", talk.what),))
 
 
 def _recall(talk: Talk) -> Reply:
     if not talk.results:
-        return Reply("I look what I know.", terminal=f"hermit memory search -- {_quoted(talk.what or 'you')}")
+        return Reply(
+            "I am looking through what I know.", terminal=f"hermit memory search -- {_quoted(talk.what or 'you')}"
+        )
     return Reply(_report(talk.results[-1]))
 
 
 def _ask(talk: Talk) -> Reply:
     if not talk.results:
         command = "hermit ask 'Tea or coffee?' --choices Tea,Coffee --free-text"
-        return Reply("I ask you something, and my command waits for your answer.", terminal=command)
+        return Reply("I am asking you something, and my command waits for your answer.", terminal=command)
     if not _went_well(talk.results[-1]):
         return Reply(_report(talk.results[-1]))
-    return Reply(f"So that is your answer. This is what my command got:\n\n{_quote(talk.results[-1])}")
+    return Reply(f"Thank you. My command got your answer:\n\n{_quote(_output(talk.results[-1]))}")
 
 
 def _fetch(talk: Talk) -> Reply:
     if talk.results:
-        return Reply(_told("The download is asked for; you find the question in the dashboard.", talk.results[-1]))
+        return Reply(_told("The download waits for your approval.", talk.results[-1]))
     kind = re.search(r"//[^/?#]+/[^?#]*\.([A-Za-z0-9]{1,10})(?:[?#]|$)", talk.what)
     fields = ("A file for the rehearsal", talk.what, kind[1] if kind else "html")
-    return Reply("I ask for a file from the internet.", panel_actions=(_panel("ASSET_REQUEST", *fields),))
+    return Reply("I am asking for a file from the internet.", panel_actions=(_panel("ASSET_REQUEST", *fields),))
 
 
 def _long(_talk: Talk) -> Reply:
@@ -198,6 +209,7 @@ _SCENES: tuple[tuple[re.Pattern[str], Scene], ...] = tuple(
         (r"\bremember\b(?:\s+that\b)?[:,\s]*(?P<what>\S.*)", _remember),
         (r"\b(?:fetch|download)\s+(?P<what>https?://\S+)", _fetch),
         (r"\b(?:danger|dangerous|delete)\b(?P<what>)", _danger),
+        (r"\b(?:which|what|list|show)\b.*\bfiles\b(?P<what>)", _files),
         (r"\bfile\b(?P<what>)", _file),
         (r"\bapp\b(?P<what>)", _app),
         (r"\blong\b(?P<what>)", _long),
@@ -259,6 +271,10 @@ def _delay_of(found: re.Match[str] | None) -> timedelta:
     return int(found[1] or 1) * _UNITS[found[2].lower()] if found else timedelta()
 
 
+_ENDED = re.compile(r"Exit code (-?\d+) after [\d.]+ s\.(.*)", re.DOTALL)
+_ACTION = re.compile(r"^\d+\. (?:ok|error): ", re.MULTILINE)
+
+
 def _was_refused(result: str) -> bool:
     return not result.startswith("Exit code") and re.search(r"not run|denied|refused|said no", result[:300]) is not None
 
@@ -269,12 +285,24 @@ def _went_well(result: str) -> bool:
 
 def _report(result: str) -> str:
     if _was_refused(result):
-        return f"The command did not run. This is what I was told:\n\n{_quote(result)}"
-    return f"This came of it:\n\n{_quote(result)}"
+        return f"The command did not run. I was told:\n\n{_quote(result)}"
+    output, code = _output(result), _ENDED.match(result)
+    if code is None or code[1] == "0":
+        return f"Result:\n\n{_quote(output)}" if output else "Done. The command printed nothing."
+    ended = f"The command ended with exit code {code[1]}"
+    return f"{ended}:\n\n{_quote(output)}" if output else f"{ended} and printed nothing."
+
+
+def _output(result: str) -> str:
+    """What a command printed, and why it was ended, without the words that tell a model so."""
+    ended = _ENDED.match(result)
+    said = ended[2].strip() if ended else result.strip()
+    return "" if said == "No output." else said.removeprefix("Output:\n")
 
 
 def _told(what: str, result: str) -> str:
-    return f"{what if _went_well(result) else 'That did not work.'} This is what I was told:\n\n{_quote(result)}"
+    said = _ACTION.sub("", result.removeprefix("Panel actions:\n"))
+    return f"{what}\n\n{_quote(said)}" if _went_well(result) else f"That did not work:\n\n{_quote(said)}"
 
 
 def _quote(text: str) -> str:

@@ -1,0 +1,78 @@
+"""Answers and code are copied, and code scrolls by keyboard; the demo's words are there to be pressed."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import DESK, Visit, open_window
+from tests.browser.test_dashboard import chat, fits, say
+from tests.house import PaperHouse
+
+pytestmark = pytest.mark.browser
+
+ANSWER = f"**Run** this, see https://example.org/tide.\n\n```bash\necho {'x' * 400}\n```\n"
+READ = "() => navigator.clipboard.readText()"
+
+
+def test_answers_and_code_are_copied(browser: Browser, house: PaperHouse) -> None:
+    """The answer as the agent wrote it, the code as it stands; both buttons say so."""
+    house.plays["how"] = lambda scene: scene.say(ANSWER)
+    context = browser.new_context(viewport=DESK, permissions=["clipboard-read", "clipboard-write"])
+    visit = open_window(context, house)
+    page = chat(visit)
+    say(page, "how")
+    buttons = page.get_by_role("button", name="Copy")
+    expect(buttons).to_have_count(2)
+    page.locator(".code").get_by_role("button", name="Copy").click()
+    expect(page.locator(".copied")).to_have_text("Copied")
+    assert page.evaluate(READ) == f"echo {'x' * 400}\n"
+    expect(page.locator(".copied")).to_have_text("")
+    page.locator(".answer-end").get_by_role("button", name="Copy").click()
+    expect(page.locator(".copied")).to_have_text("Copied")
+    assert page.evaluate(READ) == ANSWER
+    context.close()
+    assert visit.complaints == []
+
+
+def test_a_page_without_a_clipboard_copies_all_the_same(visit: Visit) -> None:
+    """Over plain HTTP a browser has none."""
+    visit.house.plays["how"] = lambda scene: scene.say(ANSWER)
+    visit.page.add_init_script(
+        "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+        "addEventListener('copy', () => (window.copied = getSelection().toString()), true);"
+    )
+    page = chat(visit)
+    say(page, "how")
+    expect(page.locator(".code")).to_be_visible()
+    expect(page.get_by_role("textbox")).to_be_focused()
+    expect(page.locator(".working")).to_be_hidden()
+    button = page.locator(".code").get_by_role("button", name="Copy")
+    button.click()
+    expect(page.locator(".copied")).to_have_text("Copied")
+    assert page.evaluate("() => window.copied").strip() == f"echo {'x' * 400}"
+    expect(button).to_be_focused()
+
+
+def test_long_code_scrolls_by_keyboard(visit: Visit) -> None:
+    """It takes the focus, and the page itself stays as wide as it is."""
+    visit.house.plays["how"] = lambda scene: scene.say(ANSWER)
+    page = chat(visit)
+    say(page, "how")
+    code = page.locator(".code pre")
+    code.focus()
+    expect(code).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.querySelector('.code pre').scrollLeft > 0")
+    assert fits(page)
+    expect(page.locator(".reply a")).to_have_attribute("href", "https://example.org/tide")
+
+
+def test_the_demos_words_are_pressed(visit: Visit) -> None:
+    """Also after the first message, without typing."""
+    page = chat(visit)
+    assert fits(page)
+    for words in ("Which files do you have?", "remember that I like tea"):
+        page.get_by_role("button", name=words).click()
+        expect(page.locator(".reply").last).to_have_text(f"You said: {words}")
+    assert fits(page)
