@@ -19,6 +19,8 @@ _NEWS_PAUSE_S = 1.0
 """How often a chat that has news looks nevertheless: news may be lost."""
 _HOST_PAUSE_S = 0.5
 """How often a chat looks whether the host was asked for something."""
+_CATCH_UP_S = 0.5
+"""Longer than news of one turn are ever behind; those of a busy house never end."""
 ENDED = ("done", "failed", "stopped")
 """How a turn that is over stands."""
 
@@ -85,6 +87,13 @@ class Follower:
             if event is not None and is_of(event[1], self._turn) and self._is_to_look(*event):
                 return
 
+    def _catch_up(self) -> None:
+        """What commands before printed stands above what is asked about now."""
+        until = time.monotonic() + _CATCH_UP_S
+        while self._news is not None and (event := self._news.next(0.05)) is not None and time.monotonic() < until:
+            if is_of(event[1], self._turn):
+                self._is_to_look(*event)
+
     def _is_to_look(self, kind: str, body: dict[str, Any]) -> bool:
         """What is only coming is shown as it is; anything else has the turn looked at."""
         if kind == "delta":
@@ -112,6 +121,7 @@ class Follower:
         approval = step["approval"]
         if step["status"] == "asked" and approval and approval not in self._asked:
             self._asked.add(approval)
+            self._catch_up()
             self._ask(approval)
         if step["status"] in ("running", "done") and step["n"] not in self._shown:
             self._shown.add(step["n"])

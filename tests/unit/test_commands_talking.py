@@ -192,6 +192,22 @@ def test_approvals_take_a_single_key(desk: Desk, key: str, *, is_run: bool) -> N
     desk.sees("ran" if is_run else "did not run", "› ")
 
 
+def test_what_a_command_printed_stands_above_the_next_question(desk: Desk) -> None:
+    """A person decides with it in sight."""
+
+    def play(scene: Scene) -> None:
+        scene.run(1, "ls", prints=["notes.txt\n"])
+        scene.run(2, "rm -rf /app/workspace/work")
+        scene.say("Done.")
+
+    desk.house.plays["go"] = play
+    desk.types("go\r")
+    desk.sees("$ ls", "    notes.txt", "Run it? (y/n) ")
+    time.sleep(_READ_S)
+    desk.types("n")
+    desk.sees("Done.", "› ")
+
+
 def test_a_long_command_is_seen_whole_before_a_yes_counts(desk: Desk) -> None:
     """The first yes shows the rest."""
     command = "rm -rf /app/workspace/work\n" + "\n".join(f"echo {n}" for n in range(40)) + "\nrm hidden"
