@@ -14,7 +14,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk "
             "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
             "migrations policy policy.code policy.git policy.judge policy.kinds "
-            "policy.languages policy.options policy.parts policy.scripts "
+            "policy.languages policy.options policy.parts policy.scripts policy.variables policy.wrapper_table "
             "policy.python policy.rules policy.wrappers pricing shell shell.bodies shell.parts "
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "

@@ -5,6 +5,7 @@ Owns the table of subcommands. What git itself can bring back (a commit, a merge
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from orchestrator.policy import kinds
@@ -28,6 +29,12 @@ def git(call: Call) -> Parts:
     what = rule(command) if rule else ""
     if what:
         yield call.found(what, _act(command, what))
+    for at, word in enumerate(command.args):
+        runs = re.fullmatch(r"(?:--extcmd=|--open-files-in-pager=|-O)(.+)", word.text)
+        if command.words[0].text in ("difftool", "grep", "mergetool") and runs:
+            yield ShellText(runs[1], is_guess=command.is_guess)
+        elif command.words[0].text == "difftool" and word.text in ("-x", "--extcmd") and at + 1 < len(command.args):
+            yield ShellText(command.args[at + 1].text, is_guess=command.is_guess)
     if command.words[0].text in _RUNS:
         yield from _RUNS[command.words[0].text](command)
 
@@ -54,7 +61,8 @@ def _checkout(command: Call) -> str:
     paths = len(operands(args)) > 1 and not creates
     if "--" in texts[:-1] or paths or any(text in (".", "./", "*", ":/") for text in texts):
         return _LOSES_EDITS
-    return _LOSES_EDITS if has_option(args, "-f", "--force") else ""
+    is_file = not creates and any(_FILE.search(word.text) for word in operands(args))
+    return _LOSES_EDITS if is_file or has_option(args, "-f", "--force") else ""
 
 
 def _push(command: Call) -> str:
@@ -96,6 +104,8 @@ def _always(what: str, *, unless: tuple[str, ...] = ()) -> Callable[[Call], str]
     return lambda command: "" if unless and has_option(command.args, *unless) else what
 
 
+_FILE = re.compile(r"^\.{1,2}/|\.[A-Za-z][A-Za-z0-9]{0,4}$")
+"""Looks like a file rather than a branch; git takes either."""
 _OVERWRITES = "It overwrites or deletes what is on the remote"
 _LOSES_EDITS = "It throws away changes that were not committed"
 _LOSES_HISTORY = "It throws away history that git could still bring back"

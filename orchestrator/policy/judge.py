@@ -19,8 +19,9 @@ from orchestrator.policy.options import commands_in_options, evaluated_later
 from orchestrator.policy.parts import Call, Code, Finding, Part, Parts, ShellText
 from orchestrator.policy.rules import rule_on, rule_on_redirect
 from orchestrator.policy.scripts import Scripts, named_in
-from orchestrator.policy.wrappers import MADE_UP, unwrap
-from orchestrator.shell.parts import Problem, Redirect, Simple
+from orchestrator.policy.variables import commands_of
+from orchestrator.policy.wrappers import FED, MADE_UP, SHELLS, unwrap
+from orchestrator.shell.parts import Problem, Reading, Redirect, Simple
 from orchestrator.shell.syntax import read
 from orchestrator.shell.words import UNKNOWN, Word
 
@@ -93,7 +94,7 @@ class _Seen:
 
 def _examine(command: str) -> _Seen:
     seen = _Seen()
-    todo: list[tuple[Part, int, int]] = [(ShellText(command), 0, 0)]
+    todo: list[tuple[Part, int, int]] = [(ShellText(command, is_whole=True), 0, 0)]
     work = 0
     while todo and len(seen.findings) < _MAX_FINDINGS:
         part, depth, steps = todo.pop()
@@ -133,17 +134,40 @@ def _look_at_text(text: ShellText) -> Parts:
     if reading.problem and not text.is_guess:
         yield Finding(_UNREADABLE if reading.problem is Problem.UNPARSABLE else _TOO_LONG, text.text)
     if not text.is_guess:
-        yield from evaluated_later(text.text)
+        yield from evaluated_later(reading, text.text)
+    scratch = text.scratch | _scratch(reading)
+    yield from _by_fifo(reading)
     for part in reading.parts:
         if isinstance(part, str):
-            yield ShellText(part, is_guess=text.is_guess)
+            yield ShellText(part, is_guess=text.is_guess, scratch=scratch)
         elif isinstance(part, Simple):
             if _is_fork_bomb(part):
                 yield Finding("It starts copies of itself without end", part.function)
             stdin = text.stdin if part.stdin.text is None and not part.stdin.is_piped else part.stdin
-            yield Call(part.words, stdin, reading.own_jobs, text.is_guess)
+            words = _told(part.words, text, reading)
+            yield Call(words, stdin, reading.own_jobs, text.is_guess, scratch)
         elif isinstance(part, Redirect) and not text.is_guess:
             yield from rule_on_redirect(part)
+
+
+def _by_fifo(reading: Reading) -> Parts:
+    """A shell that may read what another command writes into a pipe with a name."""
+    calls = [part for part in reading.parts if isinstance(part, Simple) and part.words]
+    names = {_name(call.words[0]) for call in calls}
+    if names & {"mkfifo", "mknod"} and names & {*SHELLS, "source", ".", "eval"}:
+        yield Finding(FED, " ".join(word.raw for word in calls[0].words))
+
+
+def _told(words: tuple[Word, ...], text: ShellText, reading: Reading) -> tuple[Word, ...]:
+    """The words, with those for a variable that names the command where they can be told."""
+    first = commands_of(words[0], text.text, reading) if words and text.is_whole else None
+    return words if first is None else (*first, *words[1:])
+
+
+def _scratch(reading: Reading) -> frozenset[str]:
+    """Variables that are set once, to what ``mktemp`` made."""
+    names = [one.name for one in reading.assignments]
+    return frozenset(one.name for one in reading.assignments if one.is_scratch and names.count(one.name) == 1)
 
 
 def _is_fork_bomb(command: Simple) -> bool:

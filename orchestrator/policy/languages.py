@@ -19,11 +19,16 @@ from orchestrator.shell.words import UNKNOWN, literal
 class _Language:
     deletes: re.Pattern[str]
     runs: re.Pattern[str]
+    makes: re.Pattern[str]
+    """Code that is put together while it runs."""
     backquotes_run: bool = False
 
 
-def _language(deletes: str, runs: str, *, backquotes_run: bool = False) -> _Language:
-    return _Language(re.compile(deletes), re.compile(runs), backquotes_run)
+def _language(deletes: str, runs: str, *, makes: str = r"(?!)", backquotes_run: bool = False) -> _Language:
+    return _Language(re.compile(deletes), re.compile(runs), re.compile(makes), backquotes_run)
+
+
+MADE = "It runs code that is made while it runs"
 
 
 _LANGUAGES = {
@@ -32,27 +37,34 @@ _LANGUAGES = {
         r"\b(?:rm|unlink|rmdir|f?truncate|rimraf|emptyDir)\s*\(|\b(?:rm|unlink|rmdir|f?truncate|remove|emptyDir)Sync\b"
         r"|\bprocess\.kill\s*\(",
         r"\b(?:exec|execSync|spawn|spawnSync|execFile|execFileSync)\s*\(",
+        makes=(
+            r"\beval\s*\(|\bFunction\s*\(|\bvm\.(?:run|compile)\w*\s*\("
+            r"|\b(?:require|import)\s*\((?!\s*['\"`][^'\"`]*['\"`]\s*\))"
+        ),
     ),
     "julia": _language(r"\brm\s*\(", r"(?!)", backquotes_run=True),
-    "lua": _language(r"\bos\.remove\b", r"\b(?:os\.execute|io\.popen)\b"),
+    "lua": _language(r"\bos\.remove\b", r"\b(?:os\.execute|io\.popen)\b", makes=r"\bload(?:string)?\s*\("),
     "perl": _language(
         r"\b(?:unlink|rmtree|remove_tree|rmdir|truncate)\b|\bkill\s*[('\"\d-]",
         r"\b(?:system|exec|readpipe|qx|open)\b",
+        makes=r"\beval\b(?!\s*\{)",
         backquotes_run=True,
     ),
     "php": _language(
         r"\b(?:unlink|rmdir|ftruncate)\s*\(",
         r"\b(?:system|exec|shell_exec|passthru|popen|proc_open)\b",
+        makes=r"\b(?:eval|assert|create_function)\s*\(",
         backquotes_run=True,
     ),
-    "r": _language(r"\b(?:unlink|file\.remove)\s*\(", r"\bsystem2?\s*\("),
+    "r": _language(r"\b(?:unlink|file\.remove)\s*\(", r"\bsystem2?\s*\(", makes=r"\beval\s*\("),
     "ruby": _language(
         r"\b(?:unlink|safe_unlink|rmtree|rm_rf?|rm_f|rmdir|remove_entry\w*|remove_dir|remove_file|truncate)\b"
         r"|\b(?:File|Dir|Pathname)\b[^;\n]{0,80}\.delete\b|\bFileUtils\.(?:rm|remove)\b|\bProcess\.kill\b",
         r"\b(?:system|exec|spawn|popen\w*|capture\w*)\b|%x(?=[({\[])",
+        makes=r"\b(?:instance_|class_|module_)?eval\b(?!\s*(?:\{|do\b))|\b(?:public_|__)?send(?:__)?\b\s*\(?\s*(?![:'\"\w])",
         backquotes_run=True,
     ),
-    "tcl": _language(r"\bfile\s+delete\b", r"\bexec\b"),
+    "tcl": _language(r"\bfile\s+delete\b", r"\bexec\b", makes=r"\b(?:eval|uplevel|subst)\b"),
 }
 _STRING = re.compile(r"""(?s)'((?:\\.|[^'\\])*)(?:'|\Z)|"((?:\\.|[^"\\])*)(?:"|\Z)|`((?:\\.|[^`\\])*)(?:`|\Z)""")
 _BRACKETED = re.compile(r"\s*(?:\(([^)]{0,999})\)|\{([^}]{0,999})\}|\[([^\]]{0,999})\]|/([^/]{0,999})/)")
@@ -75,6 +87,9 @@ def _scan(language: str, rules: _Language, code: str) -> Parts:
     deletion = rules.deletes.search(code)
     if deletion:
         yield Finding("It deletes files or stops processes", code[deletion.start() :])
+    made = rules.makes.search(code)
+    if made:
+        yield Finding(MADE, code[made.start() :])
     is_guessing = False
     for match in rules.runs.finditer(code):
         texts = _strings_at(code, match.end())

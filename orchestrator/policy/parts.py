@@ -29,6 +29,10 @@ class ShellText:
     stdin: Stdin = NO_INPUT
     is_guess: bool = False
     """It was found in another language's code: only what is plainly dangerous in it counts."""
+    scratch: frozenset[str] = frozenset()
+    """Variables that hold the name of something that ``mktemp`` made."""
+    is_whole: bool = False
+    """It is what the agent sent, so no variable was set before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Call:
     stdin: Stdin = NO_INPUT
     own_jobs: frozenset[str] = frozenset()
     is_guess: bool = False
+    scratch: frozenset[str] = frozenset()
 
     @property
     def args(self) -> tuple[Word, ...]:
@@ -60,7 +65,7 @@ class Call:
 
     def behind(self, count: int, *more: Word) -> Call:
         """The command that this one runs: its words from ``count`` on."""
-        return Call(self.words[count:] + more, self.stdin, self.own_jobs, self.is_guess)
+        return Call(self.words[count:] + more, self.stdin, self.own_jobs, self.is_guess, self.scratch)
 
     def found(self, what: str, act: Act | None = None) -> Finding:
         """A finding about this command."""

@@ -11,7 +11,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from orchestrator.policy.parts import Call, Code, Finding, Parts, ShellText
@@ -25,6 +25,8 @@ _RUNS = re.compile(
 )
 _OF_SUBPROCESS = frozenset({"run", "call"})
 _SQL = frozenset({"execute", "executemany", "executescript"})
+_MODULES = frozenset({"os", "subprocess", "shutil", "builtins", "__builtins__", "pathlib"})
+MADE = "It runs Python code that is made while it runs"
 _MAX_ARGUMENT = 400  # tokens of one argument that are looked at
 _UNKNOWN_NAME = "_hermit_unknown_"
 _SKIPPED = frozenset({"COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER"})
@@ -50,7 +52,7 @@ def python(code: str) -> Parts:
         if token.kind != "NAME":
             continue
         before = tokens[at - 2].text if at > 1 and tokens[at - 1].text == "." else ""
-        what = _judge_name(token, tokens, at, modules.get(before, ""))
+        what = _judge_name(token, tokens, at, modules.get(before, "")) or _made(tokens, at, modules)
         if what:
             yield Finding(what, token.line.strip())
         elif at + 1 < len(tokens) and tokens[at + 1].text == "(":
@@ -117,6 +119,22 @@ def _judge_name(token: _Token, tokens: Sequence[_Token], at: int, module: str) -
     if token.text in _OF_OS and module == "os":
         tests_only = token.text == "kill" and [t.text for t in tokens[at : at + 6]][-2:] == ["0", ")"]
         return "" if tests_only else _OF_OS[token.text]
+    return ""
+
+
+def _made(tokens: Sequence[_Token], at: int, modules: Mapping[str, str]) -> str:
+    """Code, or the name of what is called, is put together while it runs."""
+    name, is_called = tokens[at].text, at + 1 < len(tokens) and tokens[at + 1].text == "("
+    if not is_called or (at and tokens[at - 1].text in (".", "def", "class")):
+        return ""
+    first = _first_argument(tokens, at + 2)
+    if name in ("exec", "eval", "compile", "__import__"):
+        return "" if len(first) == 1 and first[0].kind == "STRING" else MADE
+    if name == "getattr" and first and first[0].text in (*modules, *_MODULES):
+        second = _first_argument(tokens, at + 2 + len(first) + 1)
+        if len(second) != 1 or second[0].kind != "STRING":
+            return MADE
+        return "It deletes or cuts files" if second[0].text in (*_DELETERS, "remove") else ""
     return ""
 
 

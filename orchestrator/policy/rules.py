@@ -15,7 +15,7 @@ from orchestrator.policy.git import git
 from orchestrator.policy.kinds import Act
 from orchestrator.policy.parts import Call, Finding, Parts, has_option, operands
 from orchestrator.shell.parts import Redirect
-from orchestrator.shell.words import HOME, UNKNOWN
+from orchestrator.shell.words import HOME, UNKNOWN, literal
 
 _DELETES = "It deletes files"
 _DISK = "It formats or changes a disk"
@@ -62,7 +62,10 @@ _SUBCOMMANDS = {
 """By the words that go before, the words that ask."""
 
 _WHOLE = ("-r", "-R", "--recursive")
-_WRITABLE = ("/app/workspace", "/tmp", "/dev/fd", "/dev/shm")  # noqa: S108 - paths inside the cubicle, named and never opened
+_TMP = "/tmp"  # noqa: S108 - inside the cubicle, named and never opened
+_WRITABLE = ("/app/workspace", _TMP, "/dev/fd", "/dev/shm")  # noqa: S108 - as above
+_LOG = re.compile(r"\.(?:log|out|err|tmp|pid|lock)$")
+"""What is written anew each time; to begin it afresh loses nothing."""
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/full"})
 
 
@@ -71,8 +74,11 @@ def rule_on(call: Call, name: str) -> Parts:
     if all(word.text in ("--help", "--version") for word in call.args) and call.args:
         return
     if name in ("rm", "unlink"):
-        yield call.found(_DELETES, Act(kinds.DELETE, tuple(operands(call.args)), has_option(call.args, *_WHOLE)))
+        if not _is_scratch(call):
+            yield call.found(_DELETES, Act(kinds.DELETE, tuple(operands(call.args)), has_option(call.args, *_WHOLE)))
     elif name in _ASKING or name.startswith("mkfs"):
+        if name in ("pkill", "killall") and has_option(call.args, "-0"):
+            return
         what = _ASKING.get(name, _DISK)
         yield call.found(what, Act(kinds.STOP) if what is _STOPS else None)
     elif name in _RULES:
@@ -81,11 +87,26 @@ def rule_on(call: Call, name: str) -> Parts:
         yield from _subcommand(call, name)
 
 
+def _is_scratch(call: Call) -> bool:
+    """All that it deletes lies in /tmp, or was made by ``mktemp`` in the same text."""
+    places = operands(call.args)
+    return bool(places) and all(_in_tmp(word.text) or _variable(word.raw) in call.scratch for word in places)
+
+
+def _in_tmp(path: str) -> bool:
+    return path.startswith(f"{_TMP}/") and UNKNOWN not in path and ".." not in path and path.strip("/") != "tmp"
+
+
+def _variable(raw: str) -> str:
+    found = re.fullmatch(r'"?\$(?:(\w+)|\{(\w+)\})"?', raw)
+    return (found[1] or found[2]) if found else ""
+
+
 def rule_on_redirect(redirect: Redirect) -> Parts:
     """The findings about a redirection of output."""
     if leaves_workspace(redirect.target.text):
         yield Finding("It writes outside the workspace", redirect.raw)
-    elif redirect.empties and redirect.target.text not in _HARMLESS_TARGETS:
+    elif redirect.empties and redirect.target.text not in _HARMLESS_TARGETS and not _LOG.search(redirect.target.text):
         yield Finding("It empties a file", redirect.raw, Act(kinds.EMPTY, (redirect.target,)))
 
 
@@ -136,6 +157,8 @@ def _kill(call: Call) -> Parts:
 
 def _is_own_job(raw: str, own_jobs: frozenset[str]) -> bool:
     bare = raw.strip('"')
+    if re.fullmatch(r"\$\((?:cat |<) *[\w./-]+\.pid\)|`cat [\w./-]+\.pid`", bare):
+        return True  # a server's own note of itself; others' processes are out of reach
     if re.fullmatch(r"%[\w%+-]*|\$!|\$\{!\}|\$\(jobs -p[r]?\)", bare):
         return True
     variable = re.fullmatch(r"\$(?:(\w+)|\{(\w+)\})", bare)
@@ -145,10 +168,16 @@ def _is_own_job(raw: str, own_jobs: frozenset[str]) -> bool:
 def _recursive(what: str, verb: str) -> Callable[[Call], Parts]:
     def rule(call: Call) -> Parts:
         if has_option(call.args, "-R", "--recursive"):
-            places = tuple(operands(call.args))[1:]  # behind the mode or the owner
-            yield call.found(what, None if _has_reference(call) else Act(verb, places, is_whole=True))
+            mode, *places = operands(call.args) or [literal("")]
+            if verb == kinds.PERMISSIONS and _ADDS.fullmatch(mode.text):
+                return
+            yield call.found(what, None if _has_reference(call) else Act(verb, tuple(places), is_whole=True))
 
     return rule
+
+
+_ADDS = re.compile(r"(?:[ugoa]*\+[rwxX]+)(?:,[ugoa]*\+[rwxX]+)*")
+"""Nobody loses a right by it."""
 
 
 def _has_reference(call: Call) -> bool:
@@ -197,6 +226,12 @@ def _tee(call: Call) -> Parts:
             return
 
 
+def _find(call: Call) -> Parts:
+    for at, word in enumerate(call.args[:-1]):
+        if word.text in ("-fprint", "-fprint0", "-fprintf", "-fls") and leaves_workspace(call.args[at + 1].text):
+            yield call.found("It writes outside the workspace")
+
+
 def _tar(call: Call) -> Parts:
     if has_option(call.args, "--remove-files", "--recursive-unlink", "--delete"):
         yield call.found("It deletes files, in the archive or after packing them")
@@ -228,6 +263,7 @@ _RULES: dict[str, Callable[[Call], Parts]] = {
     "cp": _copy,
     "crontab": _crontab,
     "dd": _dd,
+    "find": _find,
     "fuser": _options("-k", "--kill", what=_STOPS),
     "git": git,
     "init": _init,

@@ -1,6 +1,6 @@
 """Commands that run other commands: what they would run.
 
-Owns the table of wrappers (``nice``, ``timeout``, ``xargs``…), shells with a text to run (``bash -c``, ``eval``,
+Reads the table of wrappers (``nice``, ``timeout``, ``xargs``…); owns shells with a text to run (``bash -c``, ``eval``,
 ``trap``, ``ssh``), and those with a manner of their own (``env``, ``find``, ``parallel``). It passes on what is inside,
 and finds fault only where the inside cannot be seen.
 """
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from orchestrator.policy.parts import Call, Parts, ShellText, has_option, joined, operands, unknown_word
+from orchestrator.policy.wrapper_table import RUNNERS, WRAPPERS, Wrapper
 from orchestrator.shell.words import UNKNOWN, Word
 
 FED = "It runs text that another command gives it, which cannot be seen beforehand"
@@ -19,77 +19,9 @@ MADE_UP = "It runs something that can only be known while it runs"
 READS_ITSELF = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class _Wrapper:
-    """How to find the command among a wrapper's words."""
-
-    valued: str = ""
-    """The letters of short options that take the next word."""
-    long_valued: tuple[str, ...] = ()
-    skips: int = 0
-    """Operands of its own before the command."""
-    asks_only: str = ""
-    """Letters of options with which it runs nothing."""
-
-
-_WRAPPERS: dict[str, _Wrapper] = {
-    "builtin": _Wrapper(),
-    "busybox": _Wrapper(),
-    "catchsegv": _Wrapper(),
-    "chroot": _Wrapper(skips=1),
-    "chrt": _Wrapper("TPD", skips=1, asks_only="pm"),
-    "command": _Wrapper(asks_only="vV"),
-    "coproc": _Wrapper(),
-    "eatmydata": _Wrapper(),
-    "exec": _Wrapper("a"),
-    "faketime": _Wrapper("f", skips=1),
-    "fakeroot": _Wrapper("lsib"),
-    "firejail": _Wrapper(),
-    "gtimeout": _Wrapper("ks", ("--kill-after", "--signal"), skips=1),
-    "ionice": _Wrapper("cn", ("--class", "--classdata"), asks_only="pPu"),
-    "ltrace": _Wrapper("aAeFlnopsuwx", asks_only="p"),
-    "nice": _Wrapper("n", ("--adjustment",)),
-    "nohup": _Wrapper(),
-    "npx": _Wrapper("pw", ("--package", "--workspace")),
-    "nsenter": _Wrapper("tSG", ("--target", "--setuid", "--setgid")),
-    "numactl": _Wrapper("iNmpC"),
-    "prlimit": _Wrapper("p"),
-    "rlwrap": _Wrapper(),
-    "setarch": _Wrapper(skips=1),
-    "setpriv": _Wrapper(long_valued=("--reuid", "--regid", "--groups", "--inh-caps", "--bounding-set")),
-    "setsid": _Wrapper(),
-    "stdbuf": _Wrapper("ioe", ("--input", "--output", "--error")),
-    "strace": _Wrapper("abeEoOpPsSuUX", asks_only="p"),
-    "taskset": _Wrapper(skips=1, asks_only="p"),
-    "time": _Wrapper("fo", ("--format", "--output")),
-    "timeout": _Wrapper("ks", ("--kill-after", "--signal"), skips=1),
-    "torsocks": _Wrapper(),
-    "toybox": _Wrapper(),
-    "unbuffer": _Wrapper(),
-    "unshare": _Wrapper("RwSG", ("--root", "--wd", "--setuid", "--setgid", "--propagation")),
-    "xargs": _Wrapper(
-        "adEILnPs",
-        ("--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-procs"),
-    ),
-    "xvfb-run": _Wrapper("efnpsw", ("--server-args", "--server-num")),
-}
-
 _KEYWORDS = frozenset({"time", "coproc"})
 """Words of the shell itself, behind which a command begins anew, assignments and all."""
 _BEFORE_COMMAND = re.compile(r"[A-Za-z_]\w*\+?=|!$")
-
-_RUNNERS: dict[str, str] = {
-    "bundle": "exec",
-    "conda": "run",
-    "hatch": "run",
-    "npm": "exec",
-    "pipenv": "run",
-    "pnpm": "exec",
-    "poetry": "run",
-    "uv": "run",
-    "yarn": "exec",
-}
-"""Tools with one subcommand that runs the rest."""
 
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish", "hush"})
 
@@ -98,26 +30,59 @@ def unwrap(call: Call, name: str) -> Parts:
     """What the command runs, if it is one that runs others."""
     if name in SHELLS:
         yield from _shell(call)
-    elif name in _WRAPPERS:
+    elif name in WRAPPERS:
         yield from _wrapped(call, name)
     elif name in _SPECIAL:
         yield from _SPECIAL[name](call)
-    elif name in _RUNNERS and call.args and call.args[0].text == _RUNNERS[name]:
-        yield from _command_at(call, _skip_options(call.words, 2, _Wrapper()))
+    elif name in RUNNERS and call.args and call.args[0].text == RUNNERS[name]:
+        yield from _command_at(call, _skip_options(call.words, 2, Wrapper()))
 
 
 def _wrapped(call: Call, name: str) -> Parts:
-    wrapper = _WRAPPERS[name]
+    wrapper = WRAPPERS[name]
     start = _skip_options(call.words, 1, wrapper)
     if wrapper.asks_only and has_option(call.words[1:start], *(f"-{letter}" for letter in wrapper.asks_only)):
         return
-    more = [unknown_word()] if name == "xargs" else []
+    if name == "xargs":
+        yield from _xargs(call, start)
+        return
     if name == "coproc" and any(word.raw in ("{", "(") for word in call.args):
         yield call.found(MADE_UP)
     start += wrapper.skips
     while name in _KEYWORDS and start < len(call.words) and _BEFORE_COMMAND.match(call.words[start].text):
         start += 1
-    yield from _command_at(call, start, *more)
+    yield from _command_at(call, start)
+
+
+def _xargs(call: Call, start: int) -> Parts:
+    """The command that it makes of what it reads; with ``-I`` that stands where the command says so."""
+    mark = ""
+    for at, word in enumerate(call.words[1:start], 1):
+        found = _REPLACES.fullmatch(word.text)
+        if found:
+            following = call.words[at + 1].text if at + 1 < start else "{}"
+            mark = found[1] or found[2] or (following if word.text == "-I" else "{}")
+    inner = call.words[start:]
+    if not mark:
+        yield from _command_at(call, start, unknown_word())
+    elif inner and _is_injected(inner, mark):
+        yield call.found(FED)
+    elif inner:
+        words = tuple(
+            Word(word.text.replace(mark, UNKNOWN), word.raw, word.is_plain and mark not in word.text) for word in inner
+        )
+        yield Call(words, call.stdin, call.own_jobs, call.is_guess, call.scratch)
+
+
+_REPLACES = re.compile(r"-[a-zA-Z0-9]*I(.*)|-i(.*)|--replace(?:=.*)?")
+
+
+def _is_injected(words: tuple[Word, ...], mark: str) -> bool:
+    """What was read becomes part of a text that a shell runs, rather than a word of its own."""
+    name = words[0].text.rpartition("/")[2]
+    return name in (*SHELLS, "eval") and any(
+        mark in word.text and (word.text != mark or at == 2) for at, word in enumerate(words)
+    )
 
 
 def _command_at(call: Call, start: int, *more: Word) -> Parts:
@@ -125,7 +90,7 @@ def _command_at(call: Call, start: int, *more: Word) -> Parts:
         yield call.behind(start, *more)
 
 
-def _skip_options(words: tuple[Word, ...], at: int, wrapper: _Wrapper) -> int:
+def _skip_options(words: tuple[Word, ...], at: int, wrapper: Wrapper) -> int:
     """The index of the first operand."""
     while at < len(words):
         text = words[at].text
@@ -203,7 +168,7 @@ def _source(call: Call) -> Parts:
 def _trap(call: Call) -> Parts:
     action = next(iter(operands(call.args)), None)
     if action is not None and action.text != "-" and not has_option(call.args[:1], "-l", "-p"):
-        yield ShellText(action.text, call.stdin, call.is_guess)
+        yield ShellText(action.text, call.stdin, call.is_guess, call.scratch)
 
 
 def _alias(call: Call) -> Parts:
@@ -245,7 +210,10 @@ def _find(call: Call) -> Parts:
             end = at + 1
             while end < len(call.words) and call.words[end].text not in (";", "+"):
                 end += 1
-            yield Call(call.words[at + 1 : end], call.stdin, call.own_jobs, call.is_guess)
+            inner = call.words[at + 1 : end]
+            if inner and _is_injected(inner, "{}"):
+                yield call.found(FED)
+            yield Call(inner, call.stdin, call.own_jobs, call.is_guess, call.scratch)
             at = end
         elif call.words[at].text == "-delete":
             yield call.found("It deletes the files that it finds")
@@ -275,11 +243,11 @@ def _parallel(call: Call) -> Parts:
         yield from _fed(call)
 
 
-_PARALLEL = _Wrapper("jNnLsISadP", ("--jobs", "--max-args", "--colsep", "--results", "--joblog", "--delay"))
+_PARALLEL = Wrapper("jNnLsISadP", ("--jobs", "--max-args", "--colsep", "--results", "--joblog", "--delay"))
 
 
 def _watch(call: Call) -> Parts:
-    start = _skip_options(call.words, 1, _Wrapper("nq", ("--interval",)))
+    start = _skip_options(call.words, 1, Wrapper("nq", ("--interval",)))
     yield ShellText(joined(call.words[start:]), call.stdin, call.is_guess)
 
 
@@ -294,13 +262,13 @@ def _with_text(call: Call) -> Parts:
 
 def _flock(call: Call) -> Parts:
     yield from _with_text(call)
-    start = _skip_options(call.words, 1, _Wrapper("wE", ("--wait", "--timeout", "--conflict-exit-code")))
+    start = _skip_options(call.words, 1, Wrapper("wE", ("--wait", "--timeout", "--conflict-exit-code")))
     if start + 1 < len(call.words) and not call.words[start + 1].text.startswith("-"):
         yield call.behind(start + 1)
 
 
 def _ssh(call: Call) -> Parts:
-    start = _skip_options(call.words, 1, _Wrapper("BbcDEeFIiJLlmOopQRSWw")) + 1
+    start = _skip_options(call.words, 1, Wrapper("BbcDEeFIiJLlmOopQRSWw")) + 1
     if start < len(call.words):
         yield ShellText(joined(call.words[start:]), call.stdin, call.is_guess)
     elif start == len(call.words):

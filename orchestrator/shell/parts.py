@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -50,6 +51,24 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """``NAME=VALUE``, wherever it stands."""
+
+    name: str
+    raw: str
+    value: str | None = None
+    """What the variable then holds, where that is written out plainly."""
+
+    @property
+    def is_scratch(self) -> bool:
+        """The variable holds the name of a file or folder that was just made by ``mktemp``."""
+        return _MKTEMP.fullmatch(self.raw.partition("=")[2]) is not None
+
+
+_MKTEMP = re.compile(r'"?\$\(mktemp(?:[ \t]+[\w./=-]+)*\)"?')
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """All that a text would run, in the order it is written."""
 
@@ -57,4 +76,7 @@ class Reading:
     """A ``str`` is a text that stood in backquotes, to be read on its own."""
     own_jobs: frozenset[str] = frozenset()
     """Variables that hold nothing but the process id of a job the text itself started (``X=$!``)."""
+    assignments: tuple[Assignment, ...] = ()
+    expands_prompt: bool = False
+    """It has ``${x@P}``, or a subscript that is worked out again, so that a value is run as text."""
     problem: Problem = Problem.NONE

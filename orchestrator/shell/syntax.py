@@ -16,7 +16,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from orchestrator.shell.bodies import Outline, outline
-from orchestrator.shell.parts import NO_INPUT, Problem, Reading, Redirect, Simple, Stdin
+from orchestrator.shell.parts import NO_INPUT, Assignment, Problem, Reading, Redirect, Simple, Stdin
 from orchestrator.shell.source import Source
 from orchestrator.shell.words import UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc
 
@@ -38,6 +38,8 @@ _DELIMITER = re.compile(r"""\\?[\w.!%+:,@/-]+|'[\w.!%+:,@/ -]+'|"[\w.!%+:,@/ -]+
 _BLANK = re.compile(r"\s")
 _SPLIT_ASSIGNMENT = re.compile(r"[\w\\\n]*\\\n[\w\\\n]*\+?=")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
+_PLAIN_VALUE = re.compile(r"""([\w./:@%+,-]*)|"([\w ./:@%+,=-]*)\"|'([\w ./:@%+,=-]*)'""")
+_SUBSCRIPT = re.compile(r"""'[^']*\[[^']*(?:\$\(|`)""")
 _ONE_LINE = frozenset(
     ["command", "redirected_statement", "file_redirect", "herestring_redirect", "declaration_command", "unset_command"]
 )
@@ -96,6 +98,8 @@ class _Walk:
         self._parts: list[Simple | Redirect | str] = []
         self._own_jobs: set[str] = set()
         self._other_variables: set[str] = set()
+        self._assignments: list[Assignment] = []
+        self._expands_prompt = False
         self._todo: list[tuple[Node, _Context]] = []
 
     def walk(self, root: Node) -> Reading:
@@ -103,7 +107,8 @@ class _Walk:
         while self._todo:
             node, context = self._todo.pop()
             self._visit(node, context)
-        return Reading(tuple(self._parts), frozenset(self._own_jobs - self._other_variables))
+        jobs = frozenset(self._own_jobs - self._other_variables)
+        return Reading(tuple(self._parts), jobs, tuple(self._assignments), self._expands_prompt)
 
     def _visit(self, node: Node, context: _Context) -> None:
         if not node.child_count:
@@ -140,8 +145,12 @@ class _Walk:
                 self._note_assignment(node)
             case "string" | "expansion":
                 self._source.check_nothing_hides(node)
+                self._expands_prompt = self._expands_prompt or self._source.raw(node).endswith("@P}")
+            case "test_command":
+                self._expands_prompt = self._expands_prompt or _SUBSCRIPT.search(self._source.raw(node)) is not None
             case "declaration_command" | "unset_command":
-                self._source.words([child for child in node.children if child.type != "variable_assignment"])
+                words = self._source.words([child for child in node.children if child.type != "variable_assignment"])
+                self._parts.append(Simple(words, NO_INPUT, "", is_forked=False))
             case "simple_expansion" if _BLANK.search(self._source.raw(node).strip()):
                 raise UnreadableWord  # `$ rm` is a dollar sign and a command
 
@@ -203,6 +212,8 @@ class _Walk:
 
     def _add(self, words: tuple[Word, ...], stdin: Stdin, context: _Context) -> None:
         command = tuple(dropwhile(lambda word: _ASSIGNMENT.match(word.raw), words))
+        for word in words[: len(words) - len(command)]:
+            self._assignments.append(Assignment(word.raw.partition("=")[0].rstrip("+"), word.raw))
         self._parts.append(Simple(command, stdin, context.function, context.is_forked))
 
     def _visit_backquotes(self, node: Node, context: _Context) -> None:
@@ -238,6 +249,11 @@ class _Walk:
         if not self._source.is_last_word(node):
             raise UnreadableWord
         own_job = _OWN_JOB.fullmatch(self._source.raw(node))
+        name, _, value = self._source.raw(node).partition("=")
+        plain = _PLAIN_VALUE.fullmatch(value)
+        self._assignments.append(
+            Assignment(name.rstrip("+"), f"{name}={value}", plain and "".join(filter(None, plain.groups())))
+        )
         if own_job:
             self._own_jobs.add(own_job[1])
         elif node.children:

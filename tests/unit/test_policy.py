@@ -18,7 +18,7 @@ ASKS = [
     "dd if=/dev/zero of=disk.img", "truncate -s 0 log", "mkfs.ext4 /dev/sda1", "mkfs -t ext4 x", "wipefs -a x",
     "fdisk /dev/sda", "parted x", "kill 123", "kill -9 $PID", "kill -s TERM 12", "kill -- -1", "kill -1",
     "pkill python", "killall node", "shutdown now", "reboot", "halt", "poweroff", "init 0", "systemctl poweroff",
-    "chmod -R 777 .", "chown -R a:b .", "chmod --recursive a+x .", "crontab -r", "rsync -a --delete a/ b/",
+    "chmod -R 777 .", "chown -R a:b .", "chmod --recursive a-x .", "crontab -r", "rsync -a --delete a/ b/",
     "rsync --del a b", "rsync --remove-source-files a b", "mv x /dev/null", "cp /dev/null x", "cp x /dev/sda",
     "tar cf a.tar --remove-files x", "zip -m a.zip x", "zip -rm a.zip x", "7z a -sdel x.7z y", "sudo ls", "su -c ls",
     "doas ls", "fuser -k 80/tcp", "npm publish", "docker system prune -f", "find . -name '*.pyc' -delete",

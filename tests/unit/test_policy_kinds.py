@@ -21,8 +21,8 @@ NAMED = {
     "pkill node": ("stop processes",),
     "git checkout -- a.py": ("discard uncommitted git changes",),
     "git push --force origin main": ("git push to origin",),
-    "> work.log": ("empty work/work.log",),
-    "chmod -R u+w d": ("change permissions below work/d/",),
+    "> notes.txt": ("empty work/notes.txt",),
+    "chmod -R 700 d": ("change permissions below work/d/",),
     "rm -rf build; kill 12": ("delete below work/build/", "stop processes"),
 }
 EXACTLY = (
