@@ -155,9 +155,9 @@ class Talker:
             )
         )
 
-    def decide(self, approval: str, decision: str) -> requests.Response:
-        """Approve or deny."""
-        return self.api.call("POST", f"/approvals/{approval}", json={"decision": decision})
+    def decide(self, approval: str, decision: str, **more: str) -> requests.Response:
+        """Approve or deny, with ``note`` or ``scope``."""
+        return self.api.call("POST", f"/approvals/{approval}", json={"decision": decision, **more})
 
     def _path(self, what: str) -> str:
         return f"/agents/{self.name}/{what}"

@@ -214,6 +214,27 @@ def test_a_denied_command_does_not_run(house: RealHouse, careful: Talker) -> Non
     assert not (careful.work / "denied.txt").exists()
 
 
+def test_a_no_with_words_reaches_the_model(house: RealHouse, careful: Talker) -> None:
+    """It reads them instead of the command's output, and goes on."""
+    turn = careful.send(house.plays.add(answers(terminal="touch denied.txt")))
+    careful.decide(careful.question(turn)["id"], "deny", note="No, use the trash.")
+    assert "No, use the trash." in careful.ended(turn)["reply"]
+    assert not (careful.work / "denied.txt").exists()
+
+
+def test_a_script_that_was_swapped_does_not_run(house: RealHouse, careful: Talker) -> None:
+    """A program inside changes it between the question and the yes; what ran would not be what was agreed to."""
+    (careful.work / "x.sh").write_text("touch harmless.txt\n")
+    turn = careful.send(house.plays.add(answers(terminal="bash x.sh")))
+    question = careful.question(turn)
+    assert [script["path"] for script in question["detail"]["scripts"]] == ["work/x.sh"]
+    (careful.work / "x.sh").write_text("touch evil.txt\n")
+    careful.decide(question["id"], "approve")
+    assert "was changed" in careful.ended(turn)["reply"]
+    assert not (careful.work / "evil.txt").exists()
+    assert not (careful.work / "harmless.txt").exists()
+
+
 def test_a_question_that_nobody_answers_expires(house: RealHouse) -> None:
     """After its time the command is not run, the model is told, and a late approval is refused."""
     agent = house.agent(approval="all", approval_timeout_s=5)
