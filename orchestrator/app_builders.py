@@ -225,7 +225,14 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
     links = DownloadLinks(home.link_key)
     deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.link_url)
     trays = Trays(workspaces, home.outbox)
-    taking = Taking(store=store, trays=trays, deliveries=deliveries, outbox=home.outbox, check_room=reserve.check)
+    taking = Taking(
+        store=store,
+        trays=trays,
+        deliveries=deliveries,
+        outbox=home.outbox,
+        rates=settings.rates,
+        check_room=reserve.check,
+    )
     return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
 
 

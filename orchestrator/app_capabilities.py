@@ -160,6 +160,7 @@ class Capabilities:
             ),
             finish=self._finish,
             stir=self._stir,
+            most_an_hour=ground.settings.rates.installs_per_hour,
         )
 
     def _made_motions(self, ground: Ground) -> Motions:

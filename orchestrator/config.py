@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestrator.errors import ConfigError
+from orchestrator.nouns import USUAL_RATES, Rates
 
 SETTINGS = {
     "HERMIT_HOME": "where everything persistent is stored (default: data/ in the program's folder)",
@@ -49,6 +50,9 @@ SETTINGS = {
     "HERMIT_PIP_INDEX_URL": "package index for Python (default: pip's own)",
     "HERMIT_NPM_REGISTRY": "package registry for Node (default: npm's own)",
     "HERMIT_SLEEP_MINUTES": "idle minutes after which an agent's container stops until its next message (60; 0: never)",
+    "HERMIT_FILES_PER_MINUTE": "files that a cubicle can deliver within a minute (default 20)",
+    "HERMIT_FILES_PER_DAY": "the same within a day (default 200)",
+    "HERMIT_INSTALLS_PER_HOUR": "package requests of a cubicle within an hour (default 10)",
     "HERMIT_LOG_FORMAT": "json writes the orchestrator's log as JSON lines (default: text)",
     "HERMIT_KEEP_CONVERSATIONS_DAYS": "days after which messages and answers are deleted (default 0: never)",
     "HERMIT_KEEP_DETAILS_DAYS": "the same for output of commands, notices, questions, old approvals (365; 0: never)",
@@ -102,6 +106,7 @@ class Settings:
     log_format: str
     """``text`` or ``json``."""
     keep: Keep
+    rates: Rates
     app_pictures: bool
     """Pictures of web apps are taken."""
     fetch_http: bool
@@ -196,6 +201,11 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         sleep_after_s=60.0 * _whole(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
         log_format=_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),
         keep=_keep(values),
+        rates=Rates(
+            files_per_minute=_whole(values, "HERMIT_FILES_PER_MINUTE", USUAL_RATES.files_per_minute, "files"),
+            files_per_day=_whole(values, "HERMIT_FILES_PER_DAY", USUAL_RATES.files_per_day, "files"),
+            installs_per_hour=_whole(values, "HERMIT_INSTALLS_PER_HOUR", USUAL_RATES.installs_per_hour, "requests"),
+        ),
         app_pictures=_switch(values, "HERMIT_APP_PICTURES", default="1"),
         fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
         terminal=_switch(values, "HERMIT_TERMINAL"),

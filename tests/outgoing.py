@@ -17,7 +17,7 @@ from orchestrator.delivery.trays import Trays
 from orchestrator.errors import Unavailable
 from orchestrator.events import Broker
 from orchestrator.home import prepare
-from orchestrator.nouns import CubicleKey, Delivery, Turn, TurnStatus
+from orchestrator.nouns import USUAL_RATES, CubicleKey, Delivery, Rates, Turn, TurnStatus
 from orchestrator.people import People
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
@@ -133,7 +133,9 @@ class Outgoing:
 
 
 @contextmanager
-def outgoing(home: Path, *carriers: PaperCarrier, store: Store | None = None) -> Iterator[Outgoing]:
+def outgoing(
+    home: Path, *carriers: PaperCarrier, store: Store | None = None, rates: Rates = USUAL_RATES
+) -> Iterator[Outgoing]:
     """The parts over a home, with one agent and one person; ``store`` may be one that dies."""
     place = prepare(home)
     own = store or Store(place.database)
@@ -146,7 +148,7 @@ def outgoing(home: Path, *carriers: PaperCarrier, store: Store | None = None) ->
     for carrier in carriers:
         deliveries.serve(carrier)
     trays = Trays(workspaces, place.outbox)
-    taking = Taking(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox)
+    taking = Taking(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
     try:
         yield Outgoing(home, own, broker, workspaces, trays, deliveries, taking, mounts.out)
     finally:

@@ -77,6 +77,9 @@ class PaperErrands:
         self.cleared += 1
 
 
+MOST_AN_HOUR = 10
+
+
 @dataclass
 class Desk:
     """All of it, and what tests do with it."""
@@ -139,6 +142,7 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
             courier=Courier(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
             finish=later.finish,
             stir=later.stir,
+            most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
         later.calls = Calls(store=house.store, agents=house.agents, table=table_of([packages.capability]))

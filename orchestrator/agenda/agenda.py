@@ -270,7 +270,7 @@ class Agenda:
 
     def _check_room(self, db: sqlite3.Connection, key: CubicleKey) -> None:
         if rows.standing(db, key) >= MOST_ENTRIES:
-            raise TooMany(f"This calendar holds {MOST_ENTRIES} entries already. Delete some first.")
+            raise TooMany(f"This calendar holds {MOST_ENTRIES} entries already (a fixed limit). Delete some first.")
 
     def _times(self, entry: Entry, begin: datetime, end: datetime, limit: int) -> Iterator[tuple[Entry, datetime]]:
         for moment in between(plan_of(*Wish.of(entry).when), begin, end, limit=limit):

@@ -110,8 +110,8 @@ class Announcer:
     def _check_flood(self, entry: Entry) -> None:
         if self._notices.is_flooded(entry.cubicle, KIND, most=MOST_TOLD, within_s=_HOUR_S):
             raise TooMany(
-                f"The person was told {MOST_TOLD} times within an hour what changed in their calendar. "
-                "Nothing more can be changed for now; try again later."
+                f"The person was told {MOST_TOLD} times within an hour what changed in their calendar (a "
+                "fixed limit). Nothing more can be changed for now; try again later."
             )
 
     def _post(

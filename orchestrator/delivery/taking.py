@@ -22,7 +22,7 @@ from orchestrator.delivery.file_kinds import HEAD_BYTES, judge
 from orchestrator.delivery.trays import Trays
 from orchestrator.errors import Changing, NotFound, TooLarge, TooMany, Unavailable, UnsafePath
 from orchestrator.file_names import safe_name, shown
-from orchestrator.nouns import CubicleKey, Delivery, DeliveryStatus
+from orchestrator.nouns import USUAL_RATES, CubicleKey, Delivery, DeliveryStatus, Rates
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import deliveries as rows
 from orchestrator.store.database import Store
@@ -30,7 +30,6 @@ from orchestrator.store.database import Store
 logger = logging.getLogger(__name__)
 
 MAX_FILE_BYTES = 1 << 30
-FILES_A_MINUTE, FILES_A_DAY = 20, 200
 BYTES_A_MINUTE, BYTES_A_DAY = 1 << 30, 4 << 30
 _MINUTE_S, _DAY_S = 60.0, 24 * 3600.0
 _AFTERGLOW_S = 10.0
@@ -59,6 +58,7 @@ class Taking:
         trays: Trays,
         deliveries: Deliveries,
         outbox: Path,
+        rates: Rates = USUAL_RATES,
         check_room: Callable[[], None] = lambda: None,
     ) -> None:
         """``check_room`` raises Unavailable while the host's disk has no room for copies."""
@@ -66,6 +66,7 @@ class Taking:
         self.trays = trays
         self._deliveries = deliveries
         self._outbox = outbox
+        self._rates = rates
         self._check_room = check_room
         self._being_sent: set[tuple[CubicleKey, bytes]] = set()
         """What is sent just now because a program asked; a set's own steps are whole, so it needs no lock."""
@@ -121,7 +122,7 @@ class Taking:
         if seen.kind == "other":
             raise UnsafePath(words.not_plain(path))
         if self._is_full(key, min(seen.size_bytes, MAX_FILE_BYTES), None):
-            raise TooMany(f"{shown(path)} was not sent: too much was sent within a minute, or today. Try again later.")
+            raise TooMany(f"{shown(path)} was not sent. {words.rates(self._rates)} Try again later.")
         draft = _draft(key, path, turn)
         return self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
 
@@ -149,7 +150,7 @@ class Taking:
         draft = replace(
             _draft(key, b"", self._turn_at(key, time.time())),
             name=f"{count:,} files" if count != 1 else "1 file",
-            why=words.withheld(key, count, FILES_A_MINUTE, FILES_A_DAY),
+            why=words.withheld(key, count, self._rates),
             status=DeliveryStatus.WITHHELD,
             to=self._deliveries.destination(key, None)[1],
         )
@@ -249,7 +250,7 @@ class Taking:
     def _over_the_cap(self, key: CubicleKey, path: bytes, asked: int | None) -> Outcome:
         if asked is None:
             return Outcome.FULL
-        draft = replace(_draft(key, path, asked), why=words.over_the_day(path))
+        draft = replace(_draft(key, path, asked), why=words.over_the_day(path, self._rates))
         self._refuse(draft, asked, DeliveryStatus.FAILED)
         return Outcome.DONE
 
@@ -287,10 +288,12 @@ class Taking:
         """What a turn asked for by name counts for the day alone."""
         now = time.time()
         files, size = rows.used(db, key, since=now - _DAY_S)
-        if files >= FILES_A_DAY or size + more_bytes > BYTES_A_DAY:
+        if files >= self._rates.files_per_day or size + more_bytes > BYTES_A_DAY:
             return True
         files, size = rows.used(db, key, since=now - _MINUTE_S)
-        return asked is None and (files >= FILES_A_MINUTE or (size > 0 and size + more_bytes > BYTES_A_MINUTE))
+        return asked is None and (
+            files >= self._rates.files_per_minute or (size > 0 and size + more_bytes > BYTES_A_MINUTE)
+        )
 
 
 def _draft(key: CubicleKey, path: bytes, turn: int | None) -> Delivery:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crab.answer import split_action
 from orchestrator.file_names import shown
-from orchestrator.nouns import CubicleKey, Delivery
+from orchestrator.nouns import CubicleKey, Delivery, Rates
 from orchestrator.text import one_line
 
 NO_LINK = "This link is wrong or has expired."
@@ -58,18 +58,29 @@ def not_plain(path: bytes) -> str:
     return f"{shown(b'out', path)} is not a plain file (but a link, a pipe or a second name), so it was not sent."
 
 
-def withheld(key: CubicleKey, count: int, a_minute: int, a_day: int) -> str:
+def rates(most: Rates) -> str:
+    """How much is sent, and where that is set."""
+    return (
+        f"At most {most.files_per_minute} files a minute and {most.files_per_day} a day are sent "
+        "(HERMIT_FILES_PER_MINUTE and HERMIT_FILES_PER_DAY in hermit.env), 1 GB a minute and 4 GB a day."
+    )
+
+
+def withheld(key: CubicleKey, count: int, most: Rates) -> str:
     """For a flood."""
     files = "file was" if count == 1 else "files were"
     return (
-        f"{count:,} more {files} put into out/ and not sent: at most {a_minute} a minute and {a_day} a day are. "
+        f"{count:,} more {files} put into out/ and not sent. {rates(most)} "
         f"They are in the dashboard under {key.agent}'s files, or ask {key.agent} to put them into one zip."
     )
 
 
-def over_the_day(path: bytes) -> str:
+def over_the_day(path: bytes, most: Rates) -> str:
     """For one file too many that was asked for."""
-    return f"{shown(b'out', path)} was not sent: today's limit is reached. It is in the dashboard under the files."
+    return (
+        f"{shown(b'out', path)} was not sent: today's limit of {most.files_per_day} files or 4 GB is reached "
+        "(HERMIT_FILES_PER_DAY in hermit.env). It is in the dashboard under the files."
+    )
 
 
 def left_out(count: int) -> str:

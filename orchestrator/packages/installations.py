@@ -38,8 +38,6 @@ from orchestrator.workspace import Workspaces
 
 KIND = "packages"
 COST = 60
-MOST_AN_HOUR = 10
-"""So often an agent's wish may make the courier ask an index, for one cubicle."""
 MOST_TRIES = 3
 KEPT_S = 7 * 24 * 3600.0
 """So long the files lie in ``data/packages``; what was installed from them stays."""
@@ -66,13 +64,15 @@ class Packages:
         courier: Courier,
         finish: Finish,
         stir: Callable[[], None],
+        most_an_hour: int,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``finish`` ends waiting calls within the transaction; ``stir`` lets those who wait look, once it is
-        committed."""
+        """``most_an_hour`` requests of a cubicle may have an index asked; ``finish`` ends waiting calls within the
+        transaction; ``stir`` lets those who wait look, once it is committed."""
         self._store, self._agents, self._approvals, self._notices = store, agents, approvals, notices
         self._workspaces, self._shelf, self._courier = workspaces, Shelf(workspaces), courier
         self._finish, self._stir, self._now = finish, stir, now
+        self._most_an_hour = most_an_hour
         self._wake: Callable[[], None] = _nobody
         approvals.follow(KIND, self._decided)
 
@@ -141,8 +141,11 @@ class Packages:
             return Outcome(text, {"install": before.id}, waits_for=_reference(before.id))
         if before is not None and self._shelf.has(key, before.id):
             return Outcome(_ready(before), _result(before))
-        if rows.begun_since(db, key, now - _HOUR_S) >= MOST_AN_HOUR:
-            raise TooMany(f"At most {MOST_AN_HOUR} installations may be begun within an hour. Try again later.")
+        if rows.begun_since(db, key, now - _HOUR_S) >= self._most_an_hour:
+            raise TooMany(
+                f"At most {self._most_an_hour} package requests an hour are looked up (HERMIT_INSTALLS_PER_HOUR in "
+                "hermit.env). Try again later, or ask for several packages at once."
+            )
         number = rows.add(db, key, caller.turn, system=action.system, asked=asked, now=now)
         return Outcome(sentences.LOOKED_UP, {"install": number}, waits_for=_reference(number), then=(self._wake,))
 

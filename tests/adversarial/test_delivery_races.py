@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.delivery import taking as takes
 from orchestrator.delivery.out_watch import OutWatch
 from orchestrator.delivery.taking import Outcome
+from orchestrator.nouns import USUAL_RATES, Rates
 from tests.outgoing import KEY, Outgoing, outgoing
 
 CANARY = b"canary-" + b"7f3a" * 8
@@ -22,11 +22,9 @@ SWAP_S = 15.0
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outgoing]:
+def house(tmp_path: Path) -> Iterator[Outgoing]:
     """Without caps, so that only what is tested holds."""
-    monkeypatch.setattr(takes, "FILES_A_MINUTE", 10**9)
-    monkeypatch.setattr(takes, "FILES_A_DAY", 10**9)
-    with outgoing(tmp_path / "home") as made:
+    with outgoing(tmp_path / "home", rates=Rates(10**9, 10**9)) as made:
         yield made
 
 
@@ -128,7 +126,7 @@ def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> No
             eventually(lambda: any(made.status == "withheld" for made in house.rows()))
             eventually(lambda: not watch.is_settling(KEY))
             (notice,) = [made for made in house.rows() if made.status == "withheld"]
-            assert notice.name == f"{200_000 - takes.FILES_A_MINUTE:,} files"
+            assert notice.name == f"{200_000 - USUAL_RATES.files_per_minute:,} files"
             before = time.process_time()
             for turn in range(10):
                 watch.turn_ended(KEY, turn)
@@ -139,7 +137,7 @@ def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> No
             before = time.process_time()
             eventually(lambda: not watch.is_settling(KEY))
             assert time.process_time() - before < 5.0
-        assert len(house.rows()) == takes.FILES_A_MINUTE + 1
+        assert len(house.rows()) == USUAL_RATES.files_per_minute + 1
         house.workspaces.remove(KEY)
 
 

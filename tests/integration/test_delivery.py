@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.delivery.taking import FILES_A_MINUTE
+from orchestrator.nouns import USUAL_RATES
 from tests.real_house import ProcessHouse, RealHouse, Talker, eventually
 from tests.scripted_upstream import Reply, says
 
@@ -187,11 +187,11 @@ def test_a_flood_is_capped_and_told_once(house: RealHouse, agent: Talker) -> Non
     notice = eventually(lambda: [d for d in delivered(agent) if d["status"] == "withheld"], patience_s=60)
     eventually(lambda: is_quiet(agent))
     sent = [d for d in delivered(agent) if d["status"] == "sent"]
-    assert len(sent) == FILES_A_MINUTE
-    assert [d["file"] for d in notice] == [f"{1000 - FILES_A_MINUTE} files"]
+    assert len(sent) == USUAL_RATES.files_per_minute
+    assert [d["file"] for d in notice] == [f"{1000 - USUAL_RATES.files_per_minute} files"]
     agent.ask(house.plays.add())
     eventually(lambda: is_quiet(agent))
-    assert len(delivered(agent)) == FILES_A_MINUTE + 1
+    assert len(delivered(agent)) == USUAL_RATES.files_per_minute + 1
 
 
 def test_after_an_overflow_of_events_the_last_file_arrives(house: RealHouse, agent: Talker) -> None:

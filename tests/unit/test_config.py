@@ -84,6 +84,7 @@ WRONG = {
     "a control character": ("HERMIT_ADMIN_USER=a\x1bb", "HERMIT_ADMIN_USER"),
     "a format of the log that is none": ("HERMIT_LOG_FORMAT=xml", "HERMIT_LOG_FORMAT"),
     "days in words": ("HERMIT_KEEP_AUDIT_DAYS=ever", "HERMIT_KEEP_AUDIT_DAYS"),
+    "files in words": ("HERMIT_FILES_PER_DAY=many", "HERMIT_FILES_PER_DAY"),
     "minutes in words": ("HERMIT_SLEEP_MINUTES=soon", "HERMIT_SLEEP_MINUTES"),
     "a switch half way": ("HERMIT_FETCH_HTTP=perhaps", "HERMIT_FETCH_HTTP"),
 }

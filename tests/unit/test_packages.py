@@ -12,12 +12,12 @@ import pytest
 
 from orchestrator.errors import BadInput, OrchestratorError, TooMany
 from orchestrator.nouns import TurnStatus
-from orchestrator.packages.installations import KEPT_S, MOST_AN_HOUR
+from orchestrator.packages.installations import KEPT_S
 from orchestrator.packages.lists import MOST_BYTES
 from orchestrator.packages.wishes import read_wishes
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store import packages as rows
-from tests.package_desk import CONTENT, Desk, PaperErrands, desk, listed
+from tests.package_desk import CONTENT, MOST_AN_HOUR, Desk, PaperErrands, desk, listed
 from tests.rooms import KEY, heard, of_kind, watching
 
 

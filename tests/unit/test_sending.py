@@ -134,7 +134,8 @@ def test_a_flood(desk: Desk) -> None:
     desk.house.put("a.txt")
     ended = [desk.send("a.txt", f"{n}", call=f"c{n}") for n in range(25)]
     assert [call.status for call in ended] == ["done"] * 20 + ["failed"] * 5
-    assert "too much" in ended[-1].text
+    assert "At most 20 files a minute" in ended[-1].text
+    assert "HERMIT_FILES_PER_MINUTE" in ended[-1].text
     assert len(desk.house.outbox) == 20
 
 

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.delivery import deliveries as rules
 from orchestrator.delivery import taking as takes
 from orchestrator.delivery.taking import Outcome
-from orchestrator.nouns import DeliveryStatus
+from orchestrator.nouns import USUAL_RATES, DeliveryStatus
 from tests.outgoing import (
     KEY,
     Outgoing,
@@ -184,13 +184,13 @@ def test_an_empty_folder_is_nothing(house: Outgoing) -> None:
 
 def test_over_the_cap_nothing_is_taken_but_what_was_asked_for(house: Outgoing) -> None:
     """Another cubicle has a cap of its own."""
-    for number in range(takes.FILES_A_MINUTE + 5):
+    for number in range(USUAL_RATES.files_per_minute + 5):
         house.put(f"{number}", str(number).encode())
-        wanted = Outcome.DONE if number < takes.FILES_A_MINUTE else Outcome.FULL
+        wanted = Outcome.DONE if number < USUAL_RATES.files_per_minute else Outcome.FULL
         assert take(house, str(number).encode()) is wanted
     assert take(house, b"24", asked=house.turn()) is Outcome.DONE
-    assert len(house.rows()) == takes.FILES_A_MINUTE + 1
-    assert len(house.outbox) == takes.FILES_A_MINUTE + 1
+    assert len(house.rows()) == USUAL_RATES.files_per_minute + 1
+    assert len(house.outbox) == USUAL_RATES.files_per_minute + 1
 
 
 def test_bytes_are_capped_too(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
