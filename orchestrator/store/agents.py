@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from dataclasses import asdict
 
 from orchestrator.nouns import Agent, ApprovalPolicy, CubicleKey, Limits
 
+FIRST_NUMBERS = 1_000
+"""Among so many the first cubicle of an install gets its number."""
 _COLUMNS = (
     "name, role, personality, provider, model, fallback_model, image, approval, approval_timeout_s, step_limit, "
     "command_timeout_s, daily_budget_micro, daily_budget_tokens, limits, toolsets, created_at"
@@ -55,10 +58,13 @@ def set_telegram_token(db: sqlite3.Connection, name: str, token: str | None) -> 
 
 
 def cubicle_number(db: sqlite3.Connection, key: CubicleKey, now: float) -> int:
-    """The cubicle's number, made on first use; it stays with the cubicle for ever."""
+    """The cubicle's number, made on first use; it stays with the cubicle for ever. An install begins with a random one:
+    users come from the number, and two installs on one host shall not share what the kernel counts for a user."""
+    is_first = db.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'cubicles'").fetchone() is None
+    first = 1 + secrets.randbelow(FIRST_NUMBERS) if is_first else None
     db.execute(
-        "INSERT INTO cubicles (agent, user, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        (key.agent, key.user, now),
+        "INSERT INTO cubicles (id, agent, user, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (first, key.agent, key.user, now),
     )
     row = db.execute("SELECT id FROM cubicles WHERE agent = ? AND user = ?", (key.agent, key.user)).fetchone()
     return int(row["id"])
