@@ -25,6 +25,7 @@ from orchestrator.store import audit as audit_rows
 from orchestrator.store import partial_replies
 from orchestrator.store import turns as rows
 from orchestrator.store.database import Store
+from orchestrator.store.turn_sizes import written_chars
 from orchestrator.text import visible
 from orchestrator.turn_json import step_json
 
@@ -32,6 +33,10 @@ MAX_COMMAND_BYTES = 131_000
 """The kernel takes no longer argument than 128 KiB, so nothing longer could run."""
 MAX_OUTPUT_CHARS = 65_536
 MAX_THOUGHT_CHARS = 20_000
+MAX_TURN_CHARS = 1_500_000
+"""Of one turn's thoughts, commands and outputs; beyond it outputs are kept in part, and long commands are refused."""
+LEAST_CHARS = 2_000
+"""Of an output that comes after that, and of a command that is still taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,9 @@ class Steps:
             step = rows.step(db, turn, n)
             if step is None:
                 raise NotFound(f"There is no step {n} in this turn.")
-            now = time.time()
-            if rows.end_step(db, turn, n, exit_code=exit_code, output=output[:MAX_OUTPUT_CHARS], now=now):
+            now, room = time.time(), MAX_TURN_CHARS - written_chars(db, turn)
+            kept = output[: max(LEAST_CHARS, min(MAX_OUTPUT_CHARS, room))]
+            if rows.end_step(db, turn, n, exit_code=exit_code, output=kept, now=now):
                 audit_rows.add(
                     db,
                     "command.ended",
@@ -136,6 +142,11 @@ class Steps:
         with self._store.writing() as db:
             if not rows.is_open(db, turn):
                 return None
+            if written_chars(db, turn) > MAX_TURN_CHARS and len(command) + len(thought) > LEAST_CHARS:
+                raise BadInput(
+                    f"This turn has had {MAX_TURN_CHARS:,} characters of commands and output, the most that is kept. "
+                    f"Only commands of up to {LEAST_CHARS:,} characters, thought included, are taken until it ends."
+                )
             verdict = self._verdict(db, key, turn, judge(command, agent.approval), sha256)
             step = Step(
                 turn=turn,

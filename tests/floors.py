@@ -60,7 +60,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.damage store.salvage "
-            "store.approval_history store.grants store.summaries store.turn_words "
+            "store.approval_history store.turn_sizes store.grants store.summaries store.turn_words "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
             "store.telegram_carried "
             "store.partial_replies store.telegram_marks store.telegram_people store.turns "

@@ -22,7 +22,9 @@ api = Blueprint("events", __name__)
 
 _FOR_OPERATORS = ("people", "doctor", "backup")
 HEARTBEAT_S = 15.0
-"""How often a silent stream says that it lives, and how soon an ended login ends one on which nothing comes."""
+"""How often a silent stream says that it lives."""
+LOOK_S = 2.0
+"""How soon an ended login ends a stream on which nothing comes."""
 
 
 @api.get("/api/events")
@@ -49,7 +51,7 @@ def _stream(
     yield "retry: 2000\n\n"
     checked_at, known = time.monotonic(), -1
     while True:
-        event = subscription.get(heartbeat_s)
+        event = subscription.get(min(heartbeat_s, LOOK_S))
         if subscription.is_closed:
             return
         is_due = time.monotonic() - checked_at >= heartbeat_s

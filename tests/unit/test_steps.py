@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.nouns import TurnStatus
+from orchestrator.steps import MAX_TURN_CHARS
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
 DANGEROUS = "rm -rf build"
@@ -237,3 +238,19 @@ def test_the_agents_policy_decides(house: Rooms, policy: str, command: str, told
     """What is asked is a setting of the agent's, read at each command."""
     house.agents.change("crab", {"approval": policy})
     assert _start(house, house.under_way().id, command=command) == told
+
+
+def test_a_turn_makes_us_keep_so_much(house: Rooms) -> None:
+    """Beyond it outputs are kept in part and long commands are refused, short ones are not; the next turn is free."""
+    turn = house.under_way()
+    for n in range(1, 27):
+        assert _start(house, turn.id, n, f"echo {n}") == "run"
+        _end(house, turn.id, n, output="x" * 100_000)
+    kept = [len(step.output) for step in house.turns.steps(turn.id)]
+    assert (kept[0], kept[-1]) == (65_536, 2_000)
+    assert sum(kept) < MAX_TURN_CHARS + 10_000
+    with pytest.raises(BadInput, match="1,500,000 characters"):
+        _start(house, turn.id, 27, f"echo {'y' * 3_000}")
+    assert _start(house, turn.id, 27, "echo short") == "run"
+    house.turns.end(KEY, turn.id, TurnStatus.DONE)
+    assert _start(house, house.under_way().id, 1, f"echo {'y' * 3_000}") == "run"
