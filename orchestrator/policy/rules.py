@@ -62,8 +62,7 @@ _SUBCOMMANDS = {
 """By the words that go before, the words that ask."""
 
 _WHOLE = ("-r", "-R", "--recursive")
-_TMP = "/tmp"  # noqa: S108 - inside the cubicle, named and never opened
-_WRITABLE = ("/app/workspace", _TMP, "/dev/fd", "/dev/shm")  # noqa: S108 - as above
+_WRITABLE = ("/app/workspace", "/tmp", "/dev/fd", "/dev/shm")  # noqa: S108 - paths inside the cubicle, named and never opened
 _LOG = re.compile(r"\.(?:log|out|err|tmp|pid|lock)$")
 """What is written anew each time; to begin it afresh loses nothing."""
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/full"})
@@ -88,13 +87,9 @@ def rule_on(call: Call, name: str) -> Parts:
 
 
 def _is_scratch(call: Call) -> bool:
-    """All that it deletes lies in /tmp, or was made by ``mktemp`` in the same text."""
+    """All that it deletes was made by ``mktemp`` in the same text."""
     places = operands(call.args)
-    return bool(places) and all(_in_tmp(word.text) or _variable(word.raw) in call.scratch for word in places)
-
-
-def _in_tmp(path: str) -> bool:
-    return path.startswith(f"{_TMP}/") and UNKNOWN not in path and ".." not in path and path.strip("/") != "tmp"
+    return bool(places) and all(_variable(word.raw) in call.scratch for word in places)
 
 
 def _variable(raw: str) -> str:
