@@ -76,7 +76,7 @@ NOT_SCRATCH = [
 NEEDLESS = [
     "$PYTHON a.py", "\"$PYTHON\" -m pytest", "${CC:-gcc} -o x x.c", "PY=python3; $PY a.py", "cmd='ls -l'; $cmd",
     "kill $(cat server.pid)", "kill -9 \"$(cat run/server.pid)\"", "kill `cat x.pid`", "pkill -0 server",
-    ": > new.log", "> server.log", "chmod -R u+w d", "chmod -R a+rX www", 
+    ": > new.log", "> server.log", "chmod -R u+w d", "chmod -R a+rX www",
     "t=$(mktemp); ls > $t; rm \"$t\"", "tmp=$(mktemp -d); trap 'rm -rf \"$tmp\"' EXIT; ls",
     "echo 'PROMPT_COMMAND=x' >> notes.txt", "cat > x.sh <<'EOF'\nPS4=$x\nEOF", "grep -n 'PS4=' x.sh",
     "ls | xargs -I{} cp {} b/", "ls | xargs -I{} sh -c 'echo \"$1\"' _ {}", "find . -exec sh -c 'wc \"$1\"' _ {} \\;",
