@@ -1,8 +1,9 @@
 """A model server for the benches, in a process of its own: answers at once, and tells when it was asked.
 
 The last user message decides: while fewer than ``steps=N`` commands were run in this turn, the answer is the command
-``true N``; then it is a message with two monotonic times in nanoseconds: when the first call of the turn had arrived
-and when the last one was answered. On Linux that clock is the same for all processes.
+``true N``, or with ``file=N`` one that writes a file into ``out/`` and prints when it was closed; then it is a message
+with two monotonic times in nanoseconds: when the first call of the turn had arrived and when the last one was answered.
+On Linux that clock is the same for all processes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.scripted_upstream import Reply, Request, ScriptedUpstream, says
 
 WANTED = re.compile(r"steps=(\d+)")
+FILE = re.compile(r"file=(\d+)")
 
 
 class Model:
@@ -35,7 +37,9 @@ class Model:
         if done == 0:
             self._began_ns = now_ns
         if done < wanted:
-            return says(json.dumps({"message": "", "terminal": f"true {done}"}))
+            file = FILE.search(str(messages[asked]["content"]))
+            write = f"echo {file[1]} > ../out/written-{file[1]}.txt; date +%s%N" if file else f"true {done}"
+            return says(json.dumps({"message": "", "terminal": write}))
         return says(json.dumps({"message": f"{self._began_ns} {time.monotonic_ns()}", "terminal": ""}))
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 import time
 
 from bench import inside
-from bench.house import running_house
+from bench.house import House, running_house
 from tests.bot_api import BotApi
 
 _OPERATOR = 4_200_001
 
 
-def measure(count: int) -> tuple[list[float], list[float]]:
-    """Milliseconds from a message until the answer is there, and from a rename into ``out/`` until Telegram has the
-    small upload, one after the other."""
+def measure(count: int) -> tuple[list[float], list[float], list[float]]:
+    """Milliseconds from a message until the answer is there, from a rename into ``out/`` until Telegram has the small
+    upload, and the same from a close by a command that then ends; one after the other."""
     with BotApi() as api:
         bot = api.bot("Bench")
         ada = api.person(_OPERATOR, "Ada")
@@ -41,4 +41,19 @@ def measure(count: int) -> tuple[list[float], list[float]]:
                 api.wait_for(lambda n=n: len(api.calls("sendDocument")) > n, 30)  # type: ignore[misc]  # a bound default
                 times.append((time.monotonic_ns() - renamed) / 1e6)
                 time.sleep(0.2)
-            return first[1:], times
+            written = []
+            for n in range(count // 2):  # twenty files a minute are let through, and the renamed ones count
+                before = len(api.calls("sendDocument"))
+                ada.says(bot, f"steps=1 file={n}")
+                api.wait_for(lambda before=before: len(api.calls("sendDocument")) > before)  # type: ignore[misc]
+                arrived = time.time_ns()
+                time.sleep(0.5)  # until the turn's rows are all there
+                written.append((arrived - _closed_ns(house)) / 1e6)
+            return first[1:], times, written
+
+
+def _closed_ns(house: House) -> int:
+    """What the newest turn's command printed: when its file was closed."""
+    newest = house.call("GET", "/agents/crab/deliveries")["deliveries"][0]
+    (step,) = house.call("GET", f"/turns/{newest['turn']}")["steps"]
+    return int(step["output"])

@@ -120,8 +120,10 @@ def measure(*, is_quick: bool) -> Found:
             starts(house, 2, times)
         resident = float(inside.ask(house.container(), "memory"))
     rows, floor = proxying.measure(count=count, rounds=rounds, seconds=1.0 if is_quick else 2.0)
-    first, uploads = phone.measure(4 if is_quick else 12)
-    return Found(table([*_rows(times), *rows, *_others(first, uploads, resident)], {**_floors(times), **floor}))
+    first, uploads, written = phone.measure(4 if is_quick else 12)
+    return Found(
+        table([*_rows(times), *rows, *_others(first, uploads, written, resident)], {**_floors(times), **floor})
+    )
 
 
 def _floors(times: Times) -> dict[str, Row]:
@@ -149,11 +151,12 @@ def _rows(times: Times) -> list[Row]:
     ]
 
 
-def _others(first: list[float], uploads: list[float], resident: float) -> list[Row]:
+def _others(first: list[float], uploads: list[float], written: list[float], resident: float) -> list[Row]:
     prompt = len(build_system_prompt({"name": "crab", "image": "studio", "toolsets": list(TOOLSETS)}))
     return [
         Row("message at the Bot API → its answer begins to appear there", first),
         Row("file renamed into `out/` → uploaded to Telegram", uploads, most=25),
+        Row("file closed by a command in `out/` → uploaded to Telegram", written, most=25),
         Row("what the idle crab keeps resident", [resident], most=12, unit="MiB"),
         Row("fixed prompt, all tools on", [prompt / _CHARS_PER_TOKEN], most=1200, unit="tokens"),
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from flask import Flask
 from werkzeug.routing import IntegerConverter
 
-from dashboard import auth, faults, headers, hosts, house, transfers
+from dashboard import auth, faults, headers, hosts, house, statics, transfers
 from dashboard.api import BLUEPRINTS as API
 from dashboard.api import terminal as terminal_api
 from dashboard.feed import feed
@@ -46,6 +46,7 @@ def create_app(services: Services) -> Flask:
     app.after_request(headers.add)
     faults.register(app)
     filters.register(app)
+    statics.register(app)
     for blueprint in (*API, *PAGES, feed, metrics, webhook):
         app.register_blueprint(blueprint)
     if services.settings.terminal:  # else there is nothing there that could be let in by accident

@@ -22,8 +22,10 @@ _FEATURES = (
 )
 _FRAMED = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+/[A-Za-z0-9._/-]*", re.ASCII)
 """What may stand in a policy as it is."""
+FOR_GOOD = "public, max-age=31536000, immutable"
+"""For what never changes under its URL."""
 PRIVATE = "private"
-"""The one thing that may be kept a while, by whom it is for: a calendar that an app reads again and again."""
+"""For what may be kept a while by whom it is for: a calendar that an app reads again and again."""
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -52,6 +54,6 @@ def add(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src {framed}"
     if is_held:
         response.headers["Content-Security-Policy"] = HELD
-    if response.headers.get("Cache-Control") != PRIVATE:
+    if response.headers.get("Cache-Control") not in (PRIVATE, FOR_GOOD):
         response.headers["Cache-Control"] = "no-cache" if request.endpoint == "static" else "no-store"
     return response

@@ -181,7 +181,7 @@ class App:
     def _behind_the_door(self, ground: Ground) -> House:
         return House(
             self._turns,
-            build_steps(ground, self._approvals, self._turns),
+            build_steps(ground, self._approvals, self._turns, ended=self._out_watch.command_ended),
             self._proxy,
             ground.agents,
             ground.people,

@@ -130,8 +130,8 @@ def build_providers(home: Home, parts: Parts, preferences: Preferences) -> Provi
     )
 
 
-def build_steps(ground: Ground, approvals: Approvals, turns: Turns) -> Steps:
-    """What rules on commands, and records them."""
+def build_steps(ground: Ground, approvals: Approvals, turns: Turns, *, ended: Callable[[CubicleKey], None]) -> Steps:
+    """What rules on commands, records them, and tells of their ends."""
     return Steps(
         store=ground.store,
         broker=ground.broker,
@@ -140,6 +140,7 @@ def build_steps(ground: Ground, approvals: Approvals, turns: Turns) -> Steps:
         grants=ground.grants,
         scripts=Scripts(ground.workspaces),
         outputs=turns.outputs,
+        ended=ended,
     )
 
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -189,15 +189,18 @@ class Cubicles:
         return self._engine.poll(self.name(key))
 
     def state(self, key: CubicleKey) -> State:
-        """Whether it runs, since when, and what it uses."""
+        """Whether it runs, since when, and what it uses; the engine takes most of a second to measure that."""
+        glance = self.glance(key)
+        usage = self.usage(key) if glance.running else None
+        if usage is None:  # it does not run, or ended just now
+            return State(running=False, started_at=None, usage=None)
+        return replace(glance, usage=usage)
+
+    def glance(self, key: CubicleKey) -> State:
+        """Whether it runs and since when, at once; what it uses is left out."""
         name = self.name(key)
         running = next((c for c in self._engine.ours() if c.name == name and c.running), None)
-        if running is None:
-            return State(running=False, started_at=None, usage=None)
-        usage = self.usage(key)
-        if usage is None:  # it ended just now
-            return State(running=False, started_at=None, usage=None)
-        return State(running=True, started_at=running.started_at, usage=usage)
+        return State(running is not None, None if running is None else running.started_at, usage=None)
 
     def usage(self, key: CubicleKey) -> Usage | None:
         """What it uses now, by one question to the engine; None when it does not run."""

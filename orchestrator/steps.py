@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.agents import Agents
@@ -61,7 +62,9 @@ class Steps:
         grants: Grants,
         scripts: Scripts,
         outputs: Outputs,
+        ended: Callable[[CubicleKey], None] = lambda _: None,
     ) -> None:
+        """``ended`` is told of each command's end, and returns at once."""
         self._store = store
         self._broker = broker
         self._agents = agents
@@ -69,6 +72,7 @@ class Steps:
         self._grants = grants
         self._scripts = scripts
         self._outputs = outputs
+        self._ended = ended
 
     def start(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None) -> Answer:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
@@ -126,6 +130,7 @@ class Steps:
                     turn=turn,
                     detail={"step": n, "exit_code": exit_code, "ended": ended, "output": output[:2000]},
                 )
+        self._ended(key)
         self._publish(key, turn, n)
         return Answer("stop" if is_over else "continue")
 

@@ -195,7 +195,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
 DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "leaves",
-        "ages browsers csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
+        "ages browsers bundles csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
     (
@@ -225,7 +225,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters "
             "pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
-            "pages.search pages.spending pages.views feed metrics pages.you webhook"
+            "pages.search pages.spending pages.views feed metrics pages.you statics webhook"
         ),
     ),
     ("the application", "app"),

@@ -270,6 +270,7 @@ def paper_house(
         grants=services.grants,
         scripts=Scripts(services.workspaces),
         outputs=services.turns.outputs,
+        ended=app._out_watch.command_ended,
     )
     house = PaperHouse(app, services, steps, engine)
     if crabs:

@@ -4,7 +4,7 @@ test wants it."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,7 +74,7 @@ class Rooms:
 
 
 @contextmanager
-def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
+def rooms(home: Path, *, ended: Callable[[CubicleKey], None] = lambda _: None, **agent: Any) -> Iterator[Rooms]:
     """The rooms over ``home``, with agent ``crab``, operator ``ada`` and member ``bob``; opened again when they were
     there before."""
     home.mkdir(exist_ok=True)
@@ -103,6 +103,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
         grants=grants,
         scripts=Scripts(workspaces),
         outputs=turns.outputs,
+        ended=ended,
     )
     people = People(store)
     operator = people.ensure_operator("ada", "", None)

@@ -1,11 +1,15 @@
-"""An agent's cubicle for the viewer: how it stands, what it used in the last hours, and start, stop and reset."""
+"""An agent's cubicle for the viewer: how it stands, what it used in the last hours, and start, stop and reset.
+
+The page waits for nothing that the engine has to measure: it shows the last sample, and its part, which the browser
+asks for at once, what is used now.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flask import Blueprint, render_template, request
@@ -20,7 +24,7 @@ from dashboard.pages.views import disk_of
 from orchestrator.cubicles import State
 from orchestrator.disk.metering import DiskUse
 from orchestrator.errors import Unavailable
-from orchestrator.nouns import Agent, CubicleKey
+from orchestrator.nouns import Agent, CubicleKey, Usage
 
 pages = Blueprint("cubicle_page", __name__)
 
@@ -28,6 +32,12 @@ logger = logging.getLogger(__name__)
 
 SPANS = ((1, "1 hour"), (6, "6 hours"), (24, "24 hours"))
 _HOUR_S = 3600.0
+_FRESH_S = 90.0
+"""How old a sample may be to be shown as what is used now; they are a minute apart."""
+
+
+_Written = Callable[[float], str]
+"""An amount as people read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +46,19 @@ class Chart:
 
     name: str
     now: str
-    """How it stands."""
+    """How it stands; empty where that is not known."""
+    limit: str
+    """How much there is."""
     curve: Curve | None
     top: str
-    """How much the whole height is."""
+    """How much the whole height is, for the axis."""
     words: str
     """What the drawing tells."""
+
+    @property
+    def now_of_limit(self) -> str:
+        """Both, as far as they are known."""
+        return self.now and f"{self.now} of {self.limit}"
 
     @property
     def sentence(self) -> str:
@@ -51,21 +68,21 @@ class Chart:
 
 @pages.get("/agents/<name>/cubicle")
 def cubicle(name: str) -> str:
-    """The whole page."""
+    """The whole page, as far as it is known without measuring."""
     key, framed = own_key(name), frame(name, "cubicle")
-    return render_template("cubicle.html", **framed, **_seen(key, framed["agent"]))
+    return render_template("cubicle.html", **framed, **_seen(key, framed["agent"], _known))
 
 
 @pages.get("/parts/cubicle/<name>")
 def cubicle_now(name: str) -> str:
     """How it stands and what it uses."""
     key, agent = own_key(name), services().agents.get(name)
-    return render_template("parts/cubicle.html", agent=agent, **_seen(key, agent))
+    return render_template("parts/cubicle.html", agent=agent, **_seen(key, agent, services().cubicles.state))
 
 
-def _seen(key: CubicleKey, agent: Agent) -> dict[str, Any]:
+def _seen(key: CubicleKey, agent: Agent, look: Callable[[CubicleKey], State]) -> dict[str, Any]:
     hours = next((span for span, _ in SPANS if str(span) == request.args.get("hours")), SPANS[0][0])
-    state, trouble = _state(key)
+    state, trouble = _state(key, look)
     disk = disk_of(agent)
     return {
         "state": state,
@@ -77,13 +94,23 @@ def _seen(key: CubicleKey, agent: Agent) -> dict[str, Any]:
     }
 
 
-def _state(key: CubicleKey) -> tuple[State | None, str]:
+def _state(key: CubicleKey, look: Callable[[CubicleKey], State]) -> tuple[State | None, str]:
     """How it stands, or what keeps us from knowing."""
     try:
-        return services().cubicles.state(key), ""
+        return look(key), ""
     except Unavailable as error:
         logger.warning("the cubicle %s can't be asked about: %s", key, error.message)
         return None, error.message
+
+
+def _known(key: CubicleKey) -> State:
+    """How it stands, with what the last sample says that it uses."""
+    state = services().cubicles.glance(key)
+    found = services().samples.last(key, _FRESH_S)
+    if state.started_at is None or not found or found[-1].at < int(state.started_at):
+        return state
+    last = found[-1]
+    return replace(state, usage=Usage(last.cpu_percent, last.memory_bytes, last.pids))
 
 
 def _charts(key: CubicleKey, agent: Agent, state: State | None, disk: DiskUse | None, hours: int) -> list[Chart]:
@@ -95,38 +122,24 @@ def _charts(key: CubicleKey, agent: Agent, state: State | None, disk: DiskUse | 
     memory: list[Point] = [(sample.at, sample.memory_bytes) for sample in found]
     room: list[Point] = [(sample.at, sample.disk_bytes) for sample in found if sample.disk_bytes is not None]
 
-    def chart(name: str, now: str, points: list[Point], limit: float, written: Callable[[float], str]) -> Chart:
+    def chart(name: str, now: float | None, points: list[Point], limit: float, *, of: str, written: _Written) -> Chart:
         made = curve(points, since=since, until=until, limit=limit)
-        return Chart(name, now, made, "" if made is None else written(made.top), _words(made, written))
+        top = "" if made is None else written(made.top)
+        return Chart(name, "" if now is None else written(now), of, made, top, _words(made, written))
 
     cpus = f"{limits.cpus:g} CPU" + ("" if limits.cpus == 1 else "s")
     memory_limit = limits.memory_mb * 1024**2
+    cpu_now = None if usage is None else usage.cpu_percent / limits.cpus
+    memory_now = None if usage is None else usage.memory_bytes
+    disk_now, disk_limit = (None, 0) if disk is None else (disk.used_bytes, disk.limit_bytes)
     return [
-        chart(
-            "CPU",
-            "" if usage is None else f"{_percent(usage.cpu_percent / limits.cpus)} of {cpus}",
-            cpu,
-            100.0,
-            _percent,
-        ),
-        chart(
-            "Memory",
-            "" if usage is None else f"{megabytes(usage.memory_bytes)} of {megabytes(memory_limit)}",
-            memory,
-            memory_limit,
-            _megabytes,
-        ),
-        chart(
-            "Disk",
-            "" if disk is None else f"{megabytes(disk.used_bytes)} of {megabytes(disk.limit_bytes)}",
-            room,
-            limits.disk_mb * 1024**2,
-            _megabytes,
-        ),
+        chart("CPU", cpu_now, cpu, 100.0, of=cpus, written=_percent),
+        chart("Memory", memory_now, memory, memory_limit, of=megabytes(memory_limit), written=_megabytes),
+        chart("Disk", disk_now, room, limits.disk_mb * 1024**2, of=megabytes(disk_limit), written=_megabytes),
     ]
 
 
-def _words(made: Curve | None, written: Callable[[float], str]) -> str:
+def _words(made: Curve | None, written: _Written) -> str:
     if made is None:
         return ""
     most_at = ages.day_and_time(made.most_at, asker().user.time_zone, time.time()).rpartition(" ")[2]

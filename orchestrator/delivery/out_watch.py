@@ -107,6 +107,18 @@ class OutWatch:
             if watch is not None:
                 watch.close()
 
+    def command_ended(self, key: CubicleKey) -> None:
+        """A command has ended: the files that it left in the tray, closed, are taken at once. Returns at once."""
+        now = time.monotonic()
+        with self._changed:
+            watch = self._watches.get(key)
+            if watch is None or self._is_closing:
+                return
+            watch.end_command(now)
+            if watch.is_due(now):
+                self._astir[key] = watch
+                self._changed.notify()
+
     def turn_ended(self, key: CubicleKey, turn: int) -> None:
         """A turn has its outcome: what its answer named is sent, and its tray is looked through. Returns at once."""
         with self._changed:

@@ -2,8 +2,8 @@
 what time it is (monotonic seconds).
 
 A rename says that the file is whole. A close may be one of many, when a program opens the file anew for each line: so
-a close waits a moment, and longer where closes came in slow succession. What can't be taken yet is tried again, ever
-less often.
+a close waits a moment, and longer where closes came in slow succession, unless the command that wrote it has ended.
+What can't be taken yet is tried again, ever less often.
 """
 
 from __future__ import annotations
@@ -72,6 +72,12 @@ class Settling:
             return
         entry.due = now
         entry.asked = asked if asked is not None else entry.asked
+
+    def hurry(self, now: float) -> None:
+        """Whoever wrote has ended: what waits only for quiet is due. What could not be taken waits as before."""
+        for entry in self._waiting.values():
+            if not entry.tries:
+                entry.due = min(entry.due, now)
 
     def again(self, ready: Ready, now: float, tries: int) -> None:
         """It could not be taken yet; for the ``tries``-th time."""

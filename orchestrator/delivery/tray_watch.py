@@ -1,9 +1,9 @@
 """One tray's watch: what it waits for, what it has dealt with, and the next bit of work in it.
 
-It is told of events and of turns that ended (under the lock it was given) and works in slices, one thread at a time. A
-*mark*, kept in the database, says until when everything in the tray was dealt with, by the kernel's own clock; so a
-look through the tray costs a glance a name, and what came before is never read again. Of a flood it takes what the cap
-lets through, and counts the rest once.
+It is told of events, and of commands and turns that ended (under the lock it was given) and works in slices, one
+thread at a time. A *mark*, kept in the database, says until when everything in the tray was dealt with, by the kernel's
+own clock; so a look through the tray costs a glance a name, and what came before is never read again. Of a flood it
+takes what the cap lets through, and counts the rest once.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _SLICE_NAMES = 2_000
 _SLICE_S = 0.5
 _AT_ONCE = 8
 _AFTER_REPLY_S = 0.03
+_LATE_S = 0.02
+"""How much later than a command's end the kernel's news of its last files may be heard."""
 _MOST_FOLDERS = 200
 """Folders in one tray that are looked into; of more, only their own names count."""
 _MOST_DONE = 5_000
@@ -52,7 +54,7 @@ class TrayWatch:
         self.ended_turns: list[int] = []
         self._settling = Settling()
         self._wants_look = self._is_thorough = self._is_closed = False
-        self._rest_until = self._look_from = 0.0
+        self._rest_until = self._look_from = self._late_until = 0.0
         self._flood_began = self._flood_heard = 0.0
         # Only whoever works touches these:
         self._names: Iterator[Seen] | None = None
@@ -68,7 +70,7 @@ class TrayWatch:
         """Something happened to a name."""
         if self._flood_began:
             self._flood_heard = now
-        elif is_whole:
+        elif is_whole or now < self._late_until:
             self._settling.whole(name, now, at=at)
         else:
             self._settling.heard(name, now, at=at)
@@ -81,6 +83,11 @@ class TrayWatch:
         """Look through the tray; ``is_thorough`` also when no name came or went."""
         self._wants_look, self._look_from = True, 0.0
         self._is_thorough = self._is_thorough or is_thorough
+
+    def end_command(self, now: float) -> None:
+        """A command has ended: what it closed is whole."""
+        self._settling.hurry(now)
+        self._late_until = now + _LATE_S
 
     def end_turn(self, turn: int, now: float) -> None:
         """A turn has its outcome. The look waits a moment, so that it takes nothing from the reply that goes out."""

@@ -39,7 +39,7 @@ def test_a_press_before_the_scripts_waits_for_them(visit: Visit) -> None:
     """A button that could do nothing yet takes no press."""
     planned(visit)
     page, held = visit.page, list[Route]()
-    page.route("**/static/acts.js", lambda route: held.append(route))  # noqa: PLW0108 - a bound C method is not taken
+    page.route("**/main.js", lambda route: held.append(route))  # noqa: PLW0108 - a bound C method is not taken
     page.goto(page.url, wait_until="commit")
     button = page.locator(".entry").get_by_title("Pause")
     expect(button).to_be_visible()

@@ -8,11 +8,13 @@ import threading
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.delivery.settling import QUIET_S
 from orchestrator.nouns import USUAL_RATES
 from tests.real_house import ProcessHouse, RealHouse, Talker, eventually
 from tests.scripted_upstream import Reply, says
@@ -75,6 +77,20 @@ def test_a_file_of_a_turn_arrives_with_it(house: RealHouse, agent: Talker) -> No
     (made,) = named(agent, "hello.txt")
     assert (made["turn"], made["to"], made["status"], made["size"]) == (turn["id"], "dashboard", "sent", 6)
     assert content(agent, made) == b"hello\n"
+
+
+def test_a_file_leaves_when_its_command_has_ended(house: RealHouse, agent: Talker) -> None:
+    """Without the quiet that is waited for while one runs; one that is still open comes later, whole."""
+    background = "(echo one; sleep 2; echo two) > ../out/slow.txt 2> /dev/null < /dev/null &"
+    turn = agent.ask(house.plays.commands(f"{background} sleep 0.2; echo hello > ../out/hello.txt; date +%s%N"))
+    named(agent, "hello.txt")
+    (made,) = delivered(agent)
+    closed_at = int(turn["steps"][0]["output"]) / 1e9
+    sent_at = datetime.fromisoformat(made["at"]).timestamp()
+    assert 0 <= sent_at - closed_at < QUIET_S / 2
+    assert content(agent, named(agent, "slow.txt")[-1]) == b"one\ntwo\n"
+    eventually(lambda: is_quiet(agent))
+    assert len(delivered(agent)) == 2
 
 
 WRITERS = {

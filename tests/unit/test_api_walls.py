@@ -22,6 +22,7 @@ PUBLIC = {
     "/login",
     "/login/<code>",
     "/static/<path:filename>",
+    "/static/<string(length=16):digest>/<path:name>",
     "/telegram/<id:bot>",
 }
 FOR_OPERATORS = {
@@ -96,6 +97,7 @@ def routes(app: Flask) -> Iterator[tuple[Rule, str, str]]:
         path = re.sub(r"<id:\w+>", "1", rule.rule)
         for part, example in (
             ("<path:filename>", "logo.svg"),
+            ("<string(length=16):digest>/<path:name>", "0123456789abcdef/logo.svg"),
             ("<token>", "x"),
             ("<backup>", "x.tar"),
             ("<secret>", "x"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.delivery import out_watch as watching
+from orchestrator.delivery import settling, tray_watch
 from orchestrator.delivery.out_watch import OutWatch, WatchedDoors
 from orchestrator.nouns import CubicleKey
 from tests.outgoing import KEY, Outgoing, outgoing
@@ -103,6 +104,50 @@ def test_a_tray_in_which_nothing_happens_is_not_asked(house: Outgoing) -> None:
 
 def _has(house: Outgoing, content: bytes) -> bool:
     return any(house.deliveries.copy_of(made).read_bytes() == content for made in house.rows())
+
+
+def test_a_closed_file_leaves_when_its_command_has_ended(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long one would wait for quiet; also when the kernel tells of it a moment after the end."""
+    monkeypatch.setattr(settling, "QUIET_S", 10.0)
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        house.put("a")
+        eventually(lambda: watch.is_settling(KEY))
+        assert names(house) == []
+        watch.command_ended(KEY)
+        eventually(lambda: names(house) == ["a"], patience_s=5)
+        monkeypatch.setattr(tray_watch, "_LATE_S", 5.0)
+        watch.command_ended(KEY)
+        house.put("b")
+        eventually(lambda: names(house) == ["a", "b"], patience_s=5)
+
+
+def test_a_file_that_a_program_has_open_outlives_the_command_s_end(house: Outgoing) -> None:
+    """It comes once and whole, after it was closed."""
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        with (house.out / "log").open("wb") as file:
+            file.write(b"one")
+            file.flush()
+            eventually(lambda: watch.is_settling(KEY))
+            for _ in range(20):
+                watch.command_ended(KEY)
+                time.sleep(0.02)
+            assert names(house) == []
+            file.write(b"two")
+        watch.command_ended(KEY)
+        eventually(lambda: names(house) == ["log"])
+        eventually(lambda: not watch.is_settling(KEY))
+    assert [made.size_bytes for made in house.rows()] == [6]
+
+
+def test_an_end_where_nothing_waits_wakes_nobody(house: Outgoing) -> None:
+    """Nor one in a tray that is not watched."""
+    with watched(house) as watch:
+        eventually(lambda: not watch._astir)
+        watch.command_ended(KEY)
+        watch.command_ended(OTHER)
+        assert watch._astir == {}
 
 
 def test_a_turn_s_end_sends_what_its_answer_names(house: Outgoing) -> None:

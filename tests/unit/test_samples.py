@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -135,6 +137,53 @@ def test_the_page_says_how_it_stands(paper: PaperHouse, browser: Browser) -> Non
     assert 'aria-current="true">24 hours' in html
     paper.engine.is_broken = True
     assert "Nobody can tell how it stands. The Docker engine does not answer." in page(browser)
+
+
+def test_the_page_does_not_wait_for_a_measurement(
+    paper: PaperHouse, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It shows the last sample, or that it is being measured; its part asks the engine, and the browser at once for
+    it."""
+
+    def slow(name: str) -> Usage:
+        raise AssertionError(f"the page waits for what {name} uses")
+
+    paper.services.cubicles.start(KEY)
+    with monkeypatch.context() as patch:
+        patch.setattr(paper.engine, "stats", slow)
+        assert page(browser).count("measuring…") == 3
+    paper.services.samples.look()
+    monkeypatch.setattr(paper.engine, "stats", lambda _: Usage(cpu_percent=25.0, memory_bytes=9 * 1024**2, pids=7))
+    known = page(browser)
+    assert "1.5 % of 1 CPU" in known
+    assert "3 of 256" in known
+    assert "data-now" in browser.client.get("/agents/crab/cubicle").get_data(as_text=True)
+    now = page(browser, "/parts/cubicle/crab")
+    assert "25 % of 1 CPU" in now
+    assert "7 of 256" in now
+
+
+def test_an_old_sample_is_not_shown_as_what_is_used_now(paper: PaperHouse, browser: Browser) -> None:
+    """Neither one of minutes ago nor one of the container before."""
+    paper.services.cubicles.start(KEY)
+    (container,) = paper.engine.containers.values()
+    for ago_s, began_s in ((200.0, 1000.0), (30.0, 10.0)):
+        paper.engine.containers[container.name] = replace(container, started_at=time.time() - began_s)
+        with paper.app._store.writing() as db:
+            rows.add(db, KEY, Sample(int(time.time() - ago_s), 77.0, 1, 1, None))
+        shown = page(browser)
+        assert "77 % of" not in shown
+        assert "measuring…" in shown
+
+
+def test_a_chart_says_how_it_is_now_and_its_axis_how_high_it_goes(paper: PaperHouse, browser: Browser) -> None:
+    """So that nobody takes the height of the drawing for the value."""
+    paper.services.cubicles.start(KEY)
+    paper.services.samples.look()
+    html = browser.client.get("/agents/crab/cubicle").get_data(as_text=True)
+    first = html.partition("<figure")[2].partition("</figure>")[0]
+    assert re.findall(r"<strong>(.*?)</strong><span[^>]*>(.*?)</span>", first) == [("CPU", "1.5 %")]
+    assert re.findall(r'class="axis[^>]*><span>(.*?)</span><span>(.*?)</span>', first) == [("3.1 %", "0")]
 
 
 def test_a_loss_is_asked_about(paper: PaperHouse, browser: Browser) -> None:

@@ -39,6 +39,31 @@ def test_slow_parts_are_waited_for_longer() -> None:
     assert settling.next_due() == pytest.approx(14.0 + LONGEST_QUIET_S)
 
 
+def test_what_waits_only_for_quiet_is_due_when_its_writer_has_ended() -> None:
+    """However slowly it was written; what could not be taken keeps its time, until there is news of it."""
+    settling = Settling()
+    for at in (0.0, 3.0):
+        settling.heard(b"slow", at, at=at)
+    settling.heard(b"open", 3.0, at=3.0)
+    found = settling.take(3.0 + QUIET_S)
+    assert found is not None
+    settling.again(found[0], 4.2, 1)
+    settling.hurry(4.3)
+    assert taken(settling, 4.3) == [b"slow"]
+    assert settling.next_due() == pytest.approx(4.2 + FIRST_TRY_S)
+    settling.heard(b"open", 4.4, at=4.4)
+    settling.hurry(4.5)
+    assert taken(settling, 4.5) == [b"open"]
+
+
+def test_what_is_due_is_not_put_off_by_a_hurry() -> None:
+    """It only ever comes sooner."""
+    settling = Settling()
+    settling.whole(b"moved", 1.0, at=0)
+    settling.hurry(2.0)
+    assert settling.next_due() == 1.0
+
+
 def test_what_can_not_be_taken_is_tried_ever_less_often() -> None:
     """News of it begin anew; when it was first heard of stays."""
     settling, now = Settling(), 0.0

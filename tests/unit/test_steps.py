@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import BadInput, Conflict, NotFound
-from orchestrator.nouns import TurnStatus
+from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.steps import MAX_TURN_CHARS
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
@@ -49,6 +49,19 @@ def test_a_command_is_written_down_before_it_runs(house: Rooms) -> None:
     assert (step.command, step.status, step.thought) == ("ls -l", "running", "why")
     audited = house.audited("command")[0]
     assert (audited.text, audited.turn, audited.detail["sha256"]) == ("ls -l", turn.id, step.sha256)
+
+
+def test_whoever_waits_for_the_end_of_a_command_is_told(tmp_path: Path) -> None:
+    """By the time the crab is answered; not of one that was never started."""
+    ended: list[CubicleKey] = []
+    with rooms(tmp_path / "home", ended=ended.append) as house:
+        turn = house.under_way()
+        with pytest.raises(NotFound):
+            _end(house, turn.id)
+        _start(house, turn.id)
+        assert ended == []
+        _end(house, turn.id)
+        assert ended == [KEY]
 
 
 def test_its_end_is_recorded_once(house: Rooms) -> None:

@@ -1,0 +1,91 @@
+"""What pages are made of: scripts, styles and pictures, under URLs that hold a digest of their content. A browser
+keeps them for good and asks for each once; a changed file has another URL.
+
+Everything is read when the application is made, so that an update on the disk changes nothing in what runs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+from functools import cached_property
+from pathlib import Path
+
+from flask import Flask, Response, abort, request
+
+from dashboard import bundles
+from dashboard.auth import public
+from dashboard.headers import FOR_GOOD
+
+ROUTE = "/static/<string(length=16):digest>/<path:name>"
+_DIGEST_CHARS = 16
+_SCRIPT = "text/javascript"
+
+
+class _Static:
+    """One file."""
+
+    def __init__(self, name: str, body: bytes) -> None:
+        self.body = body
+        kind = _SCRIPT if name.endswith((".js", ".mjs")) else mimetypes.guess_type(name)[0]
+        self.content_type = f"{kind or 'application/octet-stream'}; charset=utf-8"
+        self.url = f"/static/{hashlib.sha256(body).hexdigest()[:_DIGEST_CHARS]}/{name}"
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """Made once, when it is first asked for."""
+        return gzip.compress(self.body, mtime=0)
+
+
+class Statics:
+    """Those of one application."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises Unbundled when a script or a style can't be put together."""
+        self._folder = folder
+        self._by_name: dict[str, _Static] = {}
+        self._add_file("logo.svg")
+        for name in ("main.css", "terminal.css"):
+            self._add(name, bundles.stylesheet(folder, name).encode())
+        main = bundles.script(folder, "main.js", url=self._add_file)
+        shared = dict.fromkeys(main.modules, self._add("main.js", main.text.encode()))
+        terminal = bundles.script(folder, "terminal.js", url=self._add_file, beside=shared)
+        self._add("terminal.js", terminal.text.encode())
+        self._by_url = {static.url: static for static in self._by_name.values()}
+
+    def url(self, name: str) -> str:
+        """Where a page finds it; raises KeyError."""
+        return self._by_name[name].url
+
+    def answer(self, url: str, *, takes_gzip: bool) -> Response | None:
+        """What lies there; None for anything that this application's pages do not use."""
+        static = self._by_url.get(url)
+        if static is None:
+            return None
+        response = Response(static.compressed if takes_gzip else static.body, content_type=static.content_type)
+        response.headers["Cache-Control"] = FOR_GOOD
+        response.headers["Vary"] = "Accept-Encoding"
+        if takes_gzip:
+            response.headers["Content-Encoding"] = "gzip"
+        return response
+
+    def _add(self, name: str, body: bytes) -> str:
+        static = self._by_name[name] = _Static(name, body)
+        return static.url
+
+    def _add_file(self, name: str) -> str:
+        return self._add(name, (self._folder / name).read_bytes())
+
+
+def register(app: Flask) -> None:
+    """Templates may say ``asset("main.css")``, and what they say is there."""
+    statics = Statics(Path(app.root_path) / "static")
+    app.jinja_env.globals["asset"] = statics.url
+
+    @app.get(ROUTE, endpoint="kept")
+    @public
+    def kept(digest: str, name: str) -> Response:
+        """A file, or nothing under a digest that is not its own."""
+        takes_gzip = request.accept_encodings.quality("gzip") > 0
+        return statics.answer(f"/static/{digest}/{name}", takes_gzip=takes_gzip) or abort(404)
