@@ -68,6 +68,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
             "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
+            "llm.upstreams.shortlist "
             "llm.upstreams.sse llm.upstreams.wires host host.apt host.base_image host.engine_setup host.image "
             "host.machine host.progress host.test_tools"
         ),
