@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import Visit
+from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import fits
 from tests.house import PaperHouse, paper_house
 from tests.scripted_upstream import Reply, Request, ScriptedUpstream, says, status
@@ -145,3 +145,24 @@ def test_models_are_seen_with_prices_before_there_is_a_key(visit: Visit) -> None
     state = house.services.providers.get_state("anthropic")
     assert (state.model, state.is_default) == ("claude-haiku-5-5", True)
     expect(chosen).to_have_value("claude-haiku-5-5")
+
+
+def test_a_typed_token_is_never_lost_and_its_form_is_checked_first(browser: Browser, tmp_path: Path) -> None:
+    """The primary button is the one that uses it; what doesn't look like a token is said beside the field."""
+    environment = {"HERMIT_ADMIN_USER": "", "HERMIT_TELEGRAM_API_URL": ""}
+    with paper_house(tmp_path / "bots", environment=environment) as house:
+        context = browser.new_context(viewport=DESK)
+        visit = open_window(context, house)
+        page = visit.page
+        page.goto(f"{house.url}/login/{house.services.people.make_link(1)}")
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_label("Your name").wait_for()
+        page.goto(f"{house.url}/setup/telegram")
+        page.get_by_label("Token").fill("123:abc")
+        expect(page.locator(".primary")).to_have_text("Use this bot")
+        page.locator(".primary").click()
+        expect(page.locator(".field-trouble")).to_contain_text("This doesn’t look like a bot token.")
+        expect(page.get_by_label("Token")).to_have_value("123:abc")
+        assert house.services.bots.every() == []
+        context.close()
+        assert visit.complaints == []
