@@ -183,7 +183,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "commands.delivered commands.doctor commands.explaining commands.files "
             "commands.following commands.grants commands.history commands.hosts commands.inbox commands.news "
             "commands.overview "
-            "commands.people commands.sending commands.talking "
+            "commands.people commands.sending commands.talking commands.tunnel "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up "
             "commands.update commands.ways_in"
