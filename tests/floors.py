@@ -87,7 +87,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "prices publishing seen"
         ),
     ),
-    ("who can be asked for a model", "llm.providers"),
+    ("who can be asked for a model, and where others find us", "llm.providers reach"),
     ("what a person may be asked, and say", "approval_answers approval_json approval_limits"),
     ("what was allowed in advance, and what files hold that run", "grants scripts"),
     (
@@ -226,7 +226,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters "
             "pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
-            "pages.search pages.spending pages.views feed metrics pages.you webhook"
+            "pages.search pages.spending pages.views feed metrics pages.you pages.welcome webhook"
         ),
     ),
     ("the application", "app"),
@@ -301,6 +301,7 @@ _SHOWS = (
     "previews.policy",
     "prices",
     "questions",
+    "reach",
     "store.approval_history",
     "backup.keeping",
     "checkups",

@@ -16,7 +16,7 @@ from orchestrator.commands.client import Client
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
 from orchestrator.commands.explaining import explain
-from orchestrator.commands.people import person
+from orchestrator.commands.people import how_long, person, say_where
 from orchestrator.commands.tunnel import has_browser, tunnel
 from orchestrator.errors import NotFound
 from orchestrator.text import one_line
@@ -99,7 +99,10 @@ def _login_link(context: Context, options: argparse.Namespace) -> int:
     show(made, as_json=options.json, lines=[made["url"]])
     if not options.json:
         print(_validity(made), file=sys.stderr)
-        _say_tunnel(context)
+        if options.user is None:
+            _say_tunnel(context)
+        else:
+            say_where(made)
     return 0
 
 
@@ -110,7 +113,7 @@ def _say_tunnel(context: Context) -> None:
 
 
 def _validity(link: Mapping[str, Any]) -> str:
-    return f"It works once, for {link['valid_for_s'] // 60} minutes."
+    return f"It works once, for {how_long(link)}."
 
 
 def _for(client: Client, user: str | None) -> dict[str, Any]:

@@ -166,3 +166,37 @@ def test_a_typed_token_is_never_lost_and_its_form_is_checked_first(browser: Brow
         assert house.services.bots.every() == []
         context.close()
         assert visit.complaints == []
+
+
+def test_somebody_who_was_added_is_welcomed(visit: Visit) -> None:
+    """A password and the browser's time zone in one step; then the agents."""
+    house, page = visit.house, visit.page
+    ben = house.services.people.add({"name": "ben"})
+    page.goto(f"{house.url}/login/{house.services.people.make_link(ben.id)}")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Welcome, ben")).to_be_visible()
+    zone = page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
+    expect(page.get_by_label("Time zone")).to_have_value(zone)
+    assert fits(page)
+    page.get_by_label("Password").fill("long enough for ben")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url(f"{house.url}/")
+    assert house.services.people.log_in("ben", "long enough for ben")
+    assert house.services.people.get(ben.id).time_zone_known
+
+
+def test_the_address_of_login_links_is_chosen(visit: Visit) -> None:
+    """Where it is saved; one that isn't answered to is refused beside the button."""
+    house, page = visit.house, visit.page
+    house.services.preferences.finish_set_up(by="ada")
+    visit.log_in()
+    page.goto(f"{house.url}/people")
+    form = page.locator("form", has=page.get_by_label("Address"))
+    form.get_by_label("Address").fill("http://nas.local:3000")
+    form.get_by_role("button", name="Save").click()
+    expect(form.locator(".trouble")).to_contain_text("HERMIT_ALLOWED_HOSTS")
+    form.get_by_label("Address").fill("http://localhost:8080")
+    form.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Login links start with http://localhost:8080")).to_be_visible()
+    assert fits(page)
+    visit.complaints = [said for said in visit.complaints if "400" not in said]

@@ -46,7 +46,8 @@ def _environment(hermit: CommandLine) -> dict[str, str]:
 def test_a_person_from_first_to_last(hermit: CommandLine) -> None:
     """Added with a link that lets them in, listed, changed by name and by number, deleted."""
     said = hermit.good("user", "add", "ben", "--time-zone", "Europe/Vienna")
-    assert said.startswith("ben is added. This link logs them in, once, for 15 minutes:\n")
+    assert said.startswith("ben is added. This link logs them in, once, for 24 hours:\n")
+    assert "only opens on this machine" in hermit.aside
     link = said.splitlines()[-1]
     assert requests.get(link, timeout=5).ok
     assert hermit.good("user", "list").splitlines()[1:] == [
@@ -72,7 +73,9 @@ def test_json_of_a_new_person(hermit: CommandLine) -> None:
     assert (added["name"], added["role"], added["telegram_id"]) == ("ann", "operator", 77)
     assert "/login/" in added["login_url"]
     link = json.loads(hermit.good("user", "login-link", "ann", "--json"))
-    assert link["valid_for_s"] == 900
+    assert (link["valid_for_s"], link["name"], link["is_local"]) == (86_400, "ann", True)
+    hermit.good("login-link", "--user", "ann")
+    assert hermit.aside.startswith("It works once, for 24 hours.\nIt only opens on this machine")
 
 
 def test_nobody_of_that_name(hermit: CommandLine) -> None:
