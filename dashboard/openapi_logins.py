@@ -37,6 +37,7 @@ SCHEMAS: dict[str, Schema] = {
             "name": STRING,
             "password": {**STRING, "writeOnly": True, "minLength": 10, "maxLength": 1000},
             "current": {**STRING, "writeOnly": True, "description": "the present one, where there is one"},
+            "time_zone": {**STRING, "description": "by its IANA name"},
         },
         required=("password",),
     ),

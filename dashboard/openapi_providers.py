@@ -72,11 +72,20 @@ SCHEMAS: dict[str, Schema] = {
             "latency_s": NUMBER,
         }
     ),
-    "Settings": closed({"version": STRING, "default_provider": STRING, "default_model": STRING, "is_set_up": BOOLEAN}),
+    "Settings": closed(
+        {
+            "version": STRING,
+            "default_provider": STRING,
+            "default_model": STRING,
+            "is_set_up": BOOLEAN,
+            "address": {**STRING, "description": "what login links for other people begin with"},
+        }
+    ),
     "SettingsChange": closed(
         {
             "default_provider": {**STRING, "description": "empty: as if nobody had chosen"},
             "default_model": {**STRING, "description": "of the default provider; empty: its first default"},
+            "address": {**STRING, "description": "an origin such as http://nas.local:3000; empty: the default"},
             "is_set_up": {**BOOLEAN, "description": "false: the first-run page may be opened once more"},
         },
         required=(),

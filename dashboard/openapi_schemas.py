@@ -314,6 +314,11 @@ SCHEMAS: dict[str, Schema] = {
     "Token": closed({"name": STRING, "token": {**STRING, "description": "shown this once"}}),
     "NewLoginLink": closed({"user": {**INTEGER, "description": "default: yourself"}}, required=()),
     "LoginLink": closed(
-        {"url": STRING, "valid_for_s": {**INTEGER, "description": "it ends after so many seconds, or once it was used"}}
+        {
+            "url": STRING,
+            "valid_for_s": {**INTEGER, "description": "it ends after so many seconds, or once it was used"},
+            "is_local": {**BOOLEAN, "description": "only a browser on the machine of HermitShell can open it"},
+            "name": {**STRING, "description": "whom it logs in"},
+        }
     ),
 }

@@ -22,9 +22,14 @@ NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 TOOLSETS = ("calendar", "memory", "assets", "packages", "questions", "video")
 RESERVED = ("new",)
 """No agent is called so: ``/agents/new`` is the page that makes one."""
-TELEGRAM_TOKEN = re.compile(r"\d{1,20}:[A-Za-z0-9_-]{3,100}")
-"""A bot's number and its secret. BotFather's have 35 characters; a Bot API server of one's own may give others, and
-whether there is such a bot the server is asked anyway."""
+TELEGRAM_TOKEN = re.compile(r"\d{5,16}:[A-Za-z0-9_-]{35}")
+"""A bot's number and its secret, as BotFather gives them."""
+ANY_TELEGRAM_TOKEN = re.compile(r"\d{1,20}:[A-Za-z0-9_-]{3,100}")
+"""The same from any Bot API server: one of one's own may give shorter secrets, and knows best whose they are."""
+NOT_OF_A_BOT = (
+    "telegram_token: this doesn't look like a bot token. BotFather gives one such as 123456789:AAE…: digits, a colon, "
+    "then 35 letters, digits, hyphens or underscores."
+)
 
 
 class Agents:
@@ -276,5 +281,5 @@ def _number(field: str, value: Any, low: float, high: float) -> float:
 def _check_token(value: Any) -> None:
     if value in (None, ""):
         return
-    if not isinstance(value, str) or not TELEGRAM_TOKEN.fullmatch(value):
-        raise BadInput("telegram_token: paste the token as BotFather gave it, such as 123456789:AA….")
+    if not isinstance(value, str) or not ANY_TELEGRAM_TOKEN.fullmatch(value):
+        raise BadInput(NOT_OF_A_BOT)

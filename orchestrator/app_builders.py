@@ -300,6 +300,7 @@ def build_bots(ground: Ground) -> Bots:
         prove=lambda token: opening.prove(token, settings.telegram_api_url),
         blot=ground.parts.blot,
         trusted_operator=settings.telegram_operator_id,
+        has_own_server=settings.has_own_bot_server,
     )
 
 

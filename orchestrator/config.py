@@ -65,6 +65,7 @@ SETTINGS = {
 
 PROVIDER_KEYS = tuple(name for name in SETTINGS if name.endswith("_API_KEY") and not name.startswith("HERMIT_"))
 
+TELEGRAM_API_URL = "https://api.telegram.org"
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 
 
@@ -143,6 +144,11 @@ class Settings:
         return bool(named or self.llm_base_url or self.secrets.provider_keys())
 
     @property
+    def has_own_bot_server(self) -> bool:
+        """Bots are at another Bot API server than Telegram's, which may give tokens of its own form."""
+        return self.telegram_api_url != TELEGRAM_API_URL
+
+    @property
     def telegram_webhook_host(self) -> str:
         """The host name of the webhook's address, or empty."""
         return urlsplit(self.telegram_webhook_url).hostname or ""
@@ -196,7 +202,7 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
         embeddings_base_url=_url(values, "HERMIT_EMBEDDINGS_BASE_URL"),
         embeddings_model=values.get("HERMIT_EMBEDDINGS_MODEL", "").strip(),
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
-        telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or "https://api.telegram.org",
+        telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or TELEGRAM_API_URL,
         telegram_webhook_url=_webhook(values),
         sleep_after_s=60.0 * _whole(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
         log_format=_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),

@@ -1,4 +1,5 @@
-"""What the operator chose for the install in the dashboard: the default provider, models, and that it is set up.
+"""What the operator chose for the install in the dashboard: the default provider, models, where others find
+it, and that it is set up.
 
 Owns the rows and their place in the audit log. What a value may be is checked by whoever knows it; no secret is ever
 among them.
@@ -16,6 +17,8 @@ DEFAULT_PROVIDER = "default_provider"
 MODEL_OF = "model:"
 """Followed by the provider's name."""
 SET_UP = "set_up"
+ADDRESS = "address"
+"""Where other people find the dashboard."""
 
 
 class Preferences:

@@ -49,6 +49,10 @@ class Prices:
             self._look()
             return self._table
 
+    def of(self, provider: str, model: str) -> Price:
+        """What a provider's model costs now: a row's price, or the fallback."""
+        return price_of(provider, model, self.table())
+
     def own(self) -> tuple[PriceRow, ...]:
         """The person's rows, in order of precedence."""
         rows = self.table().rows

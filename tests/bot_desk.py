@@ -29,6 +29,7 @@ class Desk:
 
     house: Rooms
     trusted: int | None = None
+    has_own_server: bool = False
     at: float = 1_000_000.0
     down: bool = False
     unknown: set[str] = field(default_factory=set)
@@ -49,6 +50,7 @@ class Desk:
             prove=self.prove,
             blot=self.hidden.append,
             trusted_operator=self.trusted,
+            has_own_server=self.has_own_server,
             now=lambda: self.at,
         )
 

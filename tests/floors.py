@@ -68,6 +68,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
             "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
+            "llm.upstreams.shortlist "
             "llm.upstreams.sse llm.upstreams.wires host host.apt host.base_image host.engine_setup host.image "
             "host.machine host.progress host.test_tools"
         ),
@@ -86,7 +87,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "prices publishing seen"
         ),
     ),
-    ("who can be asked for a model", "llm.providers"),
+    ("who can be asked for a model, and where others find us", "llm.providers reach"),
     ("what a person may be asked, and say", "approval_answers approval_json approval_limits"),
     ("what was allowed in advance, and what files hold that run", "grants scripts"),
     (
@@ -182,7 +183,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "commands.delivered commands.doctor commands.explaining commands.files "
             "commands.following commands.grants commands.history commands.hosts commands.inbox commands.news "
             "commands.overview "
-            "commands.people commands.sending commands.talking "
+            "commands.people commands.sending commands.talking commands.tunnel "
             "commands.look commands.memory commands.money commands.providers commands.questions "
             "commands.service commands.telegram commands.bench commands.sbom commands.tests commands.up "
             "commands.update commands.ways_in"
@@ -225,7 +226,7 @@ DASHBOARD: tuple[tuple[str, str], ...] = (
             "pages.audit pages.bot pages.calendar pages.chat pages.cubicle pages.curves pages.files pages.filters "
             "pages.glimpse pages.frame pages.home "
             "pages.install pages.log pages.login pages.memory pages.money pages.people pages.planner pages.settings "
-            "pages.search pages.spending pages.views feed metrics pages.you statics webhook"
+            "pages.search pages.spending pages.views feed metrics pages.you pages.welcome statics webhook"
         ),
     ),
     ("the application", "app"),
@@ -300,6 +301,7 @@ _SHOWS = (
     "previews.policy",
     "prices",
     "questions",
+    "reach",
     "store.approval_history",
     "backup.keeping",
     "checkups",

@@ -36,12 +36,15 @@ def change() -> Any:
 
 @api.put("/api/me/login")
 def set_login() -> Any:
-    """A password to log in with, for an operator a name too. Every session ends, and this browser gets a new one."""
-    who, body, people = asker(), bodies.json_body("name", "password", "current"), services().people
+    """A password to log in with, for an operator a name too; a time zone, if given. Every session ends, and this
+    browser gets a new one."""
+    who, body, people = asker(), bodies.json_body("name", "password", "current", "time_zone"), services().people
     password = bodies.text(body, "password")
     current = bodies.text(body, "current") if "current" in body else ""
     name = bodies.text(body, "name") if "name" in body else who.user.name
     _check_changeable(who, name)
+    if "time_zone" in body:
+        people.change(who.user.id, {"time_zone": bodies.text(body, "time_zone")})
     people.change_password(who.user.id, current, password)
     if name != who.user.name:
         people.change(who.user.id, {"name": name})

@@ -1,5 +1,5 @@
 """The install's own settings, as far as the operator changes them in the dashboard: who answers for agents that name no
-provider, and whether the first-run page is done.
+provider, where other people find the dashboard, and whether the first-run page is done.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dashboard import bodies
 from dashboard.api.providers import by
 from dashboard.auth import operator_only
 from dashboard.house import services
+from orchestrator import reach
 from orchestrator.version import VERSION
 
 api = Blueprint("settings_of_the_install", __name__)
@@ -27,13 +28,16 @@ def settings() -> Any:
 @api.patch("/api/settings")
 @operator_only
 def change() -> Any:
-    """Another default provider, another model of it, the first-run page done or open again. A provider is checked
-    before anything is changed."""
-    body = bodies.json_body("default_provider", "default_model", "is_set_up")
+    """Another default provider, another model of it, another address for links, the first-run page done or open
+    again. Address and provider are checked before anything is changed."""
+    body = bodies.json_body("default_provider", "default_model", "is_set_up", "address")
     providers, preferences = services().providers, services().preferences
+    address = bodies.text(body, "address") if "address" in body else None
     provider = bodies.text(body, "default_provider") if "default_provider" in body else None
     model = bodies.text(body, "default_model") if "default_model" in body else None
     is_set_up = bodies.flag(body, "is_set_up")
+    if address is not None:
+        reach.choose(services().settings, preferences, address, by=by())
     if provider is not None:
         providers.choose(provider, by=by())
     if model is not None:
@@ -51,4 +55,5 @@ def _as_json() -> dict[str, Any]:
         "default_provider": default.name,
         "default_model": default.model,
         "is_set_up": house.preferences.is_set_up,
+        "address": reach.address(house.settings, house.preferences),
     }

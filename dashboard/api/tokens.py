@@ -8,10 +8,11 @@ from typing import Any
 
 from flask import Blueprint, request
 
-from dashboard import bodies
+from dashboard import bodies, origin
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.times import iso
+from orchestrator import reach
 from orchestrator.people import LINK_S
 
 api = Blueprint("tokens", __name__)
@@ -54,10 +55,17 @@ def remove_token(token: str) -> Any:
 @api.post("/api/login-links")
 @operator_only
 def make_link() -> Any:
-    """A login link that works once, within 15 minutes, for the asker or for the person that is named."""
-    body = bodies.json_body("user") if request.content_length else {}
-    code = services().people.make_link(_for_whom(body))
-    return {"url": f"{services().settings.link_url}/login/{code}", "valid_for_s": LINK_S}, 201
+    """A login link that works once: for the asker, within 15 minutes, or for the person that is named, within a day."""
+    body, house = bodies.json_body("user") if request.content_length else {}, services()
+    user = house.people.get(_for_whom(body))
+    base, valid_for_s = house.settings.link_url, LINK_S
+    if user.id != asker().user.id:
+        came_by = origin.own(house.settings.public_url)
+        base = reach.address(house.settings, house.preferences, came_by=came_by)
+        valid_for_s = reach.OTHERS_LINK_S
+    code = house.people.make_link(user.id, good_for_s=valid_for_s)
+    answer = {"url": f"{base}/login/{code}", "valid_for_s": valid_for_s, "is_local": reach.is_local(base)}
+    return {**answer, "name": user.name}, 201
 
 
 @api.delete("/api/sessions")

@@ -27,6 +27,7 @@ from dashboard.pages import (
     setup,
     spending,
     upkeep,
+    welcome,
     you,
 )
 
@@ -53,4 +54,4 @@ _OF_THE_HOUSE = (
     providers.pages,
     setup.pages,
 )
-BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, login.pages)
+BLUEPRINTS = (home.pages, approvals.pages, *_OF_AGENTS, *_OF_THE_HOUSE, you.pages, welcome.pages, login.pages)

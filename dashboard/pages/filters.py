@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dashboard import ages, csrf
 from dashboard.auth import Asker, asker
+from dashboard.house import services
 from dashboard.markdown import render
 from dashboard.marks import marked
 from dashboard.times import iso
@@ -28,6 +29,10 @@ HOUSE_WAYS = (
     ("/settings", "Settings", "settings"),
 )
 """The pages about the install, for the operator: path, name, sign."""
+_AS_TELEGRAMS_ARE = Markup(
+    r'pattern="\s*\d{5,16}:[A-Za-z0-9_\-]{35}\s*" '
+    'title="This doesn’t look like a bot token. BotFather gives one such as 123456789:AAE…"'
+)
 
 
 def register(app: Flask) -> None:
@@ -48,7 +53,14 @@ def register(app: Flask) -> None:
         came_from=came_from,
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf(), "house_ways": HOUSE_WAYS})
+    app.context_processor(
+        lambda: {"who": _viewer(), "csrf": _csrf(), "house_ways": HOUSE_WAYS, "bot_token": _bot_token()}
+    )
+
+
+def _bot_token() -> Markup:
+    """How a field for a bot's token is checked; a Bot API server of one's own may give others than Telegram's."""
+    return Markup("") if services().settings.has_own_bot_server else _AS_TELEGRAMS_ARE
 
 
 def megabytes(count: int) -> str:

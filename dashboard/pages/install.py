@@ -50,6 +50,7 @@ def install() -> str:
         **around(),
         parts=_parts(),
         providers=known,
+        prices_date=house.prices.table().date,
         chosen=next(view.state.name for view in known if view.state.is_default),
         tokens=_tokens(),
         version=VERSION,

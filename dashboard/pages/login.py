@@ -12,7 +12,7 @@ from dashboard import cookies
 from dashboard.auth import asker, current, public
 from dashboard.house import services
 from orchestrator.errors import BadInput, Unauthorized
-from orchestrator.nouns import Role
+from orchestrator.nouns import Role, User
 
 pages = Blueprint("login", __name__)
 
@@ -51,12 +51,15 @@ def link(code: str) -> Any:
 @pages.post("/login/<code>")
 @public
 def use_link(code: str) -> Any:
-    """In by a one-time link. It leads an operator to the first-run page, as long as nobody has set this install up."""
+    """In by a one-time link. It leads an operator to the first-run page, as long as nobody has set this install up, and
+    somebody else who is here for the first time to a page of welcome."""
     path, house = _next(request.form.get("next", "")), services()
     session = house.people.use_link(code[:200], **cookies.whence())
     user = house.people.of_session(session)
     if path == "/" and user is not None and user.role is Role.OPERATOR and not house.preferences.is_set_up:
         path = "/setup"
+    elif path == "/" and user is not None and _is_new(user):
+        path = "/welcome"
     return _let_in(path, session)
 
 
@@ -68,6 +71,12 @@ def log_out() -> Any:
         raise Unauthorized("An API token has no session to end.")
     services().people.log_out(who.session)
     return cookies.forget(redirect("/login", 303))
+
+
+def _is_new(user: User) -> bool:
+    """They were added, and this is their only way in so far."""
+    people = services().people
+    return user.id != people.operator().id and not people.has_password(user.id) and len(people.sessions(user.id)) == 1
 
 
 def _let_in(path: str, session: str) -> Any:

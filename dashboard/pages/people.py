@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from flask import Blueprint, render_template
 
+from dashboard import origin
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.pages.frame import around
 from dashboard.pages.you import zones
+from orchestrator import reach
 from orchestrator.nouns import Role, User
+from orchestrator.preferences import ADDRESS
 
 pages = Blueprint("people", __name__)
 
@@ -27,8 +31,8 @@ class PersonView:
 
     @property
     def may(self) -> str:
-        """What their role comes to."""
-        return "runs this install" if self.user.role is Role.OPERATOR else "talks to the agents"
+        """What their role is called."""
+        return "Admin" if self.user.role is Role.OPERATOR else "Member"
 
 
 @pages.get("/people")
@@ -41,6 +45,7 @@ def people() -> str:
         people=_views(),
         strangers=services().strangers(),
         zones=zones(),
+        **_reach(),
     )
 
 
@@ -56,6 +61,25 @@ def strangers() -> str:
 def rows() -> str:
     """The list."""
     return render_template("parts/people.html", people=_views())
+
+
+@pages.get("/parts/address")
+@operator_only
+def address() -> str:
+    """What login links begin with."""
+    return render_template("parts/address.html", **_reach())
+
+
+def _reach() -> dict[str, Any]:
+    house = services()
+    chosen = house.preferences.every().get(ADDRESS, "")
+    address = reach.address(house.settings, house.preferences, came_by=origin.own(house.settings.public_url))
+    return {
+        "address": address,
+        "chosen_address": chosen,
+        "is_local": reach.is_local(address),
+        "settings": house.settings,
+    }
 
 
 def _views() -> list[PersonView]:

@@ -4,13 +4,15 @@ there is one can be seen, and who gave it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
 from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
 from dashboard.house import services
 from orchestrator.llm.providers import ProviderState
+from orchestrator.prices import price_json
 
 pages = Blueprint("providers_seen", __name__)
 
@@ -29,10 +31,24 @@ _KEYS_ARE_MADE_AT = {
 
 
 @dataclass(frozen=True, slots=True)
+class ModelView:
+    """A model to choose before there is a key."""
+
+    name: str
+    reading: str
+    """What a million tokens of the prompt cost; empty where nobody has said it, and then so is ``writing``."""
+    writing: str
+    context: str
+    """How much it holds at once, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderView:
     """A provider in the list, and among the choices."""
 
     state: ProviderState
+    models: tuple[ModelView, ...]
+    """Those that we suggest, the recommended one first."""
     is_missing: bool
     """It would be a program on this machine, and is not there."""
 
@@ -44,8 +60,13 @@ class ProviderView:
         return "server" if self.state.name == _OWN_SERVER else "key"
 
     @property
+    def models_json(self) -> str:
+        """The suggested models, for the page's script."""
+        return json.dumps([asdict(model) for model in self.models])
+
+    @property
     def where(self) -> str:
-        """Where its keys are made."""
+        """Where its keys are made, an address without ``https://``."""
         return _KEYS_ARE_MADE_AT.get(self.state.name, "")
 
     @property
@@ -53,18 +74,38 @@ class ProviderView:
         """How it is set up."""
         state = self.state
         if state.name == REHEARSAL:
-            return "a script that answers for nothing, to try everything out"
+            return "free, to try everything out"
         if state.origin == "built-in":
-            return "not found: it does not run here" if self.is_missing else "needs no key"
+            return "not running on this machine" if self.is_missing else "needs no key"
         if state.origin == "settings":
-            return f"set by environment ({state.setting})" if state.setting else "set by environment"
-        return f"at {state.base_url}" if state.base_url else "its key was given here"
+            return f"set in the environment ({state.setting})" if state.setting else "set in the environment"
+        return f"at {state.base_url}" if state.base_url else "key saved here"
 
 
 def views() -> list[ProviderView]:
     """All of them."""
     known = services().providers
-    return [ProviderView(state, known.is_missing(state.name)) for state in known.every()]
+    return [ProviderView(state, _models(state), known.is_missing(state.name)) for state in known.every()]
+
+
+def _models(state: ProviderState) -> tuple[ModelView, ...]:
+    prices, views = services().prices, []
+    for model in state.suggestions:
+        price = prices.of(state.name, model.name)
+        usd = price_json(price)
+        reading, writing = (_dollars(usd["in"]), _dollars(usd["out"])) if price.known else ("", "")
+        views.append(ModelView(model.name, reading, writing, _tokens(model.context_tokens)))
+    return tuple(views)
+
+
+def _dollars(usd: float) -> str:
+    return f"${usd:g}" if usd == int(usd) or round(usd, 2) != usd else f"${usd:.2f}"
+
+
+def _tokens(count: int | None) -> str:
+    if count is None:
+        return ""
+    return f"{count / 1e6:.3g}M" if count >= 1_000_000 else f"{count // 1000}k"
 
 
 @pages.get("/parts/providers")

@@ -33,7 +33,7 @@ def model() -> Any:
     known = views()
     default = next((view.state.name for view in known if view.state.is_default), REHEARSAL)
     chosen = known[0].state.name if default == REHEARSAL else default
-    return _step(1, providers=known, chosen=chosen)
+    return _step(1, providers=known, chosen=chosen, prices_date=services().prices.table().date)
 
 
 @pages.get("/setup/telegram")

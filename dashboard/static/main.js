@@ -1,5 +1,6 @@
 // Puts the page's parts to work. Each module owns one of them and finds out by itself whether it is on this page.
 
+import { startFields } from "./fields.js";
 import { startForms } from "./forms.js";
 import { startPeople } from "./people.js";
 import { startPlanner } from "./planner.js";
@@ -24,6 +25,7 @@ import { startZone } from "./zone.js";
 import { startProviders } from "./providers.js";
 
 startForms();
+startFields();
 startTimes();
 if (document.body.dataset.viewer) {
   startPresses();

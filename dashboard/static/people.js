@@ -1,17 +1,37 @@
-// A fresh login link or API token is shown once, to be copied; and what is typed before a loss has to be the name.
+// A fresh login link or API token is shown once, to be copied: a link for whoever was just added, too. And what is typed
+// before a loss has to be the name.
+
+import { call, show } from "./api.js";
 
 export function startPeople() {
-  document.addEventListener("news:login-link", (event) => show(event.detail.url));
-  document.addEventListener("news:token", (event) => show(event.detail.token));
+  document.addEventListener("news:login-link", (event) => showLink(event.detail));
+  document.addEventListener("news:person-added", (event) => linkFor(event.detail.id));
+  document.addEventListener("news:token", (event) => present(event.detail.token));
   document.addEventListener("input", (event) => {
     if (event.target.matches("[data-must-be]")) check(event.target);
   });
   for (const field of document.querySelectorAll("[data-must-be]")) check(field);
 }
 
-function show(url) {
+async function linkFor(user) {
+  try {
+    showLink(await call("POST", "/api/login-links", { user }));
+  } catch (error) {
+    show(document.querySelector("form.panel .trouble"), error);
+  }
+}
+
+function showLink(link) {
+  const hours = link.valid_for_s / 3600;
+  document.querySelector("[data-link-for]").textContent = link.name;
+  document.querySelector("[data-link-lasts]").textContent = hours > 1 ? `${hours} hours` : `${link.valid_for_s / 60} minutes`;
+  document.querySelector("[data-link-local]").hidden = !link.is_local;
+  present(link.url);
+}
+
+function present(text) {
   const dialog = document.querySelector("dialog.link-shown");
-  dialog.querySelector("input").value = url;
+  dialog.querySelector("input").value = text;
   dialog.querySelector("[data-copied]").hidden = true;
   dialog.showModal();
   dialog.addEventListener("close", () => (dialog.querySelector("input").value = ""), { once: true });

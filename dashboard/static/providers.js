@@ -8,19 +8,24 @@ export function startProviders() {
   document.addEventListener("news:tried", (event) => said(document.querySelector("[data-tried]"), event.detail));
   if (!form) return;
   form.provider.addEventListener("change", () => lay(form));
+  form.addEventListener("change", (event) => {
+    if (event.target.name !== "suggested") return;
+    form.model.value = "";
+    sayModel(form);
+  });
   form.model.addEventListener("focus", () => offer(form));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     busy(form, () => tried(form));
   });
-  form.querySelector("[data-anyway]").addEventListener("click", () => busy(form, () => kept(form, "It is kept, untried.")));
+  form.querySelector("[data-anyway]").addEventListener("click", () => busy(form, () => kept(form, "Saved without a test.")));
   lay(form);
 }
 
 // What is asked for, by the provider that is chosen.
 function lay(form) {
   const option = form.provider.selectedOptions[0];
-  const { wants, where, model, words } = option.dataset;
+  const { wants, words } = option.dataset;
   const shown = { server: wants === "server", key: wants !== "", model: option.value !== "rehearsal" };
   for (const label of form.querySelectorAll("[data-for]")) {
     label.hidden = !label.dataset.for.split(" ").some((name) => (name === "key" ? wants === "key" : shown[name]));
@@ -28,14 +33,63 @@ function lay(form) {
   form.base_url.required = wants === "server" && !isUsable(option);
   form.key.required = wants === "key" && !isUsable(option);
   form.querySelector('[data-say="words"]').textContent = words;
-  const again = isUsable(option) && wants ? "Empty: the one that is kept. " : "";
-  const from = wants === "server" ? "If it wants one." : `Made at ${where}.`;
-  form.querySelector('[data-say="where"]').textContent = `${again}${from} It is written down on this machine and never shown again.`;
-  form.querySelector('[data-say="model"]').textContent = model ? `Empty: ${model}.` : "Empty: the first that it offers.";
+  sayWhere(form.querySelector('[data-say="where"]'), option);
   form.querySelector("#offered").replaceChildren();
   form.model.value = "";
+  suggest(form, option);
   form.querySelector("[data-anyway]").hidden = true;
   clear(form);
+}
+
+// Where a key comes from, as a link; and what an empty field means.
+function sayWhere(place, option) {
+  const { wants, where } = option.dataset;
+  const again = isUsable(option) && wants ? "Leave empty to keep the saved one. " : "";
+  const kept = " It’s stored on this machine and never shown again.";
+  if (wants === "key" && where) {
+    const link = Object.assign(document.createElement("a"), { href: `https://${where}`, rel: "noreferrer", target: "_blank", textContent: where });
+    place.replaceChildren(`${again}Get one at `, link, `.${kept}`);
+  } else place.textContent = `${again}${wants === "server" ? "Only if the server asks for one." : ""}${kept}`;
+}
+
+// The models that we suggest for it with their prices: known without a key, the one in use or the recommended one chosen.
+function suggest(form, option) {
+  const models = JSON.parse(option.dataset.models);
+  const present = option.dataset.model || models[0]?.name;
+  const rows = models.map((model, n) => {
+    const row = document.createElement("tr");
+    const label = document.createElement("label");
+    const button = Object.assign(document.createElement("input"), { type: "radio", name: "suggested", value: model.name, checked: model.name === present });
+    const name = document.createElement("span");
+    const [first, ...rest] = (n ? model.name : `${model.name} (recommended)`).split("/");
+    name.append(first, ...rest.flatMap((part) => ["/", document.createElement("wbr"), part]));
+    label.append(button, name);
+    const cells = [label, model.reading || "–", model.writing || "–", model.context || "–"].map((content) => {
+      const cell = document.createElement("td");
+      cell.append(content);
+      return cell;
+    });
+    row.append(...cells);
+    return row;
+  });
+  form.querySelector("[data-suggested] tbody").replaceChildren(...rows);
+  form.querySelector("[data-suggested]").hidden = !models.length;
+  form.querySelector('[data-say="another"]').textContent = models.length ? "Another model" : "Model";
+  sayModel(form);
+}
+
+// Which model is asked when the field is left empty.
+function sayModel(form) {
+  const option = form.provider.selectedOptions[0];
+  const chosen = suggested(form) || option.dataset.model;
+  const recommended = JSON.parse(option.dataset.models)[0]?.name;
+  let words = "Leave empty to use the first model that the server offers.";
+  if (chosen) words = chosen === recommended ? `Leave empty for the recommended model (${chosen}).` : `Leave empty to use ${chosen}.`;
+  form.querySelector('[data-say="model"]').textContent = words;
+}
+
+function suggested(form) {
+  return form.querySelector('[name="suggested"]:checked')?.value ?? "";
 }
 
 async function tried(form) {
@@ -50,7 +104,7 @@ async function tried(form) {
 async function kept(form, message, answered = "", models = []) {
   const option = form.provider.selectedOptions[0];
   const { model: named, ...key } = typed(form);
-  const model = named ?? (option.dataset.model ? "" : answered); // a first choice that is not left to chance
+  const model = named ?? (option.dataset.model || suggested(form) ? "" : answered); // a first choice that is not left to chance
   if (hasKey(form)) await call("PUT", `/api/providers/${option.value}`, key);
   const isDefault = form.is_default ? form.is_default.checked : true;
   if (model) await call("PATCH", `/api/providers/${option.value}`, { model });
@@ -66,22 +120,26 @@ async function kept(form, message, answered = "", models = []) {
   place.hidden = false;
   const next = document.querySelector("[data-next]");
   if (next) {
-    next.textContent = "Go on";
-    next.classList.add("primary");
+    next.textContent = "Continue";
+    next.classList.replace("plain", "primary");
     form.querySelector("button").classList.remove("primary");
     for (const words of document.querySelectorAll("[data-until-next]")) words.hidden = true;
   }
   document.dispatchEvent(new CustomEvent("news:providers", { detail: {} }));
 }
 
-// What goes to the server: a key only where one was typed.
+// What goes to the server: a key only where one was typed, a model only where it is another than the present one.
 function typed(form) {
+  const option = form.provider.selectedOptions[0];
   const body = {};
   if (hasKey(form)) {
     body.key = form.key.value;
-    if (form.provider.selectedOptions[0].dataset.wants === "server") body.base_url = form.base_url.value;
+    if (option.dataset.wants === "server") body.base_url = form.base_url.value;
   }
-  if (form.model.value.trim()) body.model = form.model.value.trim();
+  const model = form.model.value.trim() || suggested(form);
+  const present = option.dataset.model || JSON.parse(option.dataset.models)[0]?.name;
+  const isOld = !isUsable(option) && option.dataset.model; // chosen for a key that is gone: a new one begins with the recommended
+  if (model && (model !== present || isOld)) body.model = model;
   return body;
 }
 

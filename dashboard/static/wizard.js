@@ -21,9 +21,10 @@ export function startWizard() {
     });
     form.querySelector("[data-back]").hidden = at === 0;
     const name = form.elements.name.value.trim();
-    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? "Go on" : `Create ${name}`;
+    form.querySelector("[data-forward]").textContent = at < steps.length - 1 ? "Continue" : `Create ${name}`;
     form.querySelector("[data-called]").textContent = name || "NAME";
     steps[at].querySelector("h2").focus({ preventScroll: true });
+    document.querySelector("[data-step-number]").textContent = at + 1;
     scrollTo(0, 0);
   };
 
@@ -50,9 +51,9 @@ export function startWizard() {
 
 function isFine(step, form, taken, isSaid = false) {
   const { name } = form.elements;
-  name.setCustomValidity(taken.includes(name.value.trim()) ? "There is an agent of this name already. Choose another one." : "");
+  name.setCustomValidity(taken.includes(name.value.trim()) ? "An agent with this name already exists. Choose another name." : "");
   const fields = [...step.querySelectorAll("input, select, textarea")];
-  return fields.every((field) => (isSaid ? field.reportValidity() : field.checkValidity()));
+  return fields.every((field) => (isSaid ? field.reportValidity() : field.validity.valid));
 }
 
 // A role fills what nobody has typed into: empty fields, and those that a role has filled before.

@@ -6,6 +6,8 @@ export function startZone() {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (!zone) return;
   if (document.body.hasAttribute("data-zone-unknown")) guess(zone);
+  const guessed = document.querySelector("[data-guess-zone]");
+  if (guessed && !guessed.value) guessed.value = zone;
   const offer = document.querySelector("[data-own-zone]");
   const field = document.querySelector('[name="time_zone"]');
   if (!offer || field.value === zone) return;

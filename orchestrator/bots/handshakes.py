@@ -20,8 +20,10 @@ from orchestrator.nouns import Event
 from orchestrator.people import People
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import telegram_bots as rows
+from orchestrator.store import telegram_people as chats
 from orchestrator.store.database import Store
 from orchestrator.store.telegram_bots import BotState, BotStatus, CodeWay
+from orchestrator.store.telegram_people import Chat
 
 CODES_AT_ONCE = 6
 """New codes in the time that one is good for."""
@@ -101,6 +103,8 @@ class Handshakes:
                 is_right = False
             else:
                 after = self._paired(db, bot, person)
+                # The code was read in the private chat with this person, so the bot can write there from now on.
+                chats.put_chat(db, Chat(agent, person, "", "open", self._now()))
         self._tell(agent)
         if not is_right:
             raise BadInput(_WRONG.format(agent))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from orchestrator.agents import TELEGRAM_TOKEN
+from orchestrator.agents import ANY_TELEGRAM_TOKEN, NOT_OF_A_BOT, TELEGRAM_TOKEN
 from orchestrator.errors import BadInput, Unavailable
 from orchestrator.store.telegram_bots import Token
 
@@ -39,11 +39,12 @@ class Proof:
     problem: str | None = None
 
 
-def read(token: object) -> Proof:
-    """A token as somebody pasted it, not asked about yet; raises BadInput for what has not the form of one."""
+def read(token: object, *, of_any_server: bool = False) -> Proof:
+    """A token as somebody pasted it, not asked about yet; raises BadInput for what has not the form of one. A Bot API
+    server other than Telegram's may give tokens of its own form (``of_any_server``)."""
     text = token.strip() if isinstance(token, str) else ""
-    if not TELEGRAM_TOKEN.fullmatch(text):
-        raise BadInput("telegram_token: paste the token as BotFather gave it, such as 123456789:AA….")
+    if not (ANY_TELEGRAM_TOKEN if of_any_server else TELEGRAM_TOKEN).fullmatch(text):
+        raise BadInput(NOT_OF_A_BOT)
     return Proof(Token(text), bot_of(text))
 
 

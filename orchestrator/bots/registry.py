@@ -43,11 +43,14 @@ class Bots(Handshakes):
         prove: Prove,
         blot: Callable[[str], None],
         trusted_operator: int | None = None,
+        has_own_server: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``trusted_operator`` is the operator's id as the settings say it; ``blot`` keeps a text out of the log."""
+        """``trusted_operator`` is the operator's id as the settings say it; ``blot`` keeps a text out of the log;
+        ``has_own_server``: another Bot API server than Telegram's is asked."""
         super().__init__(store, people, broker, trusted_operator=trusted_operator, now=now)
         self._agents, self._prove, self._blot = agents, prove, blot
+        self._has_own_server = has_own_server
 
     # --- looking ------------------------------------------------------------------------------------------------
 
@@ -84,7 +87,7 @@ class Bots(Handshakes):
     def look_at(self, token: object, *, agent: str = "") -> Proof:
         """Ask Telegram who this token is, before anything is changed for ``agent``. Raises BadInput when it is nobody,
         Conflict when another agent has that bot; when Telegram can't be reached the token passes for now."""
-        proof = proofs.read(token)
+        proof = proofs.read(token, of_any_server=self._has_own_server)
         self._hide(proof.token.text)
         with self._store.reading() as db:
             _check_free(db, proof.bot, agent)
@@ -195,7 +198,7 @@ class Bots(Handshakes):
         """The first agent has the settings' bot, unless a person gave it another. With the operator's id in the
         settings too there is nothing left to prove: whoever runs the host said both."""
         try:
-            proof = proofs.read(token)
+            proof = proofs.read(token, of_any_server=self._has_own_server)
         except BadInput:
             logger.warning("TELEGRAM_BOT_TOKEN is not the token of a bot: copy it from BotFather whole")
             return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.commands.client import Client
@@ -73,6 +75,22 @@ def person(client: Client, named: str) -> dict[str, Any]:
     raise NotFound(f"There is nobody called {one_line(named, 64)!r}; there are {names}.")
 
 
+def how_long(link: Mapping[str, Any]) -> str:
+    """How long a login link is good, in words."""
+    minutes = link["valid_for_s"] // 60
+    return f"{minutes // 60} hours" if minutes >= 120 else f"{minutes} minutes"
+
+
+def say_where(link: Mapping[str, Any]) -> None:
+    """Beside standard output: a link that doesn't open where the person is."""
+    if link["is_local"]:
+        print(
+            "It only opens on this machine, or through an SSH tunnel. 'Beyond this machine' in docs/running.md says "
+            "how others get here.",
+            file=sys.stderr,
+        )
+
+
 def _list(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         body = client.get("/users")
@@ -94,8 +112,9 @@ def _add(context: Context, options: argparse.Namespace) -> int:
         user = client.post("/users", fields)
         link = client.post("/login-links", {"user": user["id"]})
     name = one_line(user["name"], 64)
-    lines = [f"{name} is added. This link logs them in, once, for {link['valid_for_s'] // 60} minutes:", link["url"]]
+    lines = [f"{name} is added. This link logs them in, once, for {how_long(link)}:", link["url"]]
     show({**user, "login_url": link["url"]}, as_json=options.json, lines=lines)
+    say_where(link)
     return 0
 
 
@@ -121,8 +140,9 @@ def _link(context: Context, options: argparse.Namespace) -> int:
         user = person(client, options.user)
         link = client.post("/login-links", {"user": user["id"]})
     name = one_line(user["name"], 64)
-    said = f"This link logs {name} in, once, for {link['valid_for_s'] // 60} minutes:"
+    said = f"This link logs {name} in, once, for {how_long(link)}:"
     show(link, as_json=options.json, lines=[said, link["url"]])
+    say_where(link)
     return 0
 
 

@@ -134,7 +134,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
 def _token() -> str:
     text = getpass.getpass("Token from @BotFather: ") if sys.stdin.isatty() else sys.stdin.readline()
     if not text.strip():
-        raise BadInput("No token was given. @BotFather shows it after /newbot, such as 123456789:AA….")
+        raise BadInput("No token was given. @BotFather shows it after /newbot, such as 123456789:AAE….")
     return text.strip()
 
 

@@ -22,6 +22,7 @@ from orchestrator.commands import doctor, telegram
 from orchestrator.commands.context import Context
 from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, maker, providers
+from orchestrator.commands.tunnel import tunnel
 from orchestrator.engine_docker import DockerEngine
 from orchestrator.engine_errands import BROWSER, PAGES, STUDIO, DockerErrands
 from orchestrator.engine_terminals import DockerTerminals
@@ -243,6 +244,8 @@ def _greet(context: Context) -> None:
             is_set_up = client.get("/settings")["is_set_up"]
             words = "Log in once with:    " if is_set_up else "Set it up, once, with:"
             print(f"{words} {client.post('/login-links')['url']}")
+        if line := tunnel(context.settings, context.environment):
+            print(f"On another computer, first run this there: {line}")
         for bot in telegram.bots(client):
             if bot["state"] != "paired":
                 print(f"Telegram, {bot['agent']}: {terminal_safe(telegram.to_do(bot))}")

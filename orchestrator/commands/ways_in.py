@@ -16,7 +16,8 @@ from orchestrator.commands.client import Client
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context, show, table
 from orchestrator.commands.explaining import explain
-from orchestrator.commands.people import person
+from orchestrator.commands.people import how_long, person, say_where
+from orchestrator.commands.tunnel import has_browser, tunnel
 from orchestrator.errors import NotFound
 from orchestrator.text import one_line
 
@@ -65,17 +66,6 @@ def _add_token(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         verb.set_defaults(run=run)
 
 
-def has_browser(environment: Mapping[str, str], platform: str = sys.platform) -> bool:
-    """Whether a browser that opens here would be seen by whoever typed the command."""
-    if environment.get("BROWSER"):
-        return True
-    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
-        return False
-    return platform == "darwin" or any(
-        environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
-    )
-
-
 def _open(context: Context, _options: argparse.Namespace) -> int:
     with context.client as client:
         made = client.post("/login-links")
@@ -84,6 +74,7 @@ def _open(context: Context, _options: argparse.Namespace) -> int:
     else:
         print("There is no browser here. Open this link where you have one:", file=sys.stderr)
     print(made["url"])
+    _say_tunnel(context)
     print(_validity(made), file=sys.stderr)
     return 0
 
@@ -108,11 +99,21 @@ def _login_link(context: Context, options: argparse.Namespace) -> int:
     show(made, as_json=options.json, lines=[made["url"]])
     if not options.json:
         print(_validity(made), file=sys.stderr)
+        if options.user is None:
+            _say_tunnel(context)
+        else:
+            say_where(made)
     return 0
 
 
+def _say_tunnel(context: Context) -> None:
+    """Beside standard output, which is the link alone."""
+    if line := tunnel(context.settings, context.environment):
+        print(f"On another computer, first run this there: {line}", file=sys.stderr)
+
+
 def _validity(link: Mapping[str, Any]) -> str:
-    return f"It works once, for {link['valid_for_s'] // 60} minutes."
+    return f"It works once, for {how_long(link)}."
 
 
 def _for(client: Client, user: str | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.agents import TELEGRAM_TOKEN
+from orchestrator.agents import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.telegram.checkup import Checkup
 from orchestrator.channels.telegram.refusals import LineError, Revoked, Unreachable
 from orchestrator.examine.finding import Finding, fail, ok, warn
@@ -35,7 +35,7 @@ def examine_telegram(
     """One finding a bot, and one for what the settings lack."""
     found, wanted = [], list(bots)
     token = expected.token.text
-    if token and not TELEGRAM_TOKEN.fullmatch(token):
+    if token and not ANY_TELEGRAM_TOKEN.fullmatch(token):
         mend = "Copy the whole token from BotFather, such as 123456789:AA…, into hermit.env."
         found.append(fail(TELEGRAM, "TELEGRAM_BOT_TOKEN does not look like a bot's token.", mend))
     elif token and token not in [bot.token.text for bot in bots]:

@@ -16,6 +16,7 @@ from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.llm.keyring import Keyring, OwnKey
 from orchestrator.llm.upstreams.catalog import CUSTOM, KEY_SETTINGS, LABELS, OLLAMA, OLLAMA_URL, is_listening
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
+from orchestrator.llm.upstreams.shortlist import SHORTLIST, Suggestion
 from orchestrator.nouns import Upstream
 from orchestrator.preferences import DEFAULT_PROVIDER, MODEL_OF, Preferences
 
@@ -44,6 +45,11 @@ class ProviderState:
     def is_usable(self) -> bool:
         """Agents may be given it."""
         return bool(self.origin)
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Models to choose among before there is a key, the recommended one first; none for a server of one's own."""
+        return SHORTLIST.get(self.name, ())
 
 
 class Providers(Mapping[str, Upstream]):
@@ -101,8 +107,8 @@ class Providers(Mapping[str, Upstream]):
     def every(self) -> list[ProviderState]:
         """All that we know, those that nobody set up too."""
         names = [*LABELS, *(name for name in self._live if name not in LABELS)]
-        default, keys = self.default(), self._keyring.every()
-        return [self._state(name, default, keys) for name in names]
+        default, keys, chosen = self.default(), self._keyring.every(), self._preferences.every()
+        return [self._state(name, default, keys, chosen.get(MODEL_OF + name, "")) for name in names]
 
     def get_state(self, name: str) -> ProviderState:
         """One of them; raises NotFound."""
@@ -203,7 +209,7 @@ class Providers(Mapping[str, Upstream]):
     def _is_given_model(self, name: str) -> bool:
         return name in self._given and bool(self._first_models[name])
 
-    def _state(self, name: str, default: str, keys: Mapping[str, OwnKey]) -> ProviderState:
+    def _state(self, name: str, default: str, keys: Mapping[str, OwnKey], chosen_model: str) -> ProviderState:
         upstream = self._live.get(name)
         setting = KEY_SETTINGS.get(name, "")
         origin: Literal["settings", "dashboard", "built-in", ""] = ""
@@ -217,7 +223,7 @@ class Providers(Mapping[str, Upstream]):
             origin=origin,
             setting=setting,
             base_url=keys[name].base_url if origin == "dashboard" and name in keys else "",
-            model="" if upstream is None else upstream.default_model,
+            model=chosen_model if upstream is None else upstream.default_model,
             is_default=name == default,
         )
 

@@ -14,6 +14,7 @@ import pytest
 from flask import Flask
 
 from dashboard.app import create_app
+from orchestrator.nouns import CubicleKey
 from tests.bot_api import BotApi
 from tests.house import PaperHouse, paper_house
 from tests.unit.conftest import Api, someone
@@ -101,6 +102,20 @@ def test_a_token_that_telegram_does_not_know(telegram: BotApi, operator: Api) ->
     assert [(agent["name"], agent["role"], agent["telegram"]) for agent in agents] == [
         ("crab", "General assistant", None)
     ]
+
+
+def test_a_bot_linked_by_the_code_it_sent_speaks_at_once(paper: PaperHouse, telegram: BotApi, operator: Api) -> None:
+    """The chat is known from the code, so a question reaches it before the person has written a word there."""
+    operator.call("PATCH", f"/users/{operator.user.id}", {"telegram_id": ADA})
+    token, ada = telegram.bot(), telegram.person(ADA)
+    ada.opens(token)
+    operator.post("/agents/crab/telegram", {"token": token})
+    telegram.wait_for(lambda: telegram.said(ada, bot=token))
+    code = re.findall(r"\b\d{6}\b", " ".join(telegram.said(ada, bot=token)))[0]
+    operator.post("/agents/crab/telegram/confirm", {"code": code})
+    paper.plays["clean"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf build')}")
+    paper.services.turns.submit(CubicleKey("crab", operator.user.id), "clean", source="dashboard")
+    telegram.wait_for(lambda: any("rm -rf build" in text for text in telegram.said(ada, bot=token)))
 
 
 @pytest.mark.parametrize("token", ["", "hello", 7, [], None])
@@ -225,3 +240,20 @@ def test_no_token_leaves_by_any_door(
     for token in tokens:
         assert token not in everything
         assert token.partition(":")[2] not in everything
+
+
+def test_what_does_not_look_like_a_token_is_refused_before_telegram_is_asked(tmp_path: Path) -> None:
+    """With the sentence how one looks, wherever it is given; nothing is kept."""
+    with paper_house(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": ""}) as house:
+        app = create_app(house.services)
+        api = someone(house, app, house.services.people.operator())
+        for token in ("123:abc", FORMED[:-1], FORMED + "x"):
+            for method, path, body in (
+                ("POST", "/agents/crab/telegram", {"token": token}),
+                ("PATCH", "/agents/crab", {"telegram_token": token}),
+                ("POST", "/agents", {"name": "scout", "telegram_token": token}),
+            ):
+                status, message = api.refused(method, path, body)
+                assert (status, "then 35 letters, digits, hyphens or underscores" in message) == (400, True)
+        assert house.services.bots.every() == []
+        assert [agent.name for agent in house.services.agents.every()] == ["crab"]

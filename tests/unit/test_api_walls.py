@@ -35,6 +35,7 @@ FOR_OPERATORS = {
     ("DELETE", "/api/users/<id:user>/sessions"),
     ("GET", "/people"),
     ("GET", "/parts/people"),
+    ("GET", "/parts/address"),
     ("GET", "/settings"),
     ("GET", "/parts/prices"),
     ("POST", "/api/agents"),

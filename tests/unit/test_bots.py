@@ -40,7 +40,9 @@ def test_a_bot_is_set_up(desk: Desk) -> None:
     assert watching.get(0) == Event("bot", None, {"agent": "crab"})
 
 
-@pytest.mark.parametrize("token", ["", "hello", "123:", TOKEN + "\x00", None, 7, [TOKEN]])
+@pytest.mark.parametrize(
+    "token", ["", "hello", "123:", "123:abc", TOKEN[:-1], TOKEN + "x", TOKEN + "\x00", None, 7, [TOKEN]]
+)
 def test_what_is_no_token_is_refused(desk: Desk, token: object) -> None:
     """Telegram is not even asked."""
     with pytest.raises(BadInput, match="BotFather"):
@@ -51,6 +53,8 @@ def test_what_is_no_token_is_refused(desk: Desk, token: object) -> None:
 @pytest.mark.parametrize("token", ["42:TEST", "123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11"])
 def test_a_server_of_ones_own_gives_other_tokens(desk: Desk, token: str) -> None:
     """Whether there is such a bot it knows best, so it is asked."""
+    desk.has_own_server = True
+    desk.bots = desk.opened()
     desk.bots.set_up("crab", token)
     assert (desk.asked, desk.bots.token("crab")) == ([token], token)
 
@@ -141,7 +145,7 @@ def test_another_bot_begins_anew_and_a_new_token_of_the_same_does_not(desk: Desk
     paired(desk)
     chat_and_letter(desk)
     assert desk.bots.set_up("crab", ROTATED).state is BotStatus.PAIRED
-    assert left(desk) == ([(1,)], [("waiting", "{}")])
+    assert left(desk) == ([(1,), (ADA,)], [("waiting", "{}")])
     assert desk.bots.set_up("crab", OTHER).state is BotStatus.PAIRING
     assert left(desk) == ([], [("failed", None)])
 

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from pathlib import Path
 import pytest
 import requests
 
-from orchestrator.commands.ways_in import has_browser
+from orchestrator.commands.tunnel import has_browser, tunnel
+from orchestrator.config import load
+from orchestrator.home import Claim, prepare
 from orchestrator.nouns import CubicleKey
 from tests.command_line import ROOT, CommandLine
 from tests.house import API_TOKEN, paper_house
@@ -43,7 +46,8 @@ def _environment(hermit: CommandLine) -> dict[str, str]:
 def test_a_person_from_first_to_last(hermit: CommandLine) -> None:
     """Added with a link that lets them in, listed, changed by name and by number, deleted."""
     said = hermit.good("user", "add", "ben", "--time-zone", "Europe/Vienna")
-    assert said.startswith("ben is added. This link logs them in, once, for 15 minutes:\n")
+    assert said.startswith("ben is added. This link logs them in, once, for 24 hours:\n")
+    assert "only opens on this machine" in hermit.aside
     link = said.splitlines()[-1]
     assert requests.get(link, timeout=5).ok
     assert hermit.good("user", "list").splitlines()[1:] == [
@@ -69,7 +73,9 @@ def test_json_of_a_new_person(hermit: CommandLine) -> None:
     assert (added["name"], added["role"], added["telegram_id"]) == ("ann", "operator", 77)
     assert "/login/" in added["login_url"]
     link = json.loads(hermit.good("user", "login-link", "ann", "--json"))
-    assert link["valid_for_s"] == 900
+    assert (link["valid_for_s"], link["name"], link["is_local"]) == (86_400, "ann", True)
+    hermit.good("login-link", "--user", "ann")
+    assert hermit.aside.startswith("It works once, for 24 hours.\nIt only opens on this machine")
 
 
 def test_nobody_of_that_name(hermit: CommandLine) -> None:
@@ -103,7 +109,7 @@ def test_a_token_from_first_to_last(hermit: CommandLine) -> None:
 def test_a_login_link_says_how_long(hermit: CommandLine) -> None:
     """Beside standard output, which is the link alone."""
     assert hermit.good("login-link").count("\n") == 1
-    assert hermit.aside == "It works once, for 15 minutes.\n"
+    assert hermit.aside.splitlines()[0] == "It works once, for 15 minutes."
     assert json.loads(hermit.good("login-link", "--json"))["valid_for_s"] == 900
     assert hermit.aside == ""
 
@@ -124,6 +130,40 @@ def test_a_login_link_says_how_long(hermit: CommandLine) -> None:
 def test_where_a_browser_is(environment: dict[str, str], platform: str, *, is_one: bool) -> None:
     """A desktop of whoever sits there; over SSH it would open in front of somebody else, or nobody."""
     assert has_browser(environment, platform) is is_one
+
+
+def test_on_a_server_the_line_for_ones_own_computer_is_told(hermit: CommandLine) -> None:
+    """With this install's ports, and the name and the address that the person came by; beside the link itself."""
+    hermit.environment = {"SSH_CONNECTION": "198.51.100.7 50212 203.0.113.9 22", "USER": "ada"}
+    settings = hermit.house.services.settings
+    ways = f"-L {settings.port}:127.0.0.1:{settings.port} -L {settings.preview_port}:127.0.0.1:{settings.preview_port}"
+    line = f"On another computer, first run this there: ssh {ways} ada@203.0.113.9\n"
+    for command in ("login-link", "open"):
+        assert hermit.good(command).count("\n") == 1
+        assert line in hermit.aside
+    claim = Claim(prepare(settings.home))
+    assert line in hermit.good("up")
+    claim.release()
+    assert "ssh" not in hermit.good("login-link", "--json") + hermit.aside
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "line"),
+    [
+        ({}, {"USER": "ada", "SSH_CONNECTION": "a 1 2001:db8::9 2222"}, "ssh -p 2222 {} ada@2001:db8::9"),
+        ({}, {"LOGNAME": "ben", "SSH_CONNECTION": "nonsense"}, f"ssh {{}} ben@{socket.gethostname()}"),
+        ({}, {"USER": "ada"}, f"ssh {{}} ada@{socket.gethostname()}"),
+        ({}, {"USER": "ada", "DISPLAY": ":0"}, ""),
+        ({"HERMIT_PUBLIC_URL": "https://hermit.example.org"}, {"USER": "ada"}, ""),
+        ({"HERMIT_HOST": "0.0.0.0"}, {"USER": "ada"}, ""),
+    ],
+)
+def test_who_needs_a_tunnel(tmp_path: Path, given: dict[str, str], environment: dict[str, str], line: str) -> None:
+    """Somebody without a browser here, where only this machine reaches the dashboard."""
+    settings = load(
+        {"HERMIT_HOME": str(tmp_path), "HERMIT_PORT": "4000", "HERMIT_PREVIEW_PORT": "4001", **given}, tmp_path
+    )
+    assert tunnel(settings, environment) == line.format("-L 4000:127.0.0.1:4000 -L 4001:127.0.0.1:4001")
 
 
 def test_open_hands_the_link_to_the_browser_alone(hermit: CommandLine, tmp_path: Path) -> None:

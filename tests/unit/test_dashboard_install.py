@@ -24,7 +24,7 @@ def test_a_key_is_set_or_not_and_never_shown(tmp_path: Path) -> None:
         html = browser.client.get("/settings").get_data(as_text=True)
         assert "very-secret" not in html
         seen = page(browser, "/settings")
-    assert "its key was given here" in seen
+    assert "key saved here" in seen
     assert "Groq" in seen
 
 

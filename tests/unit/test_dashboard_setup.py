@@ -27,7 +27,7 @@ def paper(tmp_path: Path) -> Iterator[PaperHouse]:
 
 
 def test_the_link_leads_there_once(paper: PaperHouse, app: Flask) -> None:
-    """An operator's link, until the page was left; not a member's, and not a link to somewhere else."""
+    """An operator's link, until the page was left; not a member's, who is welcomed, nor a link to somewhere else."""
     people = paper.services.people
     member = people.add({"name": "ben"})
 
@@ -35,7 +35,7 @@ def test_the_link_leads_there_once(paper: PaperHouse, app: Flask) -> None:
         answer = app.test_client().post(f"/login/{people.make_link(user)}", data={"next": path}, headers=OWN)
         return str(answer.location)
 
-    assert (led(1), led(member.id), led(1, "/agents/crab")) == ("/setup", "/", "/agents/crab")
+    assert (led(1), led(member.id), led(1, "/agents/crab")) == ("/setup", "/welcome", "/agents/crab")
     paper.services.preferences.finish_set_up(by="ada")
     assert led(1) == "/"
 

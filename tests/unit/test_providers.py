@@ -18,8 +18,10 @@ from orchestrator.llm.keyring import Keyring, OwnKey
 from orchestrator.llm.providers import Providers
 from orchestrator.llm.upstreams.catalog import KEY_SETTINGS, LABELS, PRESETS, build_own
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
+from orchestrator.llm.upstreams.shortlist import SHORTLIST
 from orchestrator.nouns import Upstream
 from orchestrator.preferences import Preferences
+from orchestrator.pricing import load_prices, price_of
 from orchestrator.store import audit as audit_rows
 from orchestrator.store.database import Store
 
@@ -163,7 +165,7 @@ def test_a_model_of_the_settings_stays(desk: Desk) -> None:
         ("custom", KEY, "", "base_url: write the server's address"),
         ("custom", KEY, "ftp://127.0.0.1", "must look like"),
         ("custom", KEY, "http://u:p@127.0.0.1/v1", "holds a password"),
-        ("rehearsal", KEY, "", "Rehearsal takes no key"),
+        ("rehearsal", KEY, "", "Built-in demo takes no key"),
     ],
 )
 def test_what_is_no_use_is_refused_and_nothing_kept(desk: Desk, name: str, key: str, base_url: str, said: str) -> None:
@@ -204,3 +206,25 @@ def test_the_doctor_knows_the_keys_that_were_given_here(tmp_path: Path) -> None:
     for environment, default in (({}, "openai"), ({"GROQ_API_KEY": "gsk-of-the-environment"}, "groq")):
         upstreams, chosen = with_own(surroundings({"HERMIT_HOME": str(tmp_path), **environment}))
         assert (chosen, "openai" in upstreams) == (default, True)
+
+
+def test_suggestions_begin_with_what_is_asked_when_nothing_is_chosen() -> None:
+    """And each has a known price: a list without one helps nobody to choose."""
+    assert set(SHORTLIST) == {preset.name for preset in PRESETS}
+    table = load_prices()
+    for preset in PRESETS:
+        models = SHORTLIST[preset.name]
+        assert models[0].name == preset.default_model
+        for model in models:
+            assert price_of(preset.name, model.name, table).known, model.name
+
+
+def test_a_model_chosen_for_a_key_that_is_gone_is_still_told(desk: Desk) -> None:
+    """It counts again with the next key, so the page says so before."""
+    providers = desk.providers()
+    providers.set("openai", KEY, "", by="ada")
+    providers.choose_model("openai", "gpt-6-luna", by="ada")
+    providers.remove("openai", by="ada")
+    assert providers.get_state("openai").model == "gpt-6-luna"
+    providers.set("openai", KEY, "", by="ada")
+    assert providers["openai"].default_model == "gpt-6-luna"

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from telegram import BotCommand
 from telegram.error import TelegramError
 
-from orchestrator.agents import TELEGRAM_TOKEN
+from orchestrator.agents import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.telegram.letters import Body
 from orchestrator.channels.telegram.line_bot import UPDATES, Pace, PlainBot, whose
 from orchestrator.channels.telegram.line_parcels import (
@@ -80,7 +80,7 @@ class Line:
     ) -> None:
         """``count`` hears of each call how it ended. Raises BadInput when the token can't be one; nothing is sent
         yet."""
-        if not TELEGRAM_TOKEN.fullmatch(token):
+        if not ANY_TELEGRAM_TOKEN.fullmatch(token):
             raise BadInput("This is no bot token. It looks like 1234567890:AAF… and comes from @BotFather.")
         patience = patience or Patience()
         self._patience = patience

@@ -99,7 +99,7 @@ LABELS: Mapping[str, str] = {
     "xai": "xAI",
     CUSTOM: "A server of your own",
     OLLAMA: "Ollama on this machine",
-    REHEARSAL: "Rehearsal",
+    REHEARSAL: "Built-in demo",
 }
 """How they are called where people choose, in the order in which they are shown."""
 KEY_SETTINGS: Mapping[str, str] = {

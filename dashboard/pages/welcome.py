@@ -1,0 +1,24 @@
+"""The first page of somebody who was added and came in by their link: a password, their time zone, what the agents are.
+It may be skipped; the same is under *You*.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, redirect, render_template
+
+from dashboard.auth import asker
+from dashboard.house import services
+from dashboard.pages.you import zones
+
+pages = Blueprint("welcome", __name__)
+
+
+@pages.get("/welcome")
+def welcome() -> Any:
+    """The whole page; nothing for somebody who has a password already."""
+    people, user = services().people, asker().user
+    if people.has_password(user.id):
+        return redirect("/", 303)
+    return render_template("welcome.html", host=people.operator().name, zones=zones())
