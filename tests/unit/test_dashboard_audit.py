@@ -43,7 +43,16 @@ def test_a_row_is_one_line_and_the_whole_of_it_within(paper: PaperHouse, browser
     paper.services.audit.note("test.noted", "plain", KEY)
     html = browser.client.get("/audit?kind=test.noted").get_data(as_text=True)
     assert ">one ``` two</span>" in html
-    assert html.count("Whole text") == 1
+    assert html.count("Full text") == 1
+
+
+def test_inner_names_are_told_in_plain_words(paper: PaperHouse, browser: Browser) -> None:
+    """Kinds, facts, decisions and lists, none as the program writes them; what is empty is a dash."""
+    paper.services.audit.note("asset.sent_on", "x", KEY, verdict="ask", sha256="", size_bytes=5)
+    seen = page(browser, "/audit?kind=asset.sent_on")
+    assert "Download redirected · crab" in seen
+    for told in ("Decisionasked for approval", "SHA-256–", "Size in bytes5"):
+        assert told in seen, told
 
 
 def test_all_filters_hold_on_every_page(paper: PaperHouse, browser: Browser) -> None:
@@ -56,7 +65,7 @@ def test_all_filters_hold_on_every_page(paper: PaperHouse, browser: Browser) -> 
     second = page(browser, older)
     assert ("walrus number n70" in checked(first).text, "walrus number n69" in second) == (True, True)
     assert "Newest" in second
-    assert "Nothing fits" in page(browser, "/audit?q=walrus&agent=nobody")
+    assert "No results" in page(browser, "/audit?q=walrus&agent=nobody")
 
 
 def test_a_deleted_agent_and_person_stay_in_the_log(paper: PaperHouse, browser: Browser) -> None:
