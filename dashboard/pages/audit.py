@@ -22,7 +22,7 @@ pages = Blueprint("audit_page", __name__)
 PAGE = 50
 MAX_QUERY_CHARS = 200
 MAX_LINE_CHARS = 300
-GONE = "somebody who is gone"
+GONE = "somebody who was removed"
 
 
 @dataclass(frozen=True, slots=True)

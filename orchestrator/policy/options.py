@@ -9,7 +9,7 @@ import re
 
 from orchestrator.policy.parts import Call, Finding, Parts, ShellText
 
-LATER = "It leaves text for the shell to run later, which cannot be seen beforehand"
+LATER = "It leaves text for the shell to run later, which can't be checked in advance"
 
 _COMMANDS = {
     "bsdtar": r"--use-compress-program",

@@ -199,8 +199,8 @@ def test_empty_pages_teach(paper: PaperHouse, browser: Browser) -> None:
     assert "No memories yet. Add a fact above" in seen(browser, "/agents/crab/memory")
     assert "Nothing yet. You can approve something" in seen(browser, "/agents/crab/settings")
     paper.services.agents.change("crab", {"toolsets": []})
-    assert "“calendar” is off" in seen(browser, "/agents/crab/calendar")
-    assert "“memory” is off" in seen(browser, "/agents/crab/memory")
+    assert "Calendar is off" in seen(browser, "/agents/crab/calendar")
+    assert "Memory is off" in seen(browser, "/agents/crab/memory")
 
 
 def test_members_look_at_settings(paper: PaperHouse, app: Flask, member: Api) -> None:

@@ -12,11 +12,13 @@ from flask import Flask
 from dashboard.api.audit_export import harmless, lines
 from orchestrator.audit import MAX_PAGE, Audit
 from orchestrator.nouns import CubicleKey
+from orchestrator.store import audit as audit_rows
 from tests.house import PaperHouse
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.test_dashboard_pages import EVALUATED, EVIL, checked
 
 KEY = CubicleKey("crab", 1)
+NOW = 1_772_268_300.0
 
 
 def page(browser: Browser, path: str) -> str:
@@ -48,10 +50,12 @@ def test_a_row_is_one_line_and_the_whole_of_it_within(paper: PaperHouse, browser
 
 def test_inner_names_are_told_in_plain_words(paper: PaperHouse, browser: Browser) -> None:
     """Kinds, facts, decisions and lists, none as the program writes them; what is empty is a dash."""
-    paper.services.audit.note("asset.sent_on", "x", KEY, verdict="ask", sha256="", size_bytes=5)
+    detail = {"verdict": "ask", "choices": ["a", "b"], "sha256": "", "cost_usd": 0.5}
+    with paper.app._store.writing() as db:
+        audit_rows.add(db, "asset.sent_on", "x", now=NOW, agent=KEY.agent, user=KEY.user, turn=None, detail=detail)
     seen = page(browser, "/audit?kind=asset.sent_on")
     assert "Download redirected · crab" in seen
-    for told in ("Decisionasked for approval", "SHA-256–", "Size in bytes5"):
+    for told in ("Decisionasked for approval", "Choicesa, b", "SHA-256–", "Cost in US dollars0.5"):
         assert told in seen, told
 
 
@@ -77,7 +81,7 @@ def test_a_deleted_agent_and_person_stay_in_the_log(paper: PaperHouse, browser: 
     paper.services.remove_user(ben.id)
     seen = page(browser, "/audit?agent=other&kind=test.noted")
     assert "They were here." in seen
-    assert "other · somebody who is gone" in seen
+    assert "other · somebody who was removed" in seen
 
 
 def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:

@@ -142,7 +142,7 @@ def test_choices_are_told_in_words(browser: Browser, paper: PaperHouse) -> None:
         "It still has no network and only its own files",
         "1 hour",
         "2 minutes",
-        "A change here needs a new container",
+        "A change here makes a new container",
         "It is asleep now: start or stop it.",
     ):
         assert words in said, words
