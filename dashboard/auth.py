@@ -121,7 +121,7 @@ def own_cubicle(agent: str) -> CubicleKey:
     if not wanted or wanted == str(who.user.id):
         return CubicleKey(agent, who.user.id)
     if not who.is_operator:
-        raise Forbidden("Only an operator may look into another person's conversation.")
+        raise Forbidden("Only an admin can look into another person's conversation.")
     if not wanted.isdecimal() or len(wanted) > 15:
         raise NotFound("There is no such user. GET /api/users lists them by number.")
     return CubicleKey(agent, services().people.get(int(wanted)).id)
@@ -179,7 +179,7 @@ def _by_session() -> Asker | None:
 def _check_rights(view: Callable[..., Any]) -> None:
     who = asker()
     if is_for_operator(view) and not who.is_operator:
-        raise Forbidden("Only an operator may do this.")
+        raise Forbidden("Only an admin can do this.")
 
 
 def _check_change() -> None:

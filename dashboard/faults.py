@@ -49,15 +49,15 @@ STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
 _BY_STATUS = {
     400: ("bad_input", ""),
     404: ("not_found", "There is nothing at this address."),
-    405: ("method_not_allowed", "This address does not do that; GET /api/openapi.json lists what each does."),
+    405: ("method_not_allowed", "This address doesn't support this method. GET /api/openapi.json lists them all."),
     413: ("too_large", "This request is too large."),
     415: ("unsupported_media_type", ""),
     421: ("wrong_host", ""),
 }
 """Code and sentence for failures that the web framework finds; an empty sentence is the failure's own."""
 
-_HEADINGS = {403: "Not for you", 404: "Nothing here", 500: "Something broke", 503: "Not just now"}
-_BROKEN = "Something went wrong on our side; the orchestrator's log says what. Try again."
+_HEADINGS = {403: "Not allowed", 404: "Not found", 500: "Something went wrong", 503: "Not right now"}
+_BROKEN = "HermitShell hit an internal error; its log has the details. Try again."
 
 
 def register(app: Flask) -> None:
@@ -114,5 +114,5 @@ def _to_login() -> AnyResponse:
 def _told(status: int, code: str, message: str) -> Response:
     if wants_json():
         return make_response(jsonify({"error": {"code": code, "message": message}}), status)
-    heading = _HEADINGS.get(status, "That did not work")
+    heading = _HEADINGS.get(status, "That didn't work")
     return make_response(render_template("error.html", heading=heading, message=message), status)

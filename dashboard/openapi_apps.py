@@ -8,23 +8,21 @@ from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, clo
 _ONE = f"{AGENT}/apps/{{app}}"
 
 ROUTES: tuple[Route, ...] = (
-    Route("get", "/api/apps", "All apps that one may open: one's own, and what others share with one", "Apps"),
+    Route("get", "/api/apps", "All apps that the caller can open: their own, and those shared with them", "Apps"),
     Route("get", f"{AGENT}/apps", "The web apps in `www/`", "Apps", query=USER, fails=(403, 404)),
     Route(
         "get",
         _ONE,
-        "One app; with `user` another person's, for the operator or when it is shared with one",
+        "One app; with `user` another person's, for the operator or when it is shared with the caller",
         "App",
         query=USER,
         fails=(403, 404),
     ),
-    Route(
-        "post", f"{_ONE}/share", "Another person may open it, too", "App", "AppGuest", 200, USER, fails=(400, 404, 429)
-    ),
+    Route("post", f"{_ONE}/share", "Share it with another person", "App", "AppGuest", 200, USER, fails=(400, 404, 429)),
     Route(
         "delete",
         f"{_ONE}/share",
-        "They may not any more, not even with a page that is open",
+        "Stop sharing it, also with pages that are open",
         body="AppGuest",
         status=204,
         query=USER,

@@ -35,7 +35,7 @@ SCHEMAS: dict[str, Schema] = {
             "agent": STRING,
             "user": INTEGER,
             "turn": nullable(INTEGER),
-            "description": {**STRING, "description": "the agent's words"},
+            "description": {**STRING, "description": "the agent's own description"},
             "url": {**STRING, "description": "exactly what is fetched"},
             "host": {**STRING, "description": "in ASCII"},
             "file_type": STRING,
@@ -45,7 +45,7 @@ SCHEMAS: dict[str, Schema] = {
             "path": {**nullable(STRING), "description": "where it lies, such as in/report.pdf"},
             "size_bytes": nullable(INTEGER),
             "sha256": nullable(STRING),
-            "content_type": {**nullable(STRING), "description": "what the server says that it is"},
+            "content_type": {**nullable(STRING), "description": "the type that the server states"},
             "asked_at": TIME,
             "ended_at": nullable(TIME),
         }

@@ -22,7 +22,7 @@ _WORDS: dict[str, Schema] = {
     "missed": _MISSED,
     "without": {
         **nullable(listing(STRING)),
-        "description": "days and times that a series leaves out; changing it sends the whole list",
+        "description": "days and times that a series skips; a change sends the whole list",
     },
 }
 _ENTRY: dict[str, Schema] = {
@@ -85,7 +85,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "post",
         f"{AGENT}/calendar/feed",
-        "A new address for calendar apps; the one before leads nowhere any more",
+        "A new address for calendar apps; the old one stops working",
         "CalendarFeed",
         status=201,
         query=USER,
@@ -99,10 +99,10 @@ SCHEMAS: dict[str, Schema] = {
             "id": INTEGER,
             "due_at": TIME,
             "turn": nullable(INTEGER),
-            "outcome": {**choice(*_OUTCOMES), "description": "overlap: the run before it was still under way"},
+            "outcome": {**choice(*_OUTCOMES), "description": "overlap: the previous run was still going"},
             "is_late": BOOLEAN,
             "by_hand": BOOLEAN,
-            "collapsed": {**INTEGER, "description": "other missed times that it stands for"},
+            "collapsed": {**INTEGER, "description": "how many other missed times it covers"},
             "ended_at": nullable(TIME),
         }
     ),

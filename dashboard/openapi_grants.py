@@ -12,7 +12,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "get",
         f"{AGENT}/grants",
-        "What the agent may do without asking; members see what holds in their own conversation",
+        "What the agent may do without asking; members see what applies to their own conversation",
         "Grants",
         fails=(404,),
     ),
@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = (
         fails=(400, 403, 404, 429),
     ),
     Route("delete", f"{AGENT}/grants/{{grant}}", "Ask again from now on", status=204, fails=(404,)),
-    Route("get", f"{AGENT}/hosts", "Hosts that need no question (operator)", "AllowedHosts", fails=(404,)),
+    Route("get", f"{AGENT}/hosts", "Hosts that need no approval (operator)", "AllowedHosts", fails=(404,)),
     Route("delete", f"{AGENT}/hosts/{{host}}", "Ask about this host again (operator)", status=204, fails=(404,)),
 )
 SCHEMAS: dict[str, Schema] = {

@@ -9,18 +9,18 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "put",
         "/api/me/login",
-        "A password for oneself, for an operator a name too; every session ends, and the browser gets a new one",
+        "Set the caller's own password, and an operator's name; every session ends, and the browser gets a new one",
         "User",
         "MyLogin",
         fails=(400, 409, 429),
     ),
-    Route("get", "/api/me/sessions", "Where one is logged in", "Sessions"),
-    Route("delete", "/api/me/sessions", "Log oneself out everywhere", status=204),
-    Route("delete", "/api/me/sessions/{session}", "Log one browser of one's own out", status=204, fails=(404,)),
-    Route("delete", "/api/sessions", "Log everybody out everywhere (operator)", status=204),
-    Route("get", "/api/tokens", "Every API token, without what it is (operator)", "Tokens"),
+    Route("get", "/api/me/sessions", "Where the caller is logged in", "Sessions"),
+    Route("delete", "/api/me/sessions", "Log out everywhere", status=204),
+    Route("delete", "/api/me/sessions/{session}", "Log out one of the caller's browsers", status=204, fails=(404,)),
+    Route("delete", "/api/sessions", "Log everyone out everywhere (operator)", status=204),
+    Route("get", "/api/tokens", "All API tokens, without their secrets (operator)", "Tokens"),
     Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
-    Route("delete", "/api/tokens/{token}", "An API token works no more (operator)", status=204, fails=(404,)),
+    Route("delete", "/api/tokens/{token}", "Revoke an API token (operator)", status=204, fails=(404,)),
     Route(
         "post",
         "/api/login-links",
@@ -44,10 +44,10 @@ SCHEMAS: dict[str, Schema] = {
     "Session": closed(
         {
             "id": STRING,
-            "browser": {**STRING, "description": "as it called itself"},
+            "browser": {**STRING, "description": "as it named itself"},
             "address": STRING,
             "created_at": TIME,
-            "seen_at": {**TIME, "description": "when it was used last, give or take five minutes"},
+            "seen_at": {**TIME, "description": "when it was last used, to within five minutes"},
             "is_this": BOOLEAN,
         }
     ),

@@ -13,7 +13,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "get",
         f"{AGENT}/memories",
-        "What the agent remembers, newest first; with `q` what fits best, best first",
+        "What the agent remembers, newest first; with `q` the best matches first",
         "Memories",
         query={**_QUERY, **PAGE, **USER},
         fails=(400, 404),
@@ -21,7 +21,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "post",
         f"{AGENT}/memories",
-        "Note a fact; one that says the same already stays, and is the answer",
+        "Add a fact; if the same one exists, that one is returned",
         "Memory",
         "NewMemory",
         201,

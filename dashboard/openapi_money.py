@@ -15,16 +15,16 @@ _DOLLARS: dict[str, Schema] = {
 
 ROUTES: tuple[Route, ...] = (
     Route("get", f"{AGENT}/budget", "What the agent has spent, and has left, today", "Budget", fails=(404,)),
-    Route("get", "/api/prices", "What models cost, first come first served (operator)", "Prices"),
+    Route("get", "/api/prices", "What models cost; the first match applies (operator)", "Prices"),
     Route(
         "put",
         _PRICE,
-        "A price of your own, before all others; `model` may be a pattern such as `gpt-*` (operator)",
+        "Set a price that overrides all others; `model` may be a pattern such as `gpt-*` (operator)",
         "Price",
         "NewPrice",
         fails=(400, 503),
     ),
-    Route("delete", _PRICE, "Take a price of your own away (operator)", status=204, fails=(400, 404, 503)),
+    Route("delete", _PRICE, "Remove your own price (operator)", status=204, fails=(400, 404, 503)),
 )
 SCHEMAS: dict[str, Schema] = {
     "Budget": closed(

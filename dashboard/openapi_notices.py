@@ -9,7 +9,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "get",
         f"{AGENT}/notices",
-        "What the house itself has said, newest last",
+        "What HermitShell itself has said, newest last",
         "Notices",
         query={**PAGE, **USER},
         fails=(400, 404),
@@ -17,7 +17,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "post",
         "/api/notices/{notice}",
-        "Do what one of a notice's offers says, once",
+        "Accept one of a notice's offers, once",
         "Notice",
         "NoticePress",
         fails=(400, 404, 409),
@@ -34,7 +34,7 @@ SCHEMAS: dict[str, Schema] = {
             "kind": choice("calendar", "asset", "packages", "budget", "memory"),
             "text": STRING,
             "offers": listing(closed({"label": STRING, "do": STRING})),
-            "outcome": {**STRING, "description": "how it was dealt with; empty while the offers stand"},
+            "outcome": {**STRING, "description": "how it was settled; empty while the offers are open"},
         }
     ),
     "Notices": closed({"notices": listing(ref("Notice")), "next": nullable(INTEGER)}),

@@ -11,7 +11,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "get",
         "/api/packages",
-        "Packages that agents wished for, newest first; decided on by their approvals",
+        "Packages that agents asked for, newest first; decided by their approvals",
         "Installations",
         query={"status": choice(*_STATUSES), "limit": LIMIT},
         fails=(400,),
@@ -25,12 +25,12 @@ SCHEMAS: dict[str, Schema] = {
             "user": INTEGER,
             "turn": nullable(INTEGER),
             "system": choice("pip", "npm"),
-            "asked": {**listing(STRING), "description": "the names that were wished for"},
+            "asked": {**listing(STRING), "description": "the names that were asked for"},
             "packages": listing(ref("InstalledPackage")),
             "total_bytes": INTEGER,
             "status": choice(*_STATUSES),
             "error": {**STRING, "description": "why it ended without packages, as a sentence; else empty"},
-            "approval": {**nullable(STRING), "description": "the question about it, once there is one"},
+            "approval": {**nullable(STRING), "description": "its approval, once there is one"},
             "asked_at": TIME,
             "ended_at": nullable(TIME),
         }

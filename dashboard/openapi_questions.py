@@ -47,7 +47,7 @@ SCHEMAS: dict[str, Schema] = {
             "text": STRING,
             "shown": {**STRING, "description": "the text with everything invisible written out"},
             "choices": listing(STRING),
-            "free_text": {**BOOLEAN, "description": "something else than the choices may be answered"},
+            "free_text": {**BOOLEAN, "description": "answers other than the choices are allowed"},
             "status": _STATUS,
             "answer": nullable(STRING),
             "asked_at": TIME,

@@ -121,15 +121,15 @@ _APPROVAL: dict[str, Schema] = {
     "agent": STRING,
     "user": INTEGER,
     "turn": nullable(INTEGER),
-    "step": {**nullable(INTEGER), "description": "null where the host is to do something"},
+    "step": {**nullable(INTEGER), "description": "null when HermitShell itself does it"},
     "kind": choice("command", "asset", "packages"),
-    "text": {**STRING, "description": "exactly what runs, or what the host is to do"},
+    "text": {**STRING, "description": "exactly what runs, or what HermitShell does"},
     "shown": {**STRING, "description": "the text with everything invisible written out"},
     "sha256": {**STRING, "description": "of the text's UTF-8 bytes"},
     "reason": STRING,
     "detail": {
         "type": "object",
-        "description": "what else to know, by kind; with `host` or `kinds`, a `scope` may be said",
+        "description": "more details, by kind; with `host` or `kinds`, a `scope` may be given",
     },
     "status": choice("pending", "approved", "denied", "expired", "cancelled"),
     "asked_at": TIME,
@@ -234,7 +234,7 @@ SCHEMAS: dict[str, Schema] = {
     "MyChange": closed(
         {
             "time_zone": {**STRING, "description": "an IANA name such as Europe/Vienna"},
-            "if_unknown": {**BOOLEAN, "description": "change nothing where a zone was said before"},
+            "if_unknown": {**BOOLEAN, "description": "change nothing if a zone was set before"},
         },
         required=("time_zone",),
     ),
@@ -287,7 +287,7 @@ SCHEMAS: dict[str, Schema] = {
             "always": {**BOOLEAN, "description": "short for the scope `always`"},
             "scope": {
                 **choice("hour", "conversation", "always"),
-                "description": "with `approve`: how long the same need not be asked about; becomes a grant",
+                "description": "with `approve`: how long the same needs no approval; becomes a grant",
             },
             "note": {**STRING, "description": "with `deny`: why, or what to do instead; the agent reads it"},
         },
@@ -310,9 +310,9 @@ SCHEMAS: dict[str, Schema] = {
     "Upload": closed({"path": _FILE_PATH, "size": INTEGER, "sha256": STRING, "type": STRING}),
     "AuditRow": closed(_AUDIT_ROW),
     "AuditRows": closed({"rows": listing(ref("AuditRow")), "next": nullable(INTEGER)}),
-    "NewToken": closed({"name": STRING, "user": {**INTEGER, "description": "default: yourself"}}, required=("name",)),
+    "NewToken": closed({"name": STRING, "user": {**INTEGER, "description": "default: the caller"}}, required=("name",)),
     "Token": closed({"name": STRING, "token": {**STRING, "description": "shown this once"}}),
-    "NewLoginLink": closed({"user": {**INTEGER, "description": "default: yourself"}}, required=()),
+    "NewLoginLink": closed({"user": {**INTEGER, "description": "default: the caller"}}, required=()),
     "LoginLink": closed(
         {
             "url": STRING,

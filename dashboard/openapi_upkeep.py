@@ -10,9 +10,9 @@ _STAGE = choice("none", "running", "done", "failed")
 _SPAN: dict[str, Schema] = {"started_at": nullable(TIME), "ended_at": nullable(TIME)}
 
 ROUTES: tuple[Route, ...] = (
-    Route("get", "/api/doctor", "The last examination, or the one under way (operator)", "Examination"),
+    Route("get", "/api/doctor", "The last diagnostics, or those running now (operator)", "Examination"),
     Route(
-        "post", "/api/doctor", "Have everything looked at; one at a time (operator)", "Examination", status=202,
+        "post", "/api/doctor", "Run the diagnostics; one at a time (operator)", "Examination", status=202,
         fails=(409,),
     ),
     Route("get", "/api/backups", "The backups in HERMIT_HOME/backups (operator)", "Backups", fails=(503,)),
@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "post",
         "/api/strangers/{name}/{person}",
-        "Let somebody in who wrote to the bot of the agent `name`, or don't; `person` is their Telegram id (operator)",
+        "Let in someone who wrote to agent `name`'s bot, or don't; `person` is their Telegram id (operator)",
         "StrangerDecided",
         "StrangerDecision",
         fails=(400, 404, 409),

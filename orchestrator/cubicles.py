@@ -291,7 +291,7 @@ class Cubicles:
     def _tell(self, key: CubicleKey, what: str, why: str = "") -> None:
         with self._store.writing() as db:
             person = people_rows.one(db, key.user)
-            whose = person.name if person else "somebody who is gone"
+            whose = person.name if person else "somebody who was removed"
             text = f"The cubicle of {key.agent} for {whose} {what}{why}."
             audit_rows.add(db, f"cubicle.{what}", text, now=time.time(), agent=key.agent, user=key.user)
         self._broker.publish(Event("cubicle", key, {"state": what}))

@@ -80,7 +80,7 @@ def _check_changeable(who: Asker, name: str) -> None:
     """What the settings say comes first: it would be as before at the next start."""
     settings, is_first = services().settings, who.user.id == services().people.operator().id
     if name != who.user.name and not who.is_operator:
-        raise Forbidden("Only an operator may change a name.")
+        raise Forbidden("Only an admin can change a name.")
     if is_first and settings.secrets.get("HERMIT_ADMIN_PASSWORD"):
         raise Conflict("The password is set by HERMIT_ADMIN_PASSWORD, which comes first. Change it there.")
     if is_first and settings.admin_user and name != who.user.name:

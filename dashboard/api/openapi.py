@@ -38,15 +38,15 @@ _FOLDER = {
     "zip": {**choice("1"), "description": "the folder as a zip archive"},
     **USER,
 }
-_INLINE = {"inline": {**choice("1"), "description": "to be shown by a browser, where the type is harmless"}}
+_INLINE = {"inline": {**choice("1"), "description": "for showing in a browser, if the type is harmless"}}
 
 _OWN: tuple[Route, ...] = (
     Route("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
     Route("get", "/api/openapi.json", "This document", is_public=True),
-    Route("get", "/api/status", "How each part is (operator)", "Status"),
+    Route("get", "/api/status", "The state of each part (operator)", "Status"),
     Route("get", "/api/models", "Which models an agent may be given", "Models"),
-    Route("get", "/api/me", "Who asks", "User"),
-    Route("patch", "/api/me", "Another time zone for oneself", "User", "MyChange", fails=(400,)),
+    Route("get", "/api/me", "The caller", "User"),
+    Route("patch", "/api/me", "Change the caller's time zone", "User", "MyChange", fails=(400,)),
     Route("get", "/api/users", "All people (operator)", "Users"),
     Route("post", "/api/users", "A new person (operator)", "User", "NewUser", 201, fails=(400, 409)),
     Route("patch", "/api/users/{user}", "Change a person (operator)", "User", "UserChange", fails=(400, 404, 409)),
@@ -61,22 +61,22 @@ _OWN: tuple[Route, ...] = (
     Route(
         "post",
         f"{AGENT}/telegram",
-        "Give the agent the bot of this token; a handshake begins (operator)",
+        "Give the agent the bot with this token; linking begins (operator)",
         "Telegram",
         "TelegramToken",
         201,
         fails=(400, 404, 409),
     ),
-    Route("delete", f"{AGENT}/telegram", "Take the agent's bot away (operator)", status=204, fails=(404,)),
+    Route("delete", f"{AGENT}/telegram", "Remove the agent's bot (operator)", status=204, fails=(404,)),
     Route(
         "post",
         f"{AGENT}/telegram/confirm",
-        "The code that the bot sent to the operator (operator)",
+        "Confirm the code that the bot sent (operator)",
         "Telegram",
         "TelegramCode",
         fails=(400, 404, 409),
     ),
-    Route("post", f"{AGENT}/telegram/code", "Another code (operator)", "Telegram", fails=(404, 409, 429)),
+    Route("post", f"{AGENT}/telegram/code", "A new code (operator)", "Telegram", fails=(404, 409, 429)),
     Route("get", f"{AGENT}/log", "The end of the agent's .hermit.log", "Log", query=USER, fails=(404,)),
     Route(
         "post",
@@ -122,7 +122,7 @@ _OWN: tuple[Route, ...] = (
     Route(
         "delete",
         f"{AGENT}/files/{{path}}",
-        "Delete a file, or a folder with all that is in it",
+        "Delete a file, or a folder with everything in it",
         status=204,
         query=USER,
         fails=(404, 409, 503),
@@ -139,7 +139,7 @@ _OWN: tuple[Route, ...] = (
     Route(
         "put",
         f"{AGENT}/seen",
-        "Say that one has seen the conversation up to a turn",
+        "Mark the conversation as seen up to a turn",
         "",
         "SeenUpTo",
         204,
@@ -147,11 +147,11 @@ _OWN: tuple[Route, ...] = (
     ),
     Route("delete", f"{AGENT}/history", "Clear the conversation", status=204, query=USER, fails=(404,)),
     Route("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
-    Route("post", "/api/turns/{turn}/stop", "Stop a turn, and a command that runs in it", "Turn", fails=(404,)),
+    Route("post", "/api/turns/{turn}/stop", "Stop a turn and any command it is running", "Turn", fails=(404,)),
     Route(
         "post",
         "/api/turns/{turn}/withdraw",
-        "Take back a message that the agent has not begun with: it leaves the conversation",
+        "Withdraw a message that the agent has not started on: it leaves the conversation",
         "Turn",
         fails=(404, 409),
     ),
@@ -206,9 +206,9 @@ _OWN: tuple[Route, ...] = (
     Route(
         "get",
         "/api/events",
-        "News as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
+        "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
         "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` "
-        "and `user`; a delta's `text` is the reply so far. News are hints to look again.",
+        "and `user`; a delta's `text` is the reply so far. Events are hints to fetch again.",
     ),
 )
 

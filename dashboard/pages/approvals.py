@@ -25,7 +25,7 @@ OUTCOMES = (
     (ApprovalStatus.CANCELLED, "Cancelled"),
 )
 _SIGNS = {ApprovalStatus.APPROVED: "ok", ApprovalStatus.DENIED: "refused", ApprovalStatus.EXPIRED: "refused"}
-_WHERE = {"dashboard": "in the dashboard", "api": "by the API or a command", "telegram": "on Telegram"}
+_WHERE = {"dashboard": "in the dashboard", "api": "by API or command line", "telegram": "on Telegram"}
 _FILTERS = ("agent", "kind", "status")
 
 

@@ -24,14 +24,14 @@ _WANTS = {
 _OUTCOMES = {
     ApprovalStatus.APPROVED: "Approved",
     ApprovalStatus.DENIED: "Denied",
-    ApprovalStatus.EXPIRED: "Expired, nobody answered in time",
+    ApprovalStatus.EXPIRED: "Expired: nobody answered in time",
     ApprovalStatus.CANCELLED: "Cancelled",
 }
 
 _LONGER = {
     "hour": ", and this kind for an hour",
     "conversation": ", and this kind for the conversation",
-    "always": ", and this host from now on",
+    "always": ", and always for this host",
 }
 
 
@@ -57,7 +57,7 @@ class ApprovalView:
     @property
     def wants(self) -> str:
         """What it is about, after the agent's name."""
-        return _WANTS.get(self.approval.kind, "wants the house to do this")
+        return _WANTS.get(self.approval.kind, "wants HermitShell to do this")
 
     @property
     def detail(self) -> dict[str, Any]:
@@ -73,6 +73,12 @@ class ApprovalView:
     def why(self) -> str:
         """Why the command is asked about, without the command where that is all that it quotes."""
         return self.approval.reason.removesuffix(f": {self.approval.text.strip()}.").removesuffix(".") + "."
+
+    @property
+    def sent(self) -> str:
+        """What the host of a file is sent: the end of the address, after the host's name."""
+        count = int(self.detail.get("url_chars") or 0)
+        return self.approval.text[-count:] if count else ""
 
     @property
     def kinds(self) -> list[str]:

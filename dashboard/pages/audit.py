@@ -22,7 +22,7 @@ pages = Blueprint("audit_page", __name__)
 PAGE = 50
 MAX_QUERY_CHARS = 200
 MAX_LINE_CHARS = 300
-GONE = "somebody who is gone"
+GONE = "somebody who was removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,12 @@ def kind_words(kind: str) -> str:
     return _KINDS.get(kind) or fact_words(kind.replace(".", " "))
 
 
+def fact_words(name: str) -> str:
+    """``expires_at`` as ``Expires at``."""
+    words = name.replace("_", " ").strip()
+    return _FACTS.get(name) or words[:1].upper() + words[1:]
+
+
 _KINDS = {
     "turn.asked": "Message",
     "turn.done": "Answer",
@@ -79,16 +85,55 @@ _KINDS = {
     "turn.stopped": "Answer stopped",
     "turn.withdrawn": "Message withdrawn",
     "turn.reworded": "Answer reworded",
-    "capability": "Asked of HermitShell",
+    "approval.asked": "Approval requested",
+    "approval.approved": "Approved",
+    "approval.denied": "Denied",
+    "approval.void": "Approval no longer valid",
+    "asset.allowed": "Download allowed",
+    "asset.arrived": "File downloaded",
+    "asset.cancelled": "Download cancelled",
+    "asset.denied": "Download denied",
+    "asset.expired": "Download expired",
+    "asset.failed": "Download failed",
+    "asset.sent_on": "Download redirected",
+    "capability": "Request to HermitShell",
+    "capability.refused": "Request refused",
+    "command.allowed": "Command allowed",
+    "command.ended": "Command finished",
+    "command.revoked": "Command no longer allowed",
+    "delivery.sent": "File delivered",
+    "disk.host_full": "Disk of this machine full",
+    "history.cleared": "Conversation cleared",
+    "host.revoked": "Host no longer allowed",
+    "logout": "Logged out",
     "memory.add": "Memory added",
+    "memory.delete": "Memory deleted",
+    "provider.key": "Provider key changed",
+    "telegram.code": "Telegram code sent",
+    "telegram.code_refused": "Wrong Telegram code",
+    "telegram.group": "Telegram group changed",
+    "telegram.paired": "Telegram bot linked",
+    "telegram.revoked": "Telegram token refused",
+    "telegram.stranger": "New person on Telegram",
+    "telegram.token": "Telegram bot changed",
 }
 """Kinds that their own names would not tell a person."""
-
-
-def fact_words(name: str) -> str:
-    """``expires_at`` as ``Expires at``."""
-    words = name.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
+_FACTS = {
+    "bytes": "Size in bytes",
+    "completion_tokens": "Answer tokens",
+    "content_type": "File type",
+    "cost_usd": "Cost in US dollars",
+    "latency_s": "Seconds taken",
+    "sha256": "SHA-256",
+    "size": "Size in bytes",
+    "size_bytes": "Size in bytes",
+    "to": "Sent to",
+    "url": "Address",
+    "verdict": "Decision",
+    "why": "Reason",
+}
+"""Facts that their own names would not tell a person."""
+_DECISIONS = {"run": "ran without asking", "ask": "asked for approval", "refuse": "refused"}
 
 
 @pages.get("/audit")
@@ -133,8 +178,12 @@ def _shown(name: str, value: Any, zone: str) -> str:
     """A fact as text. Only what is surely a time is told as one."""
     if name.endswith("_at") and type(value) in (int, float) and 1e9 < value < 1e10:
         return ages.exact(value, zone)
-    if value is None:
+    if value is None or value in ("", [], {}):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name == "verdict":
+        return _DECISIONS.get(str(value), str(value))
+    if isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value):
+        return ", ".join(str(one) for one in value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)

@@ -42,7 +42,7 @@ COLORS = (
 )
 """As calendar apps know them by name, and what people call them."""
 LENGTHS = (
-    (0, "No length"),
+    (0, "None"),
     (15, "15 minutes"),
     (30, "Half an hour"),
     (60, "An hour"),
@@ -54,12 +54,12 @@ CHOICES = {"presets": PRESETS, "colors": COLORS, "lengths": LENGTHS}
 _UNTIL = re.compile(r";UNTIL=([0-9]{4})([0-9]{2})([0-9]{2})(?=;|$)")
 _SAID = {
     Ran.CLAIMED: ("running", "about to start"),
-    Ran.RUNNING: ("running", "under way"),
+    Ran.RUNNING: ("running", "running"),
     Ran.DONE: ("ok", "done"),
     Ran.FAILED: ("bad", "failed"),
     Ran.STOPPED: ("refused", "stopped"),
-    Ran.MISSED: ("refused", "missed: nobody could run it at that time"),
-    Ran.OVERLAP: ("refused", "left out: the run before it was still under way"),
+    Ran.MISSED: ("refused", "missed: HermitShell couldn't run it then"),
+    Ran.OVERLAP: ("refused", "skipped: the previous run was still going"),
 }
 
 

@@ -29,10 +29,10 @@ DRAWING_S = 10.0
 Parts = tuple[bytes, ...]
 
 FOLDERS = {
-    b"work": "Where it works: programs, notes, what it installed.",
-    b"in": "What you gave it. It can read these files and change none.",
-    b"out": "What it makes for you. Files here are delivered by themselves.",
-    b"www": "Its web apps, a folder each.",
+    b"work": "Where it works: programs, notes and what it installed.",
+    b"in": "Files you gave it. It can read them but not change them.",
+    b"out": "What it makes for you. Files here are sent to you automatically.",
+    b"www": "Its web apps, one folder each.",
     b"data": "What HermitShell lets it read: its calendar, memories and packages.",
 }
 """The workspace's own five, in the order of a day's work."""

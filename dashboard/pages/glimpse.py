@@ -32,13 +32,13 @@ _HEAD_BYTES = 256 * 1024
 PICTURES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 """What is shown as a picture, by what its bytes say; an SVG is a program and never among them."""
 _OF_OWN_PROGRAMS = {
-    "zip": "An archive: nothing is unpacked here. Download it.",
-    "program": "A program: nothing of it can be shown.",
+    "zip": "Archives can't be previewed. Download it to unpack it.",
+    "program": "This is a program, so there is no preview.",
 }
-_NO_TEXT = "This is no text and no picture that can be shown here. Download it to open it with a program of yours."
+_NO_TEXT = "There is no preview for this kind of file. Download it to open it."
 
-_UNDRAWN_PDF = "A PDF is best read by a program of yours: download it."
-_LARGE_PDF = "This PDF is too large for its pages to be shown here. Download it."
+_UNDRAWN_PDF = "There is no preview of this PDF. Download it to read it."
+_LARGE_PDF = "This PDF is too large to preview. Download it."
 
 Sort = Literal["text", "picture", "pages", "none"]
 
@@ -94,7 +94,7 @@ def picture(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
         end()
     content = content_of(body[:_HEAD_BYTES])
     if content not in PICTURES or _too_much(content, body[:_HEAD_BYTES], len(body)):
-        raise NotFound("There is no picture here that can be shown.")
+        raise NotFound("There is no picture to show here.")
     return _held(body, PICTURES[content])
 
 
@@ -108,12 +108,12 @@ def _held(body: bytes, kind: str) -> Response:
 def _too_much(content: str, head: bytes, size_bytes: int) -> str:
     """Why a picture is not shown; empty when it is."""
     if size_bytes > PICTURE_BYTES:
-        return "The picture is too large to be shown here. Download it."
+        return "This picture is too large to preview. Download it."
     size = size_of_image(content, head)
     if size is None or 0 in size:
-        return "The picture does not say how large it is, so it is not shown. Download it."
+        return "This picture doesn't say how large it is, so it isn't shown. Download it."
     if size[0] * size[1] > MOST_PIXELS:
-        return f"The picture would be {size[0]:,} × {size[1]:,} pixels, too many to be shown here. Download it."
+        return f"This picture is {size[0]:,} × {size[1]:,} pixels, too large to preview. Download it."
     return ""
 
 

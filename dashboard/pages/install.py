@@ -84,7 +84,7 @@ def _tokens() -> list[tuple[Token, str]]:
 def _parts() -> list[PartView]:
     house = services()
     health = house.health()
-    said = (("Docker", health.engine), ("Database", health.database), ("Ways to the containers", health.doors))
+    said = (("Docker", health.engine), ("Database", health.database), ("Connection to containers", health.doors))
     found = [PartView(name, "" if word == "ok" else word) for name, word in said]
     return [*found, PartView("Web apps", house.previews.trouble)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,10 +27,10 @@ _KINDS = {
     "thought": ("thought", "plain"),
     "command": ("command", "code"),
     "output": ("output", "code"),
-    "exit": ("exit", "plain"),
+    "exit": ("ended", "plain"),
     "reply": ("reply", "said"),
-    "actions": ("actions", "plain"),
-    "results": ("results", "plain"),
+    "actions": ("request", "plain"),
+    "results": ("result", "plain"),
     "waiting": ("waiting", "plain"),
     "approval": ("approval", "plain"),
     "refused": ("refused", "bad"),
@@ -38,6 +39,8 @@ _KINDS = {
     "error": ("error", "bad"),
 }
 """What a kind is called, and how it looks."""
+_EXIT = re.compile(r"(-?\d+) (\w+) after ([\d.]+) s")
+_ENDED = {"timeout": ", out of time", "stopped": ", stopped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,9 @@ class RecordView:
 
     @property
     def text(self) -> str:
-        """The text with its line breaks, which the log has as two characters."""
+        """The text with its line breaks, which the log has as two characters; of an end in plain words."""
+        if self.record.kind == "exit" and (ended := _EXIT.fullmatch(self.record.text)):
+            return f"Exit code {ended[1]} after {ended[3]} s{_ENDED.get(ended[2], '')}"
         return self.record.text.replace("\\n", "\n").replace("\\t", "\t").rstrip("\n")
 
     @property

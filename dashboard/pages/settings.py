@@ -22,42 +22,42 @@ TOOLSETS = (
     (
         "calendar",
         "Calendar",
-        "Plan messages to itself, once or again and again. You are told of each, and can cancel it.",
+        "Schedule messages to itself, once or repeating. You are told about each one and can cancel it.",
     ),
-    ("memory", "Memory", "Note facts about you that outlast a conversation."),
-    ("assets", "Files from the internet", "Ask for a file by its address. You see the address and decide."),
-    ("packages", "Packages", "Ask for packages from PyPI or npm. You see the whole list and decide."),
-    ("questions", "Questions", "Ask you something while it works, and wait for the answer."),
-    ("video", "Videos", "Animate a text as a short video. No pictures, no network, nothing to approve."),
+    ("memory", "Memory", "Remember facts about you across conversations."),
+    ("assets", "Files from the internet", "Ask for a file from the internet. You see the exact address and decide."),
+    ("packages", "Packages", "Ask for packages from PyPI or npm. You see the full list and decide."),
+    ("questions", "Questions", "Ask you something while it works, and wait for your answer."),
+    ("video", "Videos", "Turn text into a short animated video. Nothing to approve."),
 )
 """Name, what it is called, what it lets an agent do."""
 POLICIES = (
     (
         "dangerous",
         "Before dangerous commands",
-        "What deletes, overwrites or reaches far asks first; you see the exact command. Everything else runs at once.",
+        "Commands that delete, overwrite or affect a lot ask first, and you see them exactly. Others run at once.",
     ),
-    ("all", "Before every command", "Nothing runs without your yes: slow, and good for looking on."),
+    ("all", "Before every command", "Every command needs your approval. Slow, but you see everything."),
     (
         "off",
         "Never",
-        "Every command runs at once. Still no network and no files but its own; downloads and packages still ask.",
+        "Every command runs at once. It still has no network and only its own files; downloads and packages still ask.",
     ),
 )
 """Each policy, what it is called, what it means."""
 IMAGES = (
-    ("base", "Base", "Small and quick: bash, Python, Node, git, ripgrep, jq, SQLite and the usual tools."),
+    ("base", "Base", "Small and fast: bash, Python, Node, git, ripgrep, jq, SQLite and the usual tools."),
     (
         "studio",
         "Studio",
-        "NumPy, pandas, Matplotlib, Office, PDF, FFmpeg, ImageMagick too: 1.1 GB, minutes to make for the first time.",
+        "Adds NumPy, pandas, Matplotlib, Office, PDF, FFmpeg and ImageMagick. 1.1 GB; the first build takes minutes.",
     ),
 )
 LIMITS_SHOWN = (
-    ("cpus", "CPUs", "How many processor cores it may keep busy; 0.5 is half of one.", "any"),
-    ("memory_mb", "Memory, MB", "Whatever needs more is ended. 1,024 MB are 1 GB.", "1"),
-    ("pids", "Processes", "How many programs and threads may run at once.", "1"),
-    ("disk_mb", "Disk, MB", "What all files of one person’s workspace may take.", "1"),
+    ("cpus", "CPUs", "Processor cores it can use; 0.5 is half a core.", "any"),
+    ("memory_mb", "Memory, MB", "Processes above this are killed. 1,024 MB is 1 GB.", "1"),
+    ("pids", "Processes", "Most programs and threads at once.", "1"),
+    ("disk_mb", "Disk, MB", "Most that one person’s workspace can take up.", "1"),
 )
 """Each limit, what it is called, what it means, and by which steps it goes."""
 _WAITS = (60, 300, 900, 3_600, 4 * 3_600, 12 * 3_600, 86_400, 3 * 86_400, 7 * 86_400)

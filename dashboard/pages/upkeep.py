@@ -20,6 +20,7 @@ pages = Blueprint("upkeep", __name__)
 
 _SIGNS = {"fail": "bad", "warn": "caution", "ok": "ok"}
 _WORST_FIRST = tuple(_SIGNS)
+_NAMES = {"hermitshell": "HermitShell"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def _doctor() -> dict[str, Any]:
 
 def _findings(report: Report) -> list[FindingView]:
     found = sorted(report.findings, key=lambda finding: _WORST_FIRST.index(finding.state))
-    return [FindingView(finding.part, _SIGNS[finding.state], finding.text, finding.mend) for finding in found]
+    return [FindingView(_NAMES.get(one.part, one.part), _SIGNS[one.state], one.text, one.mend) for one in found]
 
 
 def _verdict(report: Report) -> str:
@@ -75,7 +76,7 @@ def _verdict(report: Report) -> str:
     bad, odd = states.count("fail"), states.count("warn")
     if not bad and not odd:
         return "All is well."
-    parts = ((bad, "to mend"), (odd, "to know"))
+    parts = ((bad, "to fix"), (odd, "to know"))
     said = ", ".join(f"{count} {'thing' if count == 1 else 'things'} {what}" for count, what in parts if count)
     return f"{said}."
 

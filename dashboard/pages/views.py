@@ -44,7 +44,7 @@ class AgentView:
     @property
     def label(self) -> str:
         """How it stands, as a person says it."""
-        return {"active": "working", "waiting": "waits for you", "idle": "ready", "stopped": "asleep"}[self.status]
+        return {"active": "working", "waiting": "waiting for you", "idle": "ready", "stopped": "asleep"}[self.status]
 
 
 @dataclass(frozen=True, slots=True)

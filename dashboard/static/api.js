@@ -29,7 +29,7 @@ export async function call(method, path, body) {
 export async function part(path) {
   const answer = await reach(path, { headers: { Accept: "text/html" } });
   leaveIfLoggedOut(answer);
-  if (!answer.ok) throw new Error(`The page could not be brought up to date (${answer.status}).`);
+  if (!answer.ok) throw new Error(`Couldn't refresh this page (${answer.status}).`);
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
   return holder.content;
@@ -39,7 +39,7 @@ export async function reach(path, options) {
   try {
     return await fetch(path, options);
   } catch {
-    throw new Error("HermitShell does not answer. Is it still running?");
+    throw new Error("HermitShell doesn't answer. Is it still running?");
   }
 }
 

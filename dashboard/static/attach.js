@@ -31,7 +31,7 @@ export class Attachments {
   async arrived() {
     while (this.chips.some((chip) => chip.isOpen)) await new Promise((resolve) => (this.wake = resolve));
     const lost = this.chips.find((chip) => chip.state === "failed");
-    if (lost) throw new Error(`Not sent, as ${lost.name} was not uploaded. Try it again or remove it.`);
+    if (lost) throw new Error(`Not sent, because ${lost.name} wasn't uploaded. Try it again or remove it.`);
     return [...this.chips];
   }
 
@@ -63,7 +63,7 @@ export class Attachments {
   add(files) {
     const room = this.most - this.chips.length;
     const isOver = files.length > room;
-    show(this.trouble, isOver ? new Error(`A message may have ${this.most} files, so not all were attached.`) : null);
+    show(this.trouble, isOver ? new Error(`A message can have at most ${this.most} files, so not all were attached.`) : null);
     for (const file of files.slice(0, room)) {
       const chip = new Chip(this, file);
       this.chips.push(chip);
@@ -101,7 +101,7 @@ export class Attachments {
     this.take(chip);
     const near = this.chips[at] ?? this.chips[at - 1];
     (near?.remover ?? this.field).focus({ preventScroll: true });
-    this.say(`${chip.name} is removed.`);
+    this.say(`${chip.name} was removed.`);
     if (!chip.path) return;
     try {
       await call("DELETE", `/api/agents/${this.agent}/files/${chip.path}`);
@@ -137,7 +137,7 @@ class Chip {
     this.element.querySelector(".file-name").textContent = this.name;
     this.element.querySelector(".chip-what").title = this.name;
     this.bar = this.element.querySelector("progress");
-    this.bar.ariaLabel = `Upload of ${this.name}`;
+    this.bar.ariaLabel = `Uploading ${this.name}`;
     this.retrier = this.element.querySelector(".chip-retry");
     this.retrier.ariaLabel = `Try again: ${this.name}`;
     this.retrier.addEventListener("click", () => this.retry());
@@ -159,7 +159,7 @@ class Chip {
       this.path = await this.way.start();
       if (this.path === null) return; // removed meanwhile
       this.become("done", size(this.file.size));
-      this.all.say(`${this.name} is uploaded.`);
+      this.all.say(`${this.name} was uploaded.`);
     } catch (error) {
       this.become("failed", error.message);
       this.all.say(`${this.name} was not uploaded: ${error.message}`);

@@ -52,7 +52,7 @@ function compose(form) {
   const start = form.elements.start.value;
   const isBoth = Boolean(last && minutes);
   const isCron = Boolean(rule) && !rule.includes("=");
-  length.setCustomValidity(isBoth && isCron ? "A cron line has a last day or a length, not both." : "");
+  length.setCustomValidity(isBoth && isCron ? "With a cron line, set a last day or a duration, not both." : "");
   form.elements.repeat.value = isBoth ? `${rule};UNTIL=${last.replaceAll("-", "")}` : rule;
   form.elements.end.value = minutes && start ? later(start, minutes) : last;
 }

@@ -177,7 +177,7 @@ async function say(target, text) {
 
 async function clear(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Clear the conversation with ${agent}? Its files stay. The audit log keeps what was said.`, "Clear"))) return;
+  if (!(await ask(`Clear the conversation with ${agent}? Files stay, and the audit log keeps what was said.`, "Clear"))) return;
   try {
     await call("DELETE", `/api/agents/${agent}/history`);
     location.reload();
@@ -188,7 +188,7 @@ async function clear(target) {
 
 async function reset(target) {
   target.closest("details").open = false;
-  if (!(await ask(`Reset the cubicle? ${agent} gets a new container. What runs in the old one ends; the files in its workspace stay.`, "Reset it"))) return;
+  if (!(await ask(`Reset the cubicle? ${agent} gets a new container. Running programs end; files in the workspace stay.`, "Reset"))) return;
   try {
     await call("POST", `/api/agents/${agent}/cubicle/reset`);
   } catch (error) {
@@ -292,7 +292,7 @@ function settle() {
   working.hidden = open.length === 0;
   const first = open[0]?.dataset.status;
   const isAsking = first === "waiting_approval" || asking.querySelector("section") !== null;
-  const text = !first ? "" : isAsking ? `${agent} waits for your answer` : `${agent} is working`;
+  const text = !first ? "" : isAsking ? `${agent} is waiting for your answer` : `${agent} is working`;
   const place = working.querySelector(".working-text");
   if (place.textContent !== text) place.textContent = text;
   const empty = log.querySelector(".empty");

@@ -53,5 +53,5 @@ async function write(text) {
   const isDone = document.execCommand("copy");
   field.remove();
   active.focus({ preventScroll: true });
-  if (!isDone) throw new Error("The browser did not copy it.");
+  if (!isDone) throw new Error("The browser didn't copy it.");
 }

@@ -43,7 +43,7 @@ class Uploads {
     const element = this.mold.content.firstElementChild.cloneNode(true);
     const chip = { file, element, name: file.name || "file", bar: element.querySelector("progress"), isGone: false };
     element.querySelector(".file-name").textContent = chip.name;
-    chip.bar.ariaLabel = `Upload of ${chip.name}`;
+    chip.bar.ariaLabel = `Uploading ${chip.name}`;
     const button = element.querySelector(".chip-remove");
     button.ariaLabel = `Remove ${chip.name}`;
     button.addEventListener("click", () => this.leave(chip));
@@ -76,7 +76,7 @@ class Uploads {
 
   arrived(chip, path) {
     this.become(chip, "done", `now at ${path}`);
-    this.news.textContent = `${chip.name} is uploaded.`;
+    this.news.textContent = `${chip.name} was uploaded.`;
     document.dispatchEvent(new CustomEvent("news:files", { detail: {} }));
     setTimeout(() => this.leave(chip), STAYS_MS);
   }

@@ -59,7 +59,7 @@ function moved(day, days) {
 // A day of a series, and the way back.
 function leaveOut(button) {
   const [without, was] = [button.dataset.leaveOut, button.dataset.leftOut].map((days) => JSON.parse(days));
-  put({ ...button.dataset }, { without }, `“${button.dataset.title}” is left out on that day.`, { without: was });
+  put({ ...button.dataset }, { without }, `“${button.dataset.title}” is skipped on that day.`, { without: was });
 }
 
 // --- dragging --------------------------------------------------------------------------------------------------------
@@ -100,13 +100,13 @@ async function drop(event) {
   if (!days) return;
   const end = chip.endWall ? later(chip.endWall, days * DAY_MINUTES) : "";
   const was = { start: chip.start, end: chip.end };
-  await put(chip, { start: later(chip.wall, days * DAY_MINUTES), end }, `“${chip.title}” is on ${place.dataset.words} now.`, was);
+  await put(chip, { start: later(chip.wall, days * DAY_MINUTES), end }, `“${chip.title}” moved to ${place.dataset.words}.`, was);
 }
 
 async function put(chip, when, words, was) {
   try {
     await call("PATCH", `/api/agents/${chip.agent}/calendar/${chip.entry}`, when);
-    tell(words, was && (() => put(chip, was, `“${chip.title}” is where it was.`)));
+    tell(words, was && (() => put(chip, was, `“${chip.title}” is back where it was.`)));
   } catch (error) {
     tell(error.message);
   }

@@ -3,7 +3,7 @@
 
 import { call, csrf } from "./api.js";
 
-const LOST = "The connection was lost on the way. Try again.";
+const LOST = "The connection was lost. Try again.";
 
 export class Upload {
   constructor(agent, file, onProgress) {
@@ -20,7 +20,7 @@ export class Upload {
     if (ended !== "load") throw new Error(await this.reason());
     const answer = parsed(this.request.responseText);
     if (this.request.status === 201 && answer?.path) return answer.path;
-    throw new Error(answer?.error?.message ?? `It was not taken (${this.request.status}). Try again.`);
+    throw new Error(answer?.error?.message ?? `The upload failed (${this.request.status}). Try again.`);
   }
 
   cancel() {
@@ -46,12 +46,12 @@ export class Upload {
     try {
       await this.file.slice(0, 1).arrayBuffer();
     } catch {
-      return "It can't be read: it was moved or changed, or it is a folder.";
+      return "It can't be read: it was moved or changed, or it's a folder.";
     }
     try {
       const { disk } = await call("GET", `/api/agents/${this.agent}/cubicle`);
       const isTooLarge = this.file.size > disk.limit_bytes - disk.used_bytes;
-      return isTooLarge ? "It is larger than the room that is left in the workspace." : LOST;
+      return isTooLarge ? "There isn't enough room left in the workspace." : LOST;
     } catch (error) {
       return error.message;
     }

@@ -78,7 +78,7 @@ class Announcer:
         """Something that was to happen once did not."""
         text = (
             f"{saying.quoted(entry)} was due on {saying.moment(due_at, self.zone(entry.cubicle))}, more than a day "
-            "ago, while HermitShell did not run. It was left out."
+            "ago, while HermitShell did not run. It was skipped."
         )
         return self._post(entry, text, None, (Offer("Run it now", RUN),))
 

@@ -169,8 +169,8 @@ def _itself(context: Context) -> list[Finding]:
     with context.client as client:
         if client.is_healthy():
             previews = examine_previews(settings.host, settings.preview_port)
-            return [previews, ok(HERMITSHELL, f"It runs and is healthy: {settings.url}")]
-    return [fail(HERMITSHELL, "It runs but is not healthy.", "'./hermit status' shows which part is not.")]
+            return [previews, ok(HERMITSHELL, f"Running and healthy: {settings.url}")]
+    return [fail(HERMITSHELL, "Running, but not healthy.", "'./hermit status' shows which part is not.")]
 
 
 def _tried(part: str, look: Callable[[], list[Finding]]) -> list[Finding]:

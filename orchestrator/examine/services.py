@@ -21,8 +21,8 @@ def examine_model(upstreams: Mapping[str, Upstream], default: str) -> Finding:
     if default == REHEARSAL:
         return warn(
             MODEL,
-            "No model is set up: the built-in rehearsal answers, a script that knows a few words.",
-            "Give a provider's key in the dashboard's Settings, or in HERMIT_HOME/hermit.env and start again.",
+            "No model is connected: the built-in demo answers, a script that knows a few words.",
+            "Add a provider's key in the dashboard's Settings, or in HERMIT_HOME/hermit.env and restart.",
         )
     asked = time.monotonic()
     try:

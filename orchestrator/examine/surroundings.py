@@ -36,7 +36,7 @@ def examine_permissions(home: Path) -> list[Finding]:
         return [
             fail(
                 PERMISSIONS,
-                f"{home} belongs to somebody else.",
+                f"{home} belongs to another user.",
                 f"Run as its owner, or 'chown -R {os.geteuid()} {home}'.",
             )
         ]
@@ -106,7 +106,7 @@ def examine_watches(machine: Machine) -> Finding:
             f"{text} If they run out, new files in out/ are noticed within seconds instead of at once.",
             "sysctl -w fs.inotify.max_user_instances=128 fs.inotify.max_user_watches=65536",
         )
-    return ok(WATCHES, text)
+    return ok(WATCHES, f"New files in out/ are noticed at once. {text}")
 
 
 def examine_descriptors(used_of_limit: tuple[int, int] | None) -> Finding:

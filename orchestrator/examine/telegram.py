@@ -43,7 +43,7 @@ def examine_telegram(
     if not found and not wanted:
         return [ok(TELEGRAM, "No agent has a bot; './hermit telegram add AGENT' gives it one.")]
     if wanted and operator is None:
-        mend = "Linking the first bot finds it out: './hermit telegram list' says what to do."
+        mend = "Link the first bot to yourself: its agent's Settings page or './hermit telegram list' shows how."
         found.append(warn(TELEGRAM, "Your own Telegram id is not known yet, so bots answer nobody.", mend))
     try:
         found += [_examined(bot, expected, check_up) for bot in wanted]
@@ -86,6 +86,10 @@ def _judged(bot: StoredBot, seen: Checkup, expected: Expected) -> Finding:
         mend = "The bot resumes by itself once that is over."
         return warn(TELEGRAM, f"{who} has a problem: {bot.problem}", mend)
     if bot.state == BotStatus.PAIRING:
-        return warn(TELEGRAM, f"{who} answers nobody until it is linked.", "'./hermit telegram list' says what to do.")
+        return warn(
+            TELEGRAM,
+            f"{who} answers nobody until it is linked.",
+            "Its agent's Settings page or './hermit telegram list' shows how.",
+        )
     groups = ", and gets every message of its groups (privacy mode is off)" if seen.me.can_read_groups else ""
     return ok(TELEGRAM, f"{who} is known to Telegram{groups}.")

@@ -179,7 +179,7 @@ def _files(seen: Mapping[str, Any]) -> Finding:
     if seen["keeps"]:
         mend = "HERMIT_HOME must lie on a local file system, at the same path for the engine as for us."
         return fail(PART, f"A cubicle can't write where it must: {', '.join(seen['keeps'])}.", mend)
-    return ok(PART, "Its root, its uploads and the folder of its door are read-only; its workspace is not.")
+    return ok(PART, "Its system files, uploads and connection to HermitShell are read-only; its workspace is writable.")
 
 
 def _sockets(seen: Mapping[str, Any]) -> Finding:

@@ -107,13 +107,13 @@ def _always(what: str, *, unless: tuple[str, ...] = ()) -> Callable[[Call], str]
 _FILE = re.compile(r"^\.{1,2}/|\.[A-Za-z][A-Za-z0-9]{0,4}$")
 """Looks like a file rather than a branch; git takes either."""
 _OVERWRITES = "It overwrites or deletes what is on the remote"
-_LOSES_EDITS = "It throws away changes that were not committed"
-_LOSES_HISTORY = "It throws away history that git could still bring back"
+_LOSES_EDITS = "It discards uncommitted changes"
+_LOSES_HISTORY = "It discards history that git could still restore"
 
 _RULES: dict[str, Callable[[Call], str]] = {
     "branch": _branch,
     "checkout": _checkout,
-    "clean": _options("-f", "--force", what="It deletes files that git does not know", unless=("-n", "--dry-run")),
+    "clean": _options("-f", "--force", what="It deletes files that git doesn't track", unless=("-n", "--dry-run")),
     "filter-branch": _always("It rewrites history"),
     "filter-repo": _always("It rewrites history"),
     "gc": _options("--prune", what=_LOSES_HISTORY),
@@ -124,7 +124,7 @@ _RULES: dict[str, Callable[[Call], str]] = {
     "reset": _options("--hard", what=_LOSES_EDITS),
     "restore": _restore,
     "rm": _always("It deletes files", unless=("--cached", "-n", "--dry-run")),
-    "stash": _first("drop clear", "It throws away stashed changes"),
+    "stash": _first("drop clear", "It discards stashed changes"),
     "submodule": lambda command: (
         _LOSES_EDITS if _first("deinit", "x")(command) and has_option(command.args, "-f", "--force") else ""
     ),

@@ -34,8 +34,8 @@ _MAX_FINDINGS = 99
 _DIRECT = 2  # from the text to a command in it, and from that to a finding about it
 _PIECE_CHARS = 80
 
-_UNREADABLE = "It could not be understood fully"
-_TOO_LONG = "It is too long or too deeply nested to be understood"
+_UNREADABLE = "HermitShell couldn't fully analyse this command, so please check it"
+_TOO_LONG = "It is too long or too deeply nested to analyse, so please check it"
 
 
 def judge(command: str, approval: ApprovalPolicy) -> Verdict:
@@ -142,7 +142,7 @@ def _look_at_text(text: ShellText) -> Parts:
             yield ShellText(part, is_guess=text.is_guess, scratch=scratch)
         elif isinstance(part, Simple):
             if _is_fork_bomb(part):
-                yield Finding("It starts copies of itself without end", part.function)
+                yield Finding("It starts endless copies of itself", part.function)
             stdin = text.stdin if part.stdin.text is None and not part.stdin.is_piped else part.stdin
             words = _told(part.words, text, reading)
             yield Call(words, stdin, reading.own_jobs, text.is_guess, scratch)

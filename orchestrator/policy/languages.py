@@ -100,7 +100,7 @@ def _scan(language: str, rules: _Language, code: str) -> Parts:
         elif language == "tcl":
             yield ShellText(code[match.end() :].partition("\n")[0], is_guess=True)
         elif language == "awk":
-            yield Finding("It runs commands that it makes from data", code[match.start() :])
+            yield Finding("It runs commands built from data", code[match.start() :])
         else:
             is_guessing = True
     for string in _STRING.finditer(code):
@@ -141,7 +141,7 @@ _SQL_SHELL = re.compile(r"(?m)^[ \t]*(?:\.(?:shell|system)|\\!)[ \t]+(.*)$")
 def _sql(code: str) -> Parts:
     for statement in _SQL_NOISE.sub(" ", code).split(";"):
         if _SQL_DROP.match(statement) or _SQL_DROP_PART.match(statement):
-            yield Finding("It deletes a table or a column with all that is in it", statement)
+            yield Finding("It deletes a table or column with all its data", statement)
         elif _SQL_CHANGE.match(statement) and not _SQL_WHERE.search(statement):
             yield Finding("It deletes or changes all rows of a table", statement)
     for line in _SQL_SHELL.finditer(code):

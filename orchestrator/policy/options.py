@@ -11,7 +11,7 @@ from collections.abc import Callable
 from orchestrator.policy.parts import Call, Finding, Parts, ShellText
 from orchestrator.shell.parts import Reading
 
-LATER = "It leaves text for the shell to run later, which cannot be seen beforehand"
+LATER = "It leaves text for the shell to run later, which can't be checked in advance"
 
 _COMMANDS = {
     "bsdtar": r"--use-compress-program",

@@ -44,7 +44,7 @@ def python(code: str) -> Parts:
     try:
         tokens = _tokens(code.replace(UNKNOWN, _UNKNOWN_NAME))
     except (tokenize.TokenError, SyntaxError):
-        yield Finding("It runs Python code that could not be understood", code)
+        yield Finding("It runs Python code that couldn't be analysed", code)
         return
     modules = _module_names(tokens)
     is_guessing = False
@@ -115,7 +115,7 @@ def _module_names(tokens: Sequence[_Token]) -> dict[str, str]:
 
 def _judge_name(token: _Token, tokens: Sequence[_Token], at: int, module: str) -> str:
     if token.text in _DELETERS:
-        return "It deletes or cuts files"
+        return "It deletes or truncates files"
     if token.text in _OF_OS and module == "os":
         tests_only = token.text == "kill" and [t.text for t in tokens[at : at + 6]][-2:] == ["0", ")"]
         return "" if tests_only else _OF_OS[token.text]

@@ -132,7 +132,7 @@ def _dd(call: Call) -> Parts:
 
 def _truncate(call: Call) -> Parts:
     if call.args:
-        yield call.found("It cuts files off")
+        yield call.found("It truncates files")
 
 
 def _kill(call: Call) -> Parts:

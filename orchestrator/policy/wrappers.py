@@ -14,8 +14,8 @@ from orchestrator.policy.parts import Call, Parts, ShellText, has_option, joined
 from orchestrator.policy.wrapper_table import RUNNERS, WRAPPERS, Wrapper
 from orchestrator.shell.words import UNKNOWN, Word
 
-FED = "It runs text that another command gives it, which cannot be seen beforehand"
-MADE_UP = "It runs something that can only be known while it runs"
+FED = "It runs the output of another command, which can't be checked in advance"
+MADE_UP = "It runs something that is only known once it runs"
 READS_ITSELF = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
 
 
@@ -216,7 +216,7 @@ def _find(call: Call) -> Parts:
             yield Call(inner, call.stdin, call.own_jobs, call.is_guess, call.scratch)
             at = end
         elif call.words[at].text == "-delete":
-            yield call.found("It deletes the files that it finds")
+            yield call.found("It deletes the files it finds")
         elif call.words[at].text.startswith("-") and UNKNOWN in call.words[at].text:
             yield call.found(MADE_UP)
         at += 1

@@ -44,7 +44,7 @@ def closed(path: Path, *, user: int | None = None, access: Access = os.access) -
         if os.statvfs(file).f_flag & os.ST_RDONLY:
             return f"The disk of {file} can only be read.", "'dmesg' may say why. Mount it so that it can be written."
         if facts.st_uid != me:
-            return f"{file} belongs to somebody else.", f"Run as its owner, or 'chown -R {me} {path.parent}'."
+            return f"{file} belongs to another user.", f"Run as its owner, or 'chown -R {me} {path.parent}'."
         return f"I may not read and write {file}.", f"Run 'chmod -R u+rwX {path.parent}'."
     return None
 

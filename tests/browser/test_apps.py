@@ -277,8 +277,8 @@ def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     assert guest.page.get_by_label("Share", exact=True).count() == 0
     context.close()
     assert unexpected(guest) == []
-    page.get_by_role("button", name="Share no longer with ben").click()
-    expect(page.get_by_text("Nobody but you can open it.")).to_be_visible()
+    page.get_by_role("button", name="Stop sharing with ben").click()
+    expect(page.get_by_text("Only you can open it.")).to_be_visible()
     assert house.services.previews.shares.of(ben.id) == []
 
 

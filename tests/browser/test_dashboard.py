@@ -148,7 +148,7 @@ def test_what_is_new_is_marked_until_it_is_seen(visit: Visit) -> None:
     expect(card.locator(".badge")).to_contain_text("2")
     with visit.page.expect_response(lambda answer: answer.url.endswith("/seen")):
         card.click()
-    expect(visit.page.get_by_text("New since you looked")).to_be_visible()
+    expect(visit.page.get_by_text("New since your last visit")).to_be_visible()
     visit.page.goto(f"{visit.house.url}/")
     expect(card).to_be_visible()
     expect(card.locator(".badge")).to_have_count(0)
@@ -165,7 +165,7 @@ def test_a_question_is_approved_in_the_chat(visit: Visit) -> None:
     expect(card.locator(".exact")).to_have_text("rm -rf work/\\u202ecache")
     expect(card.locator("mark")).to_have_text("\\u202e")
     expect(page).to_have_title("(1) crab · HermitShell")
-    expect(page.locator(".working")).to_contain_text("waits for your answer")
+    expect(page.locator(".working")).to_contain_text("is waiting for your answer")
     assert not page.evaluate("document.activeElement.closest('[data-approval]')")
     expect(approve).to_be_enabled()
     assert fits(page)
@@ -385,7 +385,7 @@ def test_everything_can_be_reached_by_keyboard(visit: Visit) -> None:
         names.append(page.evaluate("document.activeElement.innerText.trim().split('\\n')[0]"))
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none" or page.evaluate("document.activeElement === document.body")
-    assert names[0] == "To the content"
+    assert names[0] == "Skip to content"
     assert {"HermitShell", "crab", "New agent"} <= set(names)
 
 

@@ -70,10 +70,10 @@ def test_from_the_link_in_the_terminal_to_the_first_answer(visit: Visit) -> None
         page.get_by_role("button", name="Try A server of your own").click()
         expect(page.locator("[data-tried]")).to_contain_text("It works: scripted-large answered")
         page.get_by_label("What it is for").fill("phone")
-        page.get_by_role("button", name="Make a token").click()
+        page.get_by_role("button", name="Create token").click()
         expect(page.locator("dialog.link-shown input")).not_to_have_value("")
         page.get_by_role("button", name="Done").click()
-        expect(page.get_by_role("button", name="Take phone away")).to_be_visible()
+        expect(page.get_by_role("button", name="Revoke phone")).to_be_visible()
         assert fits(page)
 
 

@@ -60,7 +60,7 @@ def test_the_audit_log_is_searched_opened_and_saved(visit: Visit, tmp_path: Path
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["kind"] for row in rows] == ["test.noted"] * 60
     page.keyboard.press("Escape")
-    page.get_by_role("link", name="Older rows").click()
+    page.get_by_role("link", name="Older events").click()
     expect(page.locator(".record")).to_have_count(10)
     expect(page.get_by_label("Words")).to_have_value("walrus")
 
@@ -72,7 +72,7 @@ def test_spending_is_seen_by_day_agent_and_model(visit: Visit) -> None:
     spend(paper, "crab", 3_500_000, ago=5, model="a-model-with-a-very-long-name-" * 4, guess=True)
     page = go(visit, "Spending")
     expect(page.get_by_role("img", name="The most was $3.50")).to_be_visible()
-    expect(page.get_by_text("price guessed").first).to_be_visible()
+    expect(page.get_by_text("estimated").first).to_be_visible()
     assert fits(page)
     page.get_by_text("Day by day").click()
     expect(page.get_by_role("cell", name="$3.50")).to_be_visible()
@@ -81,7 +81,7 @@ def test_spending_is_seen_by_day_agent_and_model(visit: Visit) -> None:
     expect(page.get_by_role("heading", level=1, name="Spending of crab")).to_be_visible()
     expect(page.get_by_text("The dashed line is the budget")).to_be_visible()
     page.get_by_role("link", name="Change the budget of crab").click()
-    expect(page.get_by_label("US dollars a day")).to_be_visible()
+    expect(page.get_by_label("US dollars per day")).to_be_visible()
 
 
 def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None:
@@ -132,11 +132,11 @@ def test_a_price_is_set_and_taken_away(visit: Visit) -> None:
     """Its place in the list comes and goes without loading the page; a refusal is told beside the button."""
     prices = visit.house.services.prices
     page = go(visit, "Settings")
-    form = page.locator("form.panel", has=page.get_by_label("Of what is read"))
+    form = page.locator("form.panel", has=page.get_by_label("Input"))
     form.get_by_label("Model").fill("own/model-*")
-    form.get_by_label("Of what is read").fill("0.25")
-    form.get_by_label("Of what is written").fill("1.5")
-    form.get_by_role("button", name="Set").click()
+    form.get_by_label("Input").fill("0.25")
+    form.get_by_label("Output").fill("1.5")
+    form.get_by_role("button", name="Set price").click()
     listed = page.locator(".facts-list li", has_text="own/model-*")
     expect(listed).to_contain_text("$0.25 in, $1.5 out")
     assert [row.pattern for row in prices.own()] == ["own/model-*"]
@@ -144,7 +144,7 @@ def test_a_price_is_set_and_taken_away(visit: Visit) -> None:
     expect(page.get_by_role("columnheader", name="Provider")).to_be_visible()
     assert fits(page)
     listed.get_by_role("button").click()
-    page.locator("dialog.ask").get_by_role("button", name="Take it away").click()
+    page.locator("dialog.ask").get_by_role("button", name="Remove").click()
     expect(listed).to_have_count(0)
     assert prices.own() == ()
 

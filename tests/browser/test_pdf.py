@@ -35,7 +35,7 @@ def test_pages_come_when_they_are_drawn(
         visit = open_window(context, house)
         visit.log_in()
         visit.page.goto(f"{house.url}/agents/crab/files/out/report.pdf")
-        expect(visit.page.get_by_text("Drawing the pages … The very first time")).to_be_visible()
+        expect(visit.page.get_by_text("Rendering pages… The first time")).to_be_visible()
         drawing.may_go.set()
         for number in (1, 2):
             shown = visit.page.get_by_role("img", name=f"Page {number} of 7")

@@ -47,8 +47,8 @@ def test_one_reads_back_and_finds(visit: Visit) -> None:
     expect(page.locator(".turn")).to_have_count(COUNT)
 
     page.get_by_role("link", name="Search the conversation").click()
-    page.get_by_role("searchbox", name="Words that were said").fill("naut")
-    page.get_by_role("searchbox", name="Words that were said").press("Enter")
+    page.get_by_role("searchbox", name="Words from a message").fill("naut")
+    page.get_by_role("searchbox", name="Words from a message").press("Enter")
     expect(page.locator(".hit mark")).to_have_text(["Nautilus"])
     assert fits(page)
     page.locator(".hit").click()

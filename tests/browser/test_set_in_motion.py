@@ -92,10 +92,10 @@ def test_packages_are_read_and_denied_at_home(visit: Visit) -> None:
     detail = {"system": "pip", "asked": ["pandas"], "packages": PACKAGES, "total_bytes": 29_000_000}
     asked = ask_about(visit.house, "packages", text, detail)
     card = page.locator("[data-approval]")
-    expect(card.locator("tbody th")).to_have_text(["pandas", "numpy comes along"])
+    expect(card.locator("tbody th")).to_have_text(["pandas", "numpy dependency"])
     expect(card.locator("tfoot")).to_contain_text("2 packages")
     expect(card.locator("tfoot")).to_contain_text("29 MB")
-    card.get_by_text("The exact list, with fingerprints").click()
+    card.get_by_text("The exact list with checksums").click()
     expect(card.locator(".exact")).to_contain_text("pandas==2.2.3")
     assert card.get_by_role("button", name="Always").count() == 0
     assert fits(page)
@@ -115,7 +115,7 @@ def test_a_question_is_answered_by_a_choice(visit: Visit) -> None:
     asked = set_in_motion(visit.house, "ASK", turn, question="Which harbour?", choices=["Vlissingen", "Harlingen"])
     card = page.locator("[data-question]")
     expect(card.get_by_role("button")).to_have_text(["Vlissingen", "Harlingen"])
-    expect(page.locator(".working")).to_contain_text("waits for your answer")
+    expect(page.locator(".working")).to_contain_text("is waiting for your answer")
     expect(page).to_have_title("(1) crab · HermitShell")
     card.get_by_role("button", name="Harlingen").click()
     expect(card).to_have_count(0)
@@ -210,10 +210,10 @@ def plan(page: Page, title: str) -> None:
     """Fill in the form for a new entry."""
     page.get_by_text("New entry", exact=True).click()
     page.get_by_label("Title").fill(title)
-    page.get_by_label("What crab is told then").fill("What is the tide?")
+    page.get_by_label("Message to crab").fill("What is the tide?")
     page.get_by_label("When", exact=False).first.fill(SOON)
-    page.get_by_label("How often").select_option("Every weekday")
-    page.get_by_role("button", name="Plan it").click()
+    page.get_by_label("Repeat").select_option("Every weekday")
+    page.get_by_role("button", name="Add entry").click()
 
 
 def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
@@ -221,7 +221,7 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     visit.log_in()
     page, agenda = visit.page, visit.house.services.agenda
     page.goto(f"{visit.house.url}/agents/crab/calendar")
-    expect(page.get_by_text("Nothing is planned.")).to_be_visible()
+    expect(page.get_by_text("Nothing is scheduled.")).to_be_visible()
     plan(page, "Tide <b>table</b>")
     entry = page.locator(".entry")
     expect(entry).to_contain_text("Every weekday at 09:00")
@@ -235,7 +235,7 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     page.wait_for_url("**/calendar/*")
     assert fits(page)
     page.get_by_label("Title").fill("Tides")
-    page.get_by_label("How often").select_option("By a rule of your own")
+    page.get_by_label("Repeat").select_option("Custom rule")
     page.get_by_role("textbox", name="Rule").fill("0 7 * * 1")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Tides")).to_be_visible()
@@ -247,14 +247,14 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     expect(page.locator(".run-said")).to_contain_text("Tides")
     expect(page.locator(".reply")).to_contain_text("You said: What is the tide?")
     page.goto(f"{visit.house.url}/agents/crab/calendar/{found.id}")
-    expect(page.locator(".ran")).to_contain_text("run by hand")
-    page.get_by_role("link", name="See it").click()
+    expect(page.locator(".ran")).to_contain_text("run manually")
+    page.get_by_role("link", name="Show").click()
     page.wait_for_url("**/turns/*")
     expect(page.locator(".reply")).to_have_count(1)
     page.goto(f"{visit.house.url}/agents/crab/calendar")
     page.locator(".entry").get_by_title("Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Nothing is planned.")).to_be_visible()
+    expect(page.get_by_text("Nothing is scheduled.")).to_be_visible()
     assert agenda.every("crab", 1) == []
 
 
@@ -265,11 +265,11 @@ def test_an_impossible_rule_is_told_beside_the_button(visit: Visit) -> None:
     page.goto(f"{visit.house.url}/agents/crab/calendar")
     page.get_by_text("New entry", exact=True).click()
     page.get_by_label("Title").fill("Never")
-    page.get_by_label("What crab is told then").fill("x")
+    page.get_by_label("Message to crab").fill("x")
     page.get_by_label("When", exact=False).first.fill(SOON)
-    page.get_by_label("How often").select_option("By a rule of your own")
+    page.get_by_label("Repeat").select_option("Custom rule")
     page.get_by_role("textbox", name="Rule").fill("* * * * *")
-    page.get_by_role("button", name="Plan it").click()
+    page.get_by_role("button", name="Add entry").click()
     expect(page.get_by_role("alert").filter(has_text="repeat")).to_be_visible()
     expect(page.get_by_label("Title")).to_have_value("Never")
     visit.complaints = [said for said in visit.complaints if "400" not in said]
@@ -282,7 +282,7 @@ def test_silent_runs_are_folded(visit: Visit) -> None:
     turns.wait(turns.submit(KEY, "look", source="calendar").id, PATIENCE_S)
     page = chat(visit)
     line = page.locator(".silent summary").first
-    expect(line).to_contain_text("nothing to tell")
+    expect(line).to_contain_text("nothing to report")
     expect(page.locator(".run-said")).to_be_hidden()
     line.click()
     expect(page.locator(".run-said")).to_be_visible()
@@ -308,7 +308,7 @@ def test_memories_are_added_found_and_forgotten(visit: Visit) -> None:
     expect(page.locator(".fact-text")).to_have_text(["The boat is called <i>Nautilus</i>."])
     page.get_by_title("Forget").click()
     page.get_by_role("dialog").get_by_role("button", name="Forget").click()
-    expect(page.get_by_text("Nothing fits “boat”.")).to_be_visible()
+    expect(page.get_by_text("No results for “boat”.")).to_be_visible()
     assert [fact.text for fact in visit.house.services.memories.every(KEY)] == ["Tea without milk."]
 
 
@@ -318,12 +318,12 @@ def test_settings_are_saved(visit: Visit) -> None:
     page, agents = visit.page, visit.house.services.agents
     page.goto(f"{visit.house.url}/agents/crab/settings")
     packages = page.get_by_role("checkbox", name="Packages")
-    tools, budget = (page.locator("form", has=field) for field in (packages, page.get_by_label("US dollars a day")))
+    tools, budget = (page.locator("form", has=field) for field in (packages, page.get_by_label("US dollars per day")))
     packages.uncheck()
     tools.get_by_role("button", name="Save").click()
     expect(tools.get_by_text("Saved. It holds from the next message.")).to_be_visible()
     assert "packages" not in agents.get("crab").toolsets
-    budget.get_by_label("US dollars a day").fill("2.5")
+    budget.get_by_label("US dollars per day").fill("2.5")
     budget.get_by_role("button", name="Save").click()
     expect(page.locator(".day")).to_contain_text("$2.50")
     assert agents.get("crab").daily_budget_micro == 2_500_000
@@ -344,7 +344,7 @@ def test_the_browsers_zone_is_told_once(browser: Browser, house: PaperHouse) -> 
         assert people.operator().time_zone == "Europe/Vienna"
         visit.page.goto(f"{house.url}/you")
         if zone == "Asia/Tokyo":
-            visit.page.get_by_role("button", name="Use that").click()
+            visit.page.get_by_role("button", name="Use it here").click()
             visit.page.get_by_role("button", name="Save").click()
             expect(visit.page.get_by_text("Saved.")).to_be_visible()
             assert people.operator().time_zone == "Asia/Tokyo"

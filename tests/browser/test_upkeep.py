@@ -27,16 +27,16 @@ def test_what_is_decided_elsewhere_is_settled_here(visit: Visit) -> None:
     assert fits(page)
     operator = house.services.people.operator()
     house.services.approvals.decide(question, approve=False, by=operator, surface="telegram")
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     expect(card).to_have_count(0)
     row = page.locator(".record")
     row.locator("summary").click()
     expect(row.get_by_text("ada, on Telegram")).to_be_visible()
     expect(row.locator("mark")).to_have_text("\\u202e")
     assert fits(page)
-    page.get_by_label("How it ended").select_option("Approved")
+    page.get_by_label("Outcome").select_option("Approved")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("Nothing fits.")).to_be_visible()
+    expect(page.get_by_text("No results.")).to_be_visible()
 
 
 def test_the_house_is_looked_after(visit: Visit) -> None:
@@ -44,10 +44,10 @@ def test_the_house_is_looked_after(visit: Visit) -> None:
     house = visit.house
     house.services.checkups._examine = lambda: [ok("engine", "It answers."), fail("model", "No key.", "Give one.")]
     page = go(visit, "Settings")
-    page.get_by_role("button", name="Examine everything").click()
-    expect(page.get_by_text("1 thing to mend.")).to_be_visible()
+    page.get_by_role("button", name="Run diagnostics").click()
+    expect(page.get_by_text("1 thing to fix.")).to_be_visible()
     page.get_by_role("button", name="Back up now").click()
-    expect(page.get_by_text("was written and read back whole")).to_be_visible()
+    expect(page.get_by_text("was created and verified")).to_be_visible()
     listed = page.locator("#backups .facts-list li")
     expect(listed).to_have_count(1)
     assert fits(page)

@@ -120,7 +120,7 @@ def test_two_files_are_uploaded_sent_and_read(talk: Talk) -> None:
     talk.choose(NOTES, DATA)
     talk.arrived(2)
     expect(talk.chips.first).to_contain_text("my notes.txt22 bytes")
-    expect(talk.page.locator("[data-file-news]")).to_contain_text("is uploaded.")
+    expect(talk.page.locator("[data-file-news]")).to_contain_text("was uploaded.")
     assert talk.inbox == {"my notes.txt": NOTES["buffer"], "data.csv": DATA["buffer"]}
     talk.text.fill(talk.house.plays.commands("cat '../in/my notes.txt'"))
     talk.page.keyboard.press("Enter")
@@ -154,7 +154,7 @@ def test_sending_waits_for_what_is_on_its_way(talk: Talk) -> None:
     talk.text.fill("Here you are.")
     talk.page.keyboard.press("Enter")
     expect(talk.page.get_by_role("button", name="Send")).to_be_disabled()
-    expect(talk.page.get_by_role("progressbar", name="Upload of my notes.txt")).to_be_visible()
+    expect(talk.page.get_by_role("progressbar", name="Uploading my notes.txt")).to_be_visible()
     assert talk.page.locator(".turn").count() == 0
     while not held:
         talk.page.wait_for_timeout(20)
@@ -204,7 +204,7 @@ def test_a_file_that_is_too_large_says_so(talk: Talk, tmp_path: Path) -> None:
     [
         (429, "8 files are on their way for you already. Wait until one has arrived."),
         (503, "The disk is full."),
-        (0, "The connection was lost on the way. Try again."),
+        (0, "The connection was lost. Try again."),
     ],
 )
 def test_what_fails_can_be_tried_again(talk: Talk, status: int, sentence: str) -> None:

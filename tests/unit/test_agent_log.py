@@ -137,7 +137,7 @@ def test_places_that_make_no_sense(text: str) -> None:
 
 def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: PaperHouse) -> None:
     """And teaches while there is none; the parts are as safe as the page."""
-    assert "Nothing was noted yet." in browser.client.get("/agents/crab/log").get_data(as_text=True)
+    assert "The log is empty." in browser.client.get("/agents/crab/log").get_data(as_text=True)
     work = prepared(paper, 1) / "work"
     forged = f"2026-02-31T25:00:00.000Z 1 reply {EVIL}\n\x1b[2J\u202e forged\n"
     work.joinpath(".hermit.log").write_text(line(1, text=EVIL) + line(2, text="a\\n" * 30 + EVIL) + forged)
@@ -151,6 +151,17 @@ def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: PaperHous
         assert "\x1b" not in html
         assert "\u202e" not in html
     assert browser.client.get("/parts/log/crab?after=x").status_code == 400
+
+
+def test_lines_are_told_in_plain_words(browser: Browser, paper: PaperHouse) -> None:
+    """How a command ended is a sentence's part, and a panel action is a request with its result."""
+    ends = line(1, "exit", "0 exited after 0.1 s") + line(2, "exit", "124 timeout after 60.0 s")
+    asks = line(3, "actions", "memory add: I like tea") + line(4, "results", "done: Remembered.")
+    prepared(paper, 1).joinpath("work", ".hermit.log").write_text(ends + asks)
+    html = browser.client.get("/agents/crab/log").get_data(as_text=True)
+    assert "Exit code 0 after 0.1 s<" in html
+    assert "Exit code 124 after 60.0 s, out of time<" in html
+    assert [f">{word}</span>" in html for word in ("ended", "request", "result")] == [True] * 3
 
 
 def test_each_sees_their_own(paper: PaperHouse, browser: Browser, member: Api) -> None:

@@ -232,7 +232,7 @@ def test_without_room_for_a_copy_the_start_is_refused_all_the_same(home: Home) -
 @pytest.mark.parametrize(
     ("user", "may", "said", "mend"),
     [
-        (12345, False, "belongs to somebody else", "chown -R 12345"),
+        (12345, False, "belongs to another user", "chown -R 12345"),
         (None, False, "may not read and write", "chmod -R u+rwX"),
         (None, True, "", ""),
     ],

@@ -130,6 +130,13 @@ def test_an_address_is_no_link(paper: PaperHouse, browser: Browser) -> None:
     assert "autofocus" not in html
 
 
+def test_what_a_download_sends_is_written_out(paper: PaperHouse, browser: Browser) -> None:
+    """The end of the address, after the host's name: all that the host is sent."""
+    detail = {"host": "example.com", "url_chars": 9, "warnings": []}
+    ask_about(paper, "asset", detail, "https://example.com/data.csv")
+    assert "9 characters: /data.csv" in seen(browser, "/")
+
+
 def test_members_may_not_allow_for_ever(paper: PaperHouse, app: Flask, member: Api) -> None:
     """That button is the operator's."""
     approvals = paper.services.approvals
@@ -152,7 +159,7 @@ def test_what_was_decided_stands_at_its_turn(paper: PaperHouse, browser: Browser
     assert "Approved by" not in seen(browser, "/agents/crab")
     operator = paper.services.people.operator()
     paper.services.approvals.decide(asked, approve=True, by=operator, surface="telegram", always=True)
-    assert "Approved by ada (telegram), and this host from now on." in seen(browser, "/agents/crab")
+    assert "Approved by ada (telegram), and always for this host." in seen(browser, "/agents/crab")
 
 
 def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Browser, member: Api) -> None:
@@ -188,18 +195,18 @@ def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Bro
 
 def test_empty_pages_teach(paper: PaperHouse, browser: Browser) -> None:
     """What could be there, and how it gets there."""
-    assert "Nothing is planned. Tell crab in the chat" in seen(browser, "/agents/crab/calendar")
-    assert "Nothing is remembered yet. Write a fact above" in seen(browser, "/agents/crab/memory")
-    assert "Nothing yet. A question may be answered with" in seen(browser, "/agents/crab/settings")
+    assert "Nothing is scheduled. Tell crab in the chat" in seen(browser, "/agents/crab/calendar")
+    assert "No memories yet. Add a fact above" in seen(browser, "/agents/crab/memory")
+    assert "Nothing yet. You can approve something" in seen(browser, "/agents/crab/settings")
     paper.services.agents.change("crab", {"toolsets": []})
-    assert "“calendar” is off" in seen(browser, "/agents/crab/calendar")
-    assert "“memory” is off" in seen(browser, "/agents/crab/memory")
+    assert "Calendar is off" in seen(browser, "/agents/crab/calendar")
+    assert "Memory is off" in seen(browser, "/agents/crab/memory")
 
 
 def test_members_look_at_settings(paper: PaperHouse, app: Flask, member: Api) -> None:
     """And can't change them: no button, no field that is on."""
     html = page(logged_in(paper, app, member.user), "/agents/crab/settings")
-    assert "the operator changes them" in html
+    assert "Only an admin can change them" in html
     own = html.partition("<main")[2].partition("</main>")[0]
     assert own.count("<form") == own.count('<fieldset class="stack" disabled>') > 5
     assert "Save" not in html
@@ -223,7 +230,7 @@ def test_runs_of_the_calendar_are_marked(paper: PaperHouse, browser: Browser) ->
     turns.wait(agenda.run_now(entry.id), PATIENCE_S)
     html = page(browser, "/agents/crab")
     assert html.count('<details class="silent"') == 1
-    assert "nothing to tell" in html
+    assert "nothing to report" in html
 
 
 def test_notices_stand_where_they_were_said(paper: PaperHouse, browser: Browser) -> None:

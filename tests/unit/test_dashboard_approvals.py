@@ -41,8 +41,8 @@ def decided(paper: PaperHouse, command: str, user: int = 1, *, approve: bool, by
 
 def test_what_waits_is_on_top_and_what_would_else(paper: PaperHouse, browser: Browser) -> None:
     """The card is there with its exact text; without one the page says what it is for."""
-    assert "Nothing waits for you." in page(browser, "/approvals")
-    assert "Nothing was decided yet." in page(browser, "/approvals")
+    assert "Nothing is waiting for you." in page(browser, "/approvals")
+    assert "No decisions yet." in page(browser, "/approvals")
     question = asked(paper, HIDDEN)
     for path in ("/approvals", "/parts/inbox"):
         html = browser.client.get(path).get_data(as_text=True)
@@ -87,7 +87,7 @@ def test_filters_hold_together(paper: PaperHouse, browser: Browser, operator: Ap
         assert [found["text"] for found in operator.get(f"/approvals?{query}")["approvals"]] == seen
         html = page(browser, f"/parts/approvals?{query}")
         assert [text for text in ("rm -rf a", "rm -rf b") if text in html] == seen
-        assert ("Nothing fits." in html) is (not seen)
+        assert ("No results." in html) is (not seen)
     assert operator.refused("GET", "/approvals?status=perhaps")[0] == 400
     assert operator.refused("GET", "/approvals?kind=perhaps")[0] == 400
     assert operator.refused("GET", "/approvals?before=gone")[0] == 400

@@ -12,11 +12,13 @@ from flask import Flask
 from dashboard.api.audit_export import harmless, lines
 from orchestrator.audit import MAX_PAGE, Audit
 from orchestrator.nouns import CubicleKey
+from orchestrator.store import audit as audit_rows
 from tests.house import PaperHouse
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.test_dashboard_pages import EVALUATED, EVIL, checked
 
 KEY = CubicleKey("crab", 1)
+NOW = 1_772_268_300.0
 
 
 def page(browser: Browser, path: str) -> str:
@@ -43,7 +45,18 @@ def test_a_row_is_one_line_and_the_whole_of_it_within(paper: PaperHouse, browser
     paper.services.audit.note("test.noted", "plain", KEY)
     html = browser.client.get("/audit?kind=test.noted").get_data(as_text=True)
     assert ">one ``` two</span>" in html
-    assert html.count("Whole text") == 1
+    assert html.count("Full text") == 1
+
+
+def test_inner_names_are_told_in_plain_words(paper: PaperHouse, browser: Browser) -> None:
+    """Kinds, facts, decisions and lists, none as the program writes them; what is empty is a dash."""
+    detail = {"verdict": "ask", "choices": ["a", "b"], "sha256": "", "cost_usd": 0.5}
+    with paper.app._store.writing() as db:
+        audit_rows.add(db, "asset.sent_on", "x", now=NOW, agent=KEY.agent, user=KEY.user, turn=None, detail=detail)
+    seen = page(browser, "/audit?kind=asset.sent_on")
+    assert "Download redirected · crab" in seen
+    for told in ("Decisionasked for approval", "Choicesa, b", "SHA-256–", "Cost in US dollars0.5"):
+        assert told in seen, told
 
 
 def test_all_filters_hold_on_every_page(paper: PaperHouse, browser: Browser) -> None:
@@ -56,7 +69,7 @@ def test_all_filters_hold_on_every_page(paper: PaperHouse, browser: Browser) -> 
     second = page(browser, older)
     assert ("walrus number n70" in checked(first).text, "walrus number n69" in second) == (True, True)
     assert "Newest" in second
-    assert "Nothing fits" in page(browser, "/audit?q=walrus&agent=nobody")
+    assert "No results" in page(browser, "/audit?q=walrus&agent=nobody")
 
 
 def test_a_deleted_agent_and_person_stay_in_the_log(paper: PaperHouse, browser: Browser) -> None:
@@ -68,7 +81,7 @@ def test_a_deleted_agent_and_person_stay_in_the_log(paper: PaperHouse, browser: 
     paper.services.remove_user(ben.id)
     seen = page(browser, "/audit?agent=other&kind=test.noted")
     assert "They were here." in seen
-    assert "other · somebody who is gone" in seen
+    assert "other · somebody who was removed" in seen
 
 
 def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:

@@ -72,12 +72,12 @@ def picture(browser: Browser, path: str) -> TestResponse:
 
 def test_an_empty_workspace_teaches(browser: Browser, paper: PaperHouse) -> None:
     """Before it is made, and folder by folder."""
-    assert "There is no workspace yet." in text(browser, "/agents/crab/files")
+    assert "No workspace yet." in text(browser, "/agents/crab/files")
     prepared(paper, 1)
     names = re.findall(r'<bdi class="entry-name">(\w+)</bdi>', _html(browser))
     assert names == ["work", "in", "out", "www", "data"]
     assert "Nothing here yet. Upload files" in text(browser, "/agents/crab/files/in")
-    assert "Nothing was made for you yet." in text(browser, "/agents/crab/files/out")
+    assert "No files for you yet." in text(browser, "/agents/crab/files/out")
 
 
 def _html(browser: Browser, path: str = "/agents/crab/files") -> str:
@@ -95,7 +95,7 @@ def test_folders_are_paged(browser: Browser, workspace: Path) -> None:
     [more] = re.findall(r'href="(/agents/crab/files/work\?after=[^"]+)"', first)
     second = _html(browser, more)
     assert second.count('class="entry-open"') == 30
-    assert "From the beginning" in second
+    assert "Back to the start" in second
     part = browser.client.get(more.replace("/agents/crab/files", "/parts/files/crab")).get_data(as_text=True)
     assert part.count('class="entry-open"') == 30
 
@@ -125,7 +125,7 @@ def test_what_nobody_opens_is_no_link(browser: Browser, workspace: Path) -> None
         html = _html(browser, f"/agents/crab/files/{folder}")
         assert f'href="/agents/crab/files/{folder}/{name}"' not in html
         assert f'data-path="/api/agents/crab/files/{folder}/{name}"' in html
-        assert "nobody opens it" in text(browser, f"/agents/crab/files/{folder}/{name}")
+        assert "so it isn’t opened" in text(browser, f"/agents/crab/files/{folder}/{name}")
         assert picture(browser, f"{folder}/{name}").status_code == 404
 
 
@@ -190,7 +190,7 @@ def test_a_long_text_is_cut_between_characters(browser: Browser, workspace: Path
     """Its beginning is shown, and that it is no more than that."""
     (workspace / "work" / "long.txt").write_text("x" + "ä" * glimpse.TEXT_BYTES)
     said = text(browser, "/agents/crab/files/work/long.txt")
-    assert "This is its beginning" in said
+    assert "Only the beginning is shown" in said
     assert said.count("ä") == (glimpse.TEXT_BYTES - 1) // 2
 
 

@@ -36,14 +36,14 @@ def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api, path
 
 def test_what_does_not_work_is_said(paper: PaperHouse, browser: Browser) -> None:
     """The page is there, with the sentence that says what to do."""
-    assert "Dockerworks" in page(browser, "/settings")
+    assert "DockerOK" in page(browser, "/settings")
     paper.engine.is_broken = True
     assert "DockerThe Docker engine does not answer. Start it, then try again." in page(browser, "/settings")
 
 
 def test_prices_of_ones_own_come_first(paper: PaperHouse, browser: Browser) -> None:
     """With a way to take them away again; ours are below."""
-    assert "None of your own" in page(browser, "/parts/prices")
+    assert "No prices of your own" in page(browser, "/parts/prices")
     paper.services.prices.set("custom", "own/model-*", {"in": 3, "out": 15.5}, by="ada")
     html = browser.client.get("/parts/prices").get_data(as_text=True)
     assert 'data-path="/api/prices/custom/own/model-%2A"' in html

@@ -85,7 +85,7 @@ def test_what_takes_long_is_asked_for_again(
     drawing.may_go.clear()
     part = _html(browser, f"/parts/pages/crab/{PLACE}")
     assert "data-soon" in part
-    assert "Drawing the pages" in part
+    assert "Rendering pages" in part
 
 
 def test_what_can_not_be_drawn_says_why(browser: Browser, drawing: Draughtsman) -> None:

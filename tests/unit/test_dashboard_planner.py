@@ -98,7 +98,7 @@ def test_a_day_of_a_series_is_left_out(paper: PaperHouse, browser: Browser) -> N
     assert f"[&#34;{YEAR}-03-10&#34;, &#34;{YEAR}-03-12&#34;]" in html, "20:00 there is the 13th here"
     html = seen(browser, f"/agents/crab/calendar/{entry.id}")
     day = date(YEAR, 3, 10)
-    assert f"Left out: {day:%a} 10 Mar {YEAR} Put it back" in html
+    assert f"Skipped: {day:%a} 10 Mar {YEAR} Restore" in html
     assert "Every day at 20:00, with 1 exception" in html
     plan(paper, "once", f"{YEAR}-04-01T20:00")
     assert "Leave “once” out" not in page(browser, f"/calendar?view=list&at={YEAR}-04-01")
@@ -127,7 +127,7 @@ def test_what_came_of_it_is_on_its_day(paper: PaperHouse, browser: Browser) -> N
     assert f'href="/agents/crab/turns/{turn}"' in page(browser, "/calendar")
     shown = seen(browser, "/calendar?at=2026-02-10")
     assert "09:00 tides ×3 Failed · crab" in shown
-    assert "Nothing was done on this day." in seen(browser, "/calendar?at=2026-02-11")
+    assert "Nothing ran on this day." in seen(browser, "/calendar?at=2026-02-11")
 
 
 def test_a_full_day_is_capped(paper: PaperHouse, browser: Browser) -> None:
@@ -143,10 +143,10 @@ def test_a_full_day_is_capped(paper: PaperHouse, browser: Browser) -> None:
 
 def test_what_is_empty_teaches(paper: PaperHouse, browser: Browser) -> None:
     """No agent, or nothing planned."""
-    assert "Nothing is planned on this day." in seen(browser, f"/calendar?at={YEAR}-03-10")
-    assert "Nothing is planned in these two weeks." in seen(browser, "/calendar?view=list")
+    assert "Nothing is scheduled on this day." in seen(browser, f"/calendar?at={YEAR}-03-10")
+    assert "Nothing is scheduled in these two weeks." in seen(browser, "/calendar?view=list")
     paper.services.remove_agent("crab")
-    assert "There is no agent yet." in seen(browser, "/calendar")
+    assert "No agents yet." in seen(browser, "/calendar")
 
 
 def test_ways_to_other_times() -> None:

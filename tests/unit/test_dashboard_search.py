@@ -23,7 +23,7 @@ def said(paper: PaperHouse, text: str, key: CubicleKey = KEY) -> int:
 
 def test_what_was_said_is_found_and_leads_to_its_place(paper: PaperHouse, browser: Browser) -> None:
     """The words marked, hostile text as text, newest first and a page at a time."""
-    assert "can be found" in seen(browser, "/agents/crab/search")
+    assert "Search everything" in seen(browser, "/agents/crab/search")
     turn = said(paper, f"{EVIL} the Nautilus \x02\x03")
     html = page(browser, "/agents/crab/search?q=naut")
     assert html.count("<mark>Nautilus</mark>") == 2
@@ -31,7 +31,7 @@ def test_what_was_said_is_found_and_leads_to_its_place(paper: PaperHouse, browse
     assert "<script>alert" not in html
     assert EVALUATED not in seen(browser, "/agents/crab/search?q=naut")
     for query in ("%22", "*", "zebra", "%3Cscript%3E", "x" * 10_000):
-        assert "Nothing that fits" in seen(browser, f"/agents/crab/search?q={query}") or query.startswith("%3C")
+        assert "No results" in seen(browser, f"/agents/crab/search?q={query}") or query.startswith("%3C")
     for n in range(25):
         said(paper, f"again Nautilus {n}")
     first = page(browser, "/agents/crab/search?q=nautilus")
@@ -61,7 +61,7 @@ def test_a_moment_stands_in_its_conversation(paper: PaperHouse, browser: Browser
 def test_the_summary_is_shown_as_a_models_words(paper: PaperHouse, browser: Browser) -> None:
     """With when it was made and up to where; nothing of it where there is none."""
     turn = said(paper, "hi")
-    assert "earlier part" not in seen(browser, "/agents/crab/memory")
+    assert "Summary of earlier" not in seen(browser, "/agents/crab/memory")
     with paper.app._store.writing() as db:
         summary_rows.want(db, KEY, turn, 1.0)
         wanted = summary_rows.next_wanted(db, 2.0)

@@ -137,12 +137,12 @@ def test_choices_are_told_in_words(browser: Browser, paper: PaperHouse) -> None:
     """Times with their units, what policies mean, what a new container costs; a provider that is gone is named."""
     said = text(browser, SETTINGS)
     for words in (
-        "The install’s own (rehearsal)",
-        "Nothing runs without your yes",
-        "Still no network and no files but its own",
+        "Default (rehearsal)",
+        "Every command needs your approval",
+        "It still has no network and only its own files",
         "1 hour",
         "2 minutes",
-        "A change here needs a new container",
+        "A change here makes a new container",
         "It is asleep now: start or stop it.",
     ):
         assert words in said, words
@@ -174,10 +174,10 @@ def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: Pape
     assert "crab is not on Telegram." in text(browser, part)
     token = telegram.bot("Crab", username="crab_bot")
     code = operator.post("/agents/crab/telegram", {"token": token})["code"]
-    assert "send these six digits to @crab_bot in Telegram. They are good until" in text(browser, part)
+    assert "send this code to @crab_bot in Telegram. It is valid until" in text(browser, part)
     assert code in text(browser, part)
     assert paper.services.bots.heard("crab", ADA, code)
-    assert "crab answers as @crab_bot, which was proved to be yours just now." in text(browser, part)
+    assert "crab answers as @crab_bot, linked to you just now." in text(browser, part)
     assert code not in text(browser, SETTINGS)
     for path in (part, SETTINGS):
         assert token not in page(browser, path)
@@ -203,7 +203,7 @@ def test_a_code_that_the_bot_sent_is_shown_nowhere(
     assert "/telegram/confirm" in html
     for _ in range(5):
         assert operator.refused("POST", "/agents/crab/telegram/confirm", {"code": "x"})[0] == 400
-    assert "the last code is no longer good" in text(browser, "/parts/bot/crab")
+    assert "the last code has expired" in text(browser, "/parts/bot/crab")
 
 
 def test_members_look_and_do_nothing(paper: PaperHouse, app: Flask, member: Api) -> None:

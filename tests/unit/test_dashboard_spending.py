@@ -51,8 +51,8 @@ def test_sums_are_the_ledgers(paper: PaperHouse, browser: Browser) -> None:
     seen = page(browser, "/spending")
     assert "Today$1.00 7 days$3.00 30 days$7.00" in seen
     assert "crab $3.00 2 calls · 240 tokens" in seen
-    assert "other $4.00 1 call · 120 tokens price guessed" in seen
-    assert "Nobody knows the price of mine." in seen
+    assert "other $4.00 1 call · 120 tokens estimated" in seen
+    assert "No known price for mine." in seen
     of_crab = page(browser, "/spending?agent=crab")
     assert "Spending of crab" in of_crab
     assert "30 days$3.00" in of_crab

@@ -51,7 +51,7 @@ def test_the_wait_for_a_person_is_no_run_time(paper: PaperHouse, operator: Api, 
     told = part_of(browser)(turn)
     assert "exit 0 · 4.0 s" in told
     assert "took 6.0 s · waited 1 min 32 s for you" in told
-    assert "Approved by ada (test) after 1 min 32 s" in told
+    assert "Approved by ada (test). After 1 min 32 s." in told
     assert told.count("1 min 32 s") == 2
 
 
@@ -69,7 +69,7 @@ def test_a_no_that_took_its_time_is_no_work_either(paper: PaperHouse, operator: 
     )
     told = part_of(browser)(turn)
     assert "took 1.0 s · waited 1 min 0 s for you" in told
-    assert "Denied by ada (test) after 1 min 0 s" in told
+    assert "Denied by ada (test). After 1 min 0 s." in told
 
 
 def test_where_a_message_came_from_is_said_in_words(paper: PaperHouse, operator: Api, browser: Browser) -> None:

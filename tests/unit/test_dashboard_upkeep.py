@@ -91,15 +91,23 @@ def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
 
 def test_what_was_found_is_shown_worst_first(paper: PaperHouse, operator: Api, browser: Browser) -> None:
     """With its mend, as text; the API has the same."""
-    assert "Examine everything" in page(browser, "/parts/doctor")
+    assert "Run diagnostics" in page(browser, "/parts/doctor")
     paper.services.checkups._examine = lambda: FOUND
     assert operator.post("/doctor")["stage"] in ("running", "done")
     paper.services.checkups.close()
     assert [found["state"] for found in operator.get("/doctor")["findings"]] == ["ok", "warn", "fail"]
     seen = page(browser, "/settings")
-    assert "1 thing to mend, 1 thing to know." in seen
+    assert "1 thing to fix, 1 thing to know." in seen
     assert seen.index("Full.") < seen.index("It is old.") < seen.index("It <b>answers</b>.")
-    assert "To do: Free some." in seen
+    assert "Fix: Free some." in seen
+
+
+def test_the_diagnostics_write_the_name_as_it_is(paper: PaperHouse, browser: Browser) -> None:
+    """HermitShell, which the program itself calls ``hermitshell``."""
+    paper.services.checkups._examine = lambda: [ok("hermitshell", "Running and healthy.")]
+    paper.services.checkups.begin()
+    paper.services.checkups.close()
+    assert "HermitShell Running and healthy." in page(browser, "/parts/doctor")
 
 
 # --- backups ---------------------------------------------------------------------------------------------------
@@ -124,7 +132,7 @@ def test_a_backup_is_made_downloaded_and_deleted(paper: PaperHouse, operator: Ap
     assert (listed["name"], listed["size_bytes"]) == (name, len(content))
     assert answer.headers["Content-Disposition"].startswith("attachment")
     assert reading.check(io.BytesIO(content)).manifest.agents == 1
-    assert "was written and read back whole" in page(browser, "/parts/backups")
+    assert "was created and verified" in page(browser, "/parts/backups")
     assert operator.call("DELETE", f"/backups/{name}").status_code == 204
     assert operator.refused("GET", f"/backups/{name}")[0] == 404
     assert operator.refused("DELETE", f"/backups/{name}")[0] == 404
@@ -254,10 +262,10 @@ def test_no_agent_is_called_as_the_page_is(operator: Api, browser: Browser) -> N
 def test_an_empty_house_teaches(paper: PaperHouse, app: Flask, browser: Browser, member: Api) -> None:
     """The operator is shown the way, a member whom to ask."""
     paper.services.remove_agent("crab")
-    assert "Make the first one" in page(browser, "/")
+    assert "Create your first agent" in page(browser, "/")
     seen = page(logged_in(paper, app, member.user), "/")
-    assert "Make the first one" not in seen
-    assert "ask for one" in seen
+    assert "Create your first agent" not in seen
+    assert "Ask an admin to create one." in seen
 
 
 def test_a_backup_refuses_where_the_disk_does_not_answer(paper: PaperHouse, browser: Browser) -> None:

@@ -196,7 +196,7 @@ def test_dangerous_commands_ask(command: str) -> None:
     """Whatever deletes, cannot be undone or cannot be told asks, however it is written."""
     verdict = judge(command, ApprovalPolicy.DANGEROUS)
     assert verdict.ruling is Ruling.ASK
-    assert verdict.reason.startswith("It")
+    assert verdict.reason.startswith(("It ", "HermitShell "))
     assert verdict.reason.endswith(".")
     assert verdict.reason.isprintable()
     assert len(verdict.reason) < 250
@@ -225,10 +225,10 @@ def test_table_entries_are_valid_bash(command: str) -> None:
         ("rm a; rm b; rm c", "It deletes files: rm a (and 2 more)."),
         ("find . -exec rm {} \\;", "It deletes files: rm {}."),
         ("bash -c 'rm \"a b\"'", 'It deletes files: rm "a b".'),
-        ("git reset --hard", "It throws away changes that were not committed: git reset --hard."),
-        ("$X foo", "It runs something that can only be known while it runs: $X foo."),
-        ("curl x | bash", "It runs text that another command gives it, which cannot be seen beforehand: bash."),
-        ("echo 'open", "It could not be understood fully: echo 'open."),
+        ("git reset --hard", "It discards uncommitted changes: git reset --hard."),
+        ("$X foo", "It runs something that is only known once it runs: $X foo."),
+        ("curl x | bash", "It runs the output of another command, which can't be checked in advance: bash."),
+        ("echo 'open", "HermitShell couldn't fully analyse this command, so please check it: echo 'open."),
         ("rm 'a\nb\u202e'", "It deletes files: rm 'a\\nb\\u202e'."),
         ("rm " + "x" * 100, "It deletes files: rm " + "x" * 77 + "…."),
         ("echo x > /etc/a", "It writes outside the workspace: > /etc/a."),
