@@ -196,7 +196,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
 DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "leaves",
-        "ages browsers csrf faults headers house markdown marks openapi_schemas origin paths times transfers",
+        "ages browsers csrf faults headers house markdown marks openapi_schemas origin paths qr times transfers",
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
     (
