@@ -7,7 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flask import Blueprint, render_template
+from markupsafe import Markup
 
+from dashboard import qr
 from dashboard.auth import operator_only
 from dashboard.house import services
 from orchestrator.store.telegram_bots import BotState, BotStatus, CodeWay
@@ -25,6 +27,11 @@ class BotView:
     def name(self) -> str:
         """What people call it."""
         return f"@{self.bot.username}" if self.bot.username else "the bot"
+
+    @property
+    def qr(self) -> Markup:
+        """Its chat in Telegram, for a phone's camera."""
+        return qr.of_bot(self.bot.username)
 
     @property
     def state(self) -> str:

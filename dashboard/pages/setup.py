@@ -8,6 +8,7 @@ from typing import Any
 
 from flask import Blueprint, redirect, render_template
 
+from dashboard import qr
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.pages.providers import REHEARSAL, views
@@ -70,6 +71,7 @@ def bot_of(agent: str) -> dict[str, Any] | None:
     return {
         "name": f"@{found.username}" if found.username else "the bot",
         "username": found.username,
+        "qr": qr.of_bot(found.username),
         "problem": found.problem or "",
         "is_paired": found.state is BotStatus.PAIRED,
         "is_revoked": found.state is BotStatus.REVOKED,

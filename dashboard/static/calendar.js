@@ -68,7 +68,8 @@ async function copy(place) {
   const field = place.querySelector("input");
   field.select();
   try {
-    await navigator.clipboard.writeText(field.value);
+    if (navigator.clipboard) await navigator.clipboard.writeText(field.value);
+    else if (!document.execCommand("copy")) return; // plain HTTP from another machine has no clipboard of its own
     place.querySelector("[data-copied]").hidden = false;
   } catch {
     // it is selected, and the person can copy it by hand

@@ -13,7 +13,7 @@ export function startCopying() {
   note.setAttribute("role", "status");
   document.body.append(note);
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-copy]");
+    const button = event.target.closest("button[data-copy]");
     if (button) copy(button);
   });
 }

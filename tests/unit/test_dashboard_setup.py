@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import segno
 from flask import Flask
 
+from dashboard.qr import of_bot
 from orchestrator.config import load
 from orchestrator.version import VERSION
 from tests.house import PaperHouse, paper_house
@@ -94,3 +96,19 @@ def test_the_version_is_written_in_one_place(browser: Browser) -> None:
     assert "version" in project["project"]["dynamic"]
     assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "orchestrator.version.VERSION"}
     assert f"<dd>{VERSION}</dd>" in browser.client.get("/settings").get_data(as_text=True)
+
+
+def test_a_bot_with_a_name_is_a_link_and_a_qr_code(paper: PaperHouse, browser: Browser) -> None:
+    """For the browser and for the phone's camera; without a name of Telegram's form there is neither."""
+    bots = paper.services.bots
+    bots.set_up("crab", f"123456789:AA{'x' * 33}")
+    for path in ("/parts/setup/bot", "/parts/bot/crab"):
+        page = browser.client.get(path).get_data(as_text=True)
+        assert 'class="qr"' not in page
+        assert "https://t.me/" not in page.replace("https://t.me/BotFather", "")
+    bots.met("crab", "crab_bot")
+    for path in ("/parts/setup/bot", "/parts/bot/crab"):
+        page = browser.client.get(path).get_data(as_text=True)
+        assert 'href="https://t.me/crab_bot"' in page
+        assert segno.make("https://t.me/crab_bot", error="m").svg_inline(scale=4, dark="#000", light="#fff") in page
+    assert of_bot("x" * 65) == of_bot('"><script>') == ""
