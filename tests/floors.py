@@ -196,7 +196,10 @@ FLOORS: tuple[tuple[str, str], ...] = (
 DASHBOARD: tuple[tuple[str, str], ...] = (
     (
         "leaves",
-        "ages browsers bundles csrf faults headers house markdown marks openapi_schemas origin paths qr times transfers",
+        (
+            "ages browsers bundles csrf faults headers house markdown marks openapi_schemas origin paths qr times "
+            "transfers"
+        ),
     ),
     ("requests and shapes", "bodies cookies hosts openapi_route shapes"),
     (
