@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dashboard import ages, csrf
 from dashboard.auth import Asker, asker
+from dashboard.house import news_mark
 from dashboard.markdown import render
 from dashboard.marks import marked
 from dashboard.times import iso
@@ -48,7 +49,7 @@ def register(app: Flask) -> None:
         came_from=came_from,
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf(), "house_ways": HOUSE_WAYS})
+    app.context_processor(lambda: {"who": _viewer(), "csrf": _csrf(), "house_ways": HOUSE_WAYS, "news_mark": news_mark})
 
 
 def megabytes(count: int) -> str:
