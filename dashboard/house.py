@@ -4,7 +4,7 @@ orchestrator.
 
 from __future__ import annotations
 
-from flask import Flask, current_app
+from flask import Flask, current_app, g
 
 from orchestrator.services import Services
 
@@ -14,6 +14,16 @@ _KEY = "hermitshell"
 def attach(app: Flask, house: Services) -> None:
     """Requests to ``app`` are about this house."""
     app.extensions[_KEY] = house
+    app.before_request(_mark_news)
+
+
+def news_mark() -> str:
+    """How far the news was before anything was read for this request: what comes after it may be missing in a page."""
+    return str(g.news_mark)
+
+
+def _mark_news() -> None:
+    g.news_mark = services().broker.mark
 
 
 def services() -> Services:

@@ -6,7 +6,9 @@ Events are hints to look again; the rows in the database are the truth.
 
 from __future__ import annotations
 
+import hashlib
 import queue
+import secrets
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -121,20 +123,33 @@ class Broker:
 
     def __init__(self) -> None:
         self._subscribers: set[Subscription] = set()
-        self._lock = threading.Lock()  # protects _subscribers
+        self._salt = secrets.token_bytes(16)
+        self._count = 0
+        self._lock = threading.Lock()  # protects _subscribers and _count
 
     def publish(self, event: Event) -> None:
         """Tell everybody; returns at once."""
         with self._lock:
+            self._count += 1
             subscribers = tuple(self._subscribers)
         for subscriber in subscribers:
             if subscriber.wants(event.kind):
                 subscriber.put(event)
 
     def is_wanted(self, kind: str) -> bool:
-        """Somebody listens, so that news of this kind, which only serves watching, is worth making."""
+        """Somebody listens, so that news of this kind, which only serves watching, is worth making. If nobody does, it
+        is taken to have been made."""
         with self._lock:
-            return any(subscriber.wants(kind) for subscriber in self._subscribers)
+            is_wanted = any(subscriber.wants(kind) for subscriber in self._subscribers)
+            self._count += not is_wanted
+        return is_wanted
+
+    @property
+    def mark(self) -> str:
+        """Another one after any news, and after a restart; how much news there was can't be read from it."""
+        with self._lock:
+            count = self._count
+        return hashlib.sha256(self._salt + str(count).encode()).hexdigest()[:16]
 
     def close(self) -> None:
         """No news will come any more; everybody who waits is woken."""

@@ -1,5 +1,7 @@
 """News as server-sent events. Each is one line of JSON, so that nothing an agent wrote can begin an event of its own.
 
+Whoever says which mark they know (``since``) is told first of all when there was news since, as nobody repeats it.
+
 A stream tells members of their own turns alone, and ends when the session or token behind it does.
 """
 
@@ -9,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from dashboard.auth import Asker, asker, login_holder
 from dashboard.house import services
@@ -34,7 +36,10 @@ def events() -> Response:
     subscription = broker.subscribe()
     holder = login_holder()
     people = services().people
-    stream = _stream(subscription, who, lambda: holder() == who.user, lambda: people.changes, HEARTBEAT_S)
+    has_missed = request.args.get("since", broker.mark) != broker.mark
+    stream = _stream(
+        subscription, who, lambda: holder() == who.user, lambda: people.changes, HEARTBEAT_S, has_missed=has_missed
+    )
     response = Response(stream, mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
     response.call_on_close(lambda: broker.unsubscribe(subscription))
@@ -47,8 +52,10 @@ def _stream(
     is_welcome: Callable[[], bool],
     changes: Callable[[], int],
     heartbeat_s: float,
+    *,
+    has_missed: bool = False,
 ) -> Iterator[str]:
-    yield "retry: 2000\n\n"
+    yield "retry: 2000\n\n" + ("event: missed\ndata: {}\n\n" if has_missed else "")
     checked_at, known = time.monotonic(), -1
     while True:
         event = subscription.get(min(heartbeat_s, LOOK_S))

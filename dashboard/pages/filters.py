@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dashboard import ages, csrf
 from dashboard.auth import Asker, asker
-from dashboard.house import services
+from dashboard.house import news_mark, services
 from dashboard.markdown import render
 from dashboard.marks import marked
 from dashboard.times import iso
@@ -54,7 +54,13 @@ def register(app: Flask) -> None:
     )
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.context_processor(
-        lambda: {"who": _viewer(), "csrf": _csrf(), "house_ways": HOUSE_WAYS, "bot_token": _bot_token()}
+        lambda: {
+            "who": _viewer(),
+            "csrf": _csrf(),
+            "house_ways": HOUSE_WAYS,
+            "bot_token": _bot_token(),
+            "news_mark": news_mark,
+        }
     )
 
 

@@ -1,9 +1,10 @@
 // News from the server, handed on as events of the document: "news:turn", "news:step", "news:delta", … and
-// "news:again" when the stream begins, as something may have happened since the page was made or the last stream
-// ended. A hidden page lets go of its stream, as a browser keeps only a few connections per server.
+// "news:again" when something happened after the page was made and before the stream began, which the server tells by
+// the mark that the page carries. A hidden page lets go of its stream, as a browser keeps only a few connections per server.
 
 const KINDS = ["turn", "step", "delta", "output", "seen", "approval", "question", "notice", "delivery", "calendar", "memory", "cubicle", "agent", "people", "doctor", "backup", "app", "bot"];
 const PATIENCE_MS = 3000;
+const mark = document.querySelector('meta[name="news"]')?.content ?? "";
 
 let source = null;
 let trouble = 0;
@@ -17,8 +18,9 @@ export function startNews() {
 
 function open() {
   if (source && source.readyState !== EventSource.CLOSED) return;
-  source = new EventSource("/api/events");
+  source = new EventSource(`/api/events?since=${encodeURIComponent(mark)}`);
   source.addEventListener("open", heard);
+  source.addEventListener("missed", () => tell("again", {}));
   source.addEventListener("error", lost);
   for (const kind of KINDS) {
     source.addEventListener(kind, (event) => tell(kind, JSON.parse(event.data)));
@@ -34,7 +36,6 @@ function heard() {
   clearTimeout(trouble);
   trouble = 0;
   offline(false);
-  tell("again", {});
 }
 
 function lost() {

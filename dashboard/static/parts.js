@@ -1,6 +1,6 @@
 // Parts of a page that the server renders anew when there is news: an element with data-part (where from) and data-on
-// (which news), with data-every every so many seconds, and with data-now at once; where data-soon is in what came, it
-// is not all there yet. What a person has opened stays open, and what is marked data-keep is carried over as it is,
+// (which news), with data-every every so many seconds, and with data-now at once; where data-soon is in it, it is not
+// all there yet. What a person has opened stays open, and what is marked data-keep is carried over as it is,
 // untouched.
 
 import { isAboutToLeave, part } from "./api.js";
@@ -15,7 +15,7 @@ export function startParts() {
     for (const kind of [...element.dataset.on.split(" "), "again"]) {
       document.addEventListener(`news:${kind}`, () => soon(element, () => refresh(element)));
     }
-    if ("now" in element.dataset) soon(element, () => refresh(element));
+    if ("now" in element.dataset || element.querySelector("[data-soon]")) soon(element, () => refresh(element));
     const pause = Number(element.dataset.every ?? 0);
     if (pause) setInterval(() => document.hidden || soon(element, () => refresh(element)), pause * 1000);
   }

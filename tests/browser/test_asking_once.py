@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from orchestrator.nouns import CubicleKey, Event
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser
 
+PAUSE_MS = 700
+"""Longer than a part waits before it asks for itself again."""
 FETCHED = """() => performance.getEntriesByType("resource")
   .filter((entry) => new URL(entry.name).pathname.startsWith("/static/"))
   .map((entry) => ({ name: new URL(entry.name).pathname.split("/").at(-1), sent: entry.transferSize,
@@ -40,3 +44,27 @@ def test_the_second_page_asks_for_nothing_but_itself(visit: Visit) -> None:
         again = fetched(page)
         assert {entry["name"] for entry in again} == {"main.css", "main.js", "logo.svg"}
         assert [entry for entry in again if entry["sent"]] == []
+
+
+def test_a_page_brings_all_that_it_shows(visit: Visit) -> None:
+    """Beside it there is the stream of news alone; its parts are asked for again when it missed some."""
+    visit.log_in()
+    page, asked = visit.page, list[str]()
+    page.goto(f"{visit.house.url}/you")
+    expect(page.locator("html")).to_have_attribute("data-ready", "")
+    page.wait_for_timeout(PAUSE_MS)
+    page.on("request", lambda sent: asked.append(urlsplit(sent.url).path))
+    for path in ("/agents/crab/memory", "/people", "/"):
+        asked.clear()
+        with page.expect_request("**/api/events*"):
+            page.goto(f"{visit.house.url}{path}")
+        page.wait_for_timeout(PAUSE_MS)
+        assert [one for one in asked if not one.startswith("/static/")] == [path, "/api/events"]
+    page.route("**/api/events*", lambda route: _after_news(visit, route))
+    with page.expect_request("**/parts/side**"):
+        page.goto(f"{visit.house.url}/agents/crab/memory")
+
+
+def _after_news(visit: Visit, route: Route) -> None:
+    visit.house.services.broker.publish(Event("memory", CubicleKey("crab", 1), {}))
+    route.continue_()

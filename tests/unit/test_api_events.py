@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +18,7 @@ from dashboard.auth import Asker, login_holder
 from orchestrator.nouns import CubicleKey, Event
 from orchestrator.people import id_of_token
 from tests.house import API_TOKEN, PaperHouse, Scene
-from tests.unit.conftest import Api
+from tests.unit.conftest import Api, Browser
 
 
 @contextmanager
@@ -145,6 +146,23 @@ def test_a_login_is_asked_about_long_after_its_request(paper: PaperHouse, app: F
     people.log_out(session)
     people.remove_token("phone")
     assert [holder() for holder in holders] == [None, None]
+
+
+def test_a_page_is_told_what_it_missed(app: Flask, paper: PaperHouse, browser: Browser) -> None:
+    """When there was news between its making and its stream, and when its mark is not ours; else not."""
+
+    def first(since: str) -> str:
+        with browser.client.get(f"/api/events{since}") as answer:
+            return next(piece.decode() for piece in answer.response if isinstance(piece, bytes))
+
+    html = browser.client.get("/you").get_data(as_text=True)
+    [mark] = re.findall(r'<meta name="news" content="(\w+)">', html)
+    assert "missed" not in first("")
+    assert "missed" not in first(f"?since={mark}")
+    paper.services.broker.publish(Event("memory", CubicleKey("crab", 1), {}))
+    assert first(f"?since={mark}").endswith("event: missed\ndata: {}\n\n")
+    assert "missed" in first("?since=other")
+    assert '"news"' not in app.test_client().get("/login").get_data(as_text=True)
 
 
 def test_whoever_leaves_is_forgotten(paper: PaperHouse, operator: Api) -> None:

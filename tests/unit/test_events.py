@@ -26,6 +26,22 @@ def test_everybody_who_listens_hears() -> None:
         assert [event.body["n"] if event else None for event in heard] == [1, 2, None]
 
 
+def test_a_mark_is_another_one_after_any_news() -> None:
+    """Heard or not, and also after news that nobody made because nobody listened; and in another broker."""
+    broker = Broker()
+    marks = [broker.mark, broker.mark]
+    assert marks[0] == marks[1] != Broker().mark
+    broker.publish(_event(1))
+    marks.append(broker.mark)
+    assert not broker.is_wanted("step")
+    marks.append(broker.mark)
+    subscription = broker.subscribe()
+    assert broker.is_wanted("step")
+    assert broker.mark == marks[-1]
+    broker.unsubscribe(subscription)
+    assert len(set(marks)) == 3
+
+
 def test_only_what_is_wanted_is_heard() -> None:
     """And nobody need make news that nobody wants."""
     broker = Broker()
