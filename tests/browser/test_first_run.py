@@ -67,7 +67,7 @@ def test_from_the_link_in_the_terminal_to_the_first_answer(visit: Visit) -> None
         assert (house.services.providers.default(), house.services.preferences.is_set_up) == ("custom", True)
         page.goto(f"{house.url}/setup")
         expect(page.get_by_role("heading", level=1, name="Settings")).to_be_visible()
-        page.get_by_role("button", name="Try A server of your own").click()
+        page.get_by_role("button", name="Test A server of your own").click()
         expect(page.locator("[data-tried]")).to_contain_text("It works: scripted-large answered")
         page.get_by_label("What it is for").fill("phone")
         page.get_by_role("button", name="Create token").click()
