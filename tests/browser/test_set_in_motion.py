@@ -231,7 +231,7 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     expect(entry).to_contain_text("paused")
     entry.get_by_title("Resume").click()
     expect(entry).not_to_contain_text("paused")
-    entry.get_by_title("Change").click()
+    entry.get_by_title("Edit").click()
     page.wait_for_url("**/calendar/*")
     assert fits(page)
     page.get_by_label("Title").fill("Tides")
