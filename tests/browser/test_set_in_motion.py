@@ -72,7 +72,7 @@ def test_a_download_is_approved_for_ever(visit: Visit) -> None:
     assert card.get_by_role("link").count() == 0
     expect(card).to_contain_text("“The catalogue <b>of</b> spring”")
     expect(card.get_by_role("list", name="Warnings")).to_contain_text("in other letters")
-    expect(card).to_contain_text("20 characters of the address, after its name")
+    expect(card).to_contain_text("20 characters: /spring.pdf?ref=crab")
     always = card.get_by_role("button", name="Always allow xn--bcher-kva.example for crab")
     expect(always).to_be_disabled()
     assert not page.evaluate("document.activeElement.closest('[data-approval]')")
