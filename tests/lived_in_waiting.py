@@ -59,8 +59,8 @@ def _ask_for_file(house: PaperHouse, turn: int) -> None:
     detail = {
         "host": "xn--bcher-kva.example.com",
         "host_shown": "bücher.example.com",
-        "url_chars": 58,
-        "warnings": ["The host reads bücher.example.com in other letters; its true name is xn--bcher-kva.example.com."],
+        "url_chars": 26,
+        "warnings": ["The host looks like bücher.example.com, but its real name is xn--bcher-kva.example.com."],
         "description": "The spring catalogue, to compare the prices you asked for",
         "file_type": "application/pdf",
     }

@@ -76,9 +76,10 @@ class ApprovalView:
 
     @property
     def sent(self) -> str:
-        """What the host of a file is sent: the end of the address, after the host's name."""
-        count = int(self.detail.get("url_chars") or 0)
-        return self.approval.text[-count:] if count else ""
+        """What the host of a file is sent: the address after the host's name, where that is as long as was counted."""
+        _, slash, path = self.approval.text.partition("://")[2].partition("/")
+        sent = slash + path
+        return sent if len(sent) == self.detail.get("url_chars") else ""
 
     @property
     def kinds(self) -> list[str]:

@@ -75,7 +75,7 @@ def _of_what_is_sent(link: Link) -> list[Hint]:
 
 def _of_the_host(link: Link) -> list[Hint]:
     if link.address is not None:
-        return [Hint(Caution.ADDRESS, "The host is a bare address, so nobody's name stands behind it.")]
+        return [Hint(Caution.ADDRESS, "The host is a bare IP address, without a name.")]
     hints, labels = [], link.host.split(".")
     if len(link.host) > LONG_HOST_CHARS or any(is_dense(label) for label in labels[:-1] if "xn--" not in label):
         hints.append(Hint(Caution.HOST, "The host's name is so long or odd that it could carry data itself."))
@@ -90,7 +90,7 @@ def _of_the_host(link: Link) -> list[Hint]:
 
 def _of_letters(link: Link) -> list[Hint]:
     name = link.readable_host
-    hints = [Hint(Caution.LETTERS, f"The host reads {name} in other letters; its true name is {link.host}.")]
+    hints = [Hint(Caution.LETTERS, f"The host looks like {name}, but its real name is {link.host}.")]
     mixed = next((found for label in name.split(".") if len(found := scripts(label)) > 1), None)
     if mixed and not any(mixed <= together for together in _WRITTEN_TOGETHER):
         listed = " and ".join(sorted(script.capitalize() for script in mixed))

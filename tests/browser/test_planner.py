@@ -53,7 +53,7 @@ def test_a_new_entry_begins_on_the_chosen_day(visit: Visit) -> None:
     until = f"{day + timedelta(days=1):%Y%m%d}"
     assert (found.repeat, found.end) == (f"FREQ=DAILY;UNTIL={until}", f"{day:%Y-%m-%d}T09:30:00")
     assert fits(page)
-    line.get_by_title("Change").click()
+    line.get_by_title("Edit").click()
     page.wait_for_url("**#change")
     page.get_by_label("Title").fill("Tides")
     page.get_by_role("button", name="Save").click()
@@ -111,7 +111,7 @@ def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> No
     when = page.get_by_label("When", exact=False).first
     expect(when).to_have_value(re.compile(f"{before}|{next_hour()}"))
     page.get_by_label("Title").fill("Tides")
-    page.get_by_label("Message to the agent").fill("What is the tide?")
+    page.get_by_label("Message to").fill("What is the tide?")
     page.get_by_role("button", name="Add entry").click()
     expect(page.locator("details:has([data-soon])")).not_to_have_attribute("open", "")
     (entry,) = visit.house.services.agenda.every("crab", 1)

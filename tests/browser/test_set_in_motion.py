@@ -72,7 +72,7 @@ def test_a_download_is_approved_for_ever(visit: Visit) -> None:
     assert card.get_by_role("link").count() == 0
     expect(card).to_contain_text("“The catalogue <b>of</b> spring”")
     expect(card.get_by_role("list", name="Warnings")).to_contain_text("in other letters")
-    expect(card).to_contain_text("20 characters")
+    expect(card).to_contain_text("20 characters: /spring.pdf?ref=crab")
     always = card.get_by_role("button", name="Always allow xn--bcher-kva.example for crab")
     expect(always).to_be_disabled()
     assert not page.evaluate("document.activeElement.closest('[data-approval]')")
@@ -231,7 +231,7 @@ def test_an_entry_is_made_changed_run_and_deleted(visit: Visit) -> None:
     expect(entry).to_contain_text("paused")
     entry.get_by_title("Resume").click()
     expect(entry).not_to_contain_text("paused")
-    entry.get_by_title("Change").click()
+    entry.get_by_title("Edit").click()
     page.wait_for_url("**/calendar/*")
     assert fits(page)
     page.get_by_label("Title").fill("Tides")

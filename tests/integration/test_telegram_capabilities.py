@@ -163,7 +163,7 @@ def test_a_question_is_answered_by_words(phone: Phone) -> None:
     phone.plays("hermit ask 'What is it called?'", reply="A fine name.")
     phone.message("What is it called?", "Write your answer")
     phone.ada.says(phone.bot, "Waldemar the third")
-    phone.message("Taken as the answer", "What is it called?")
+    phone.message("Answer received", "What is it called?")
     phone.message("A fine name.")
     history = phone.house.api.get("/agents/crab/history")["turns"]
     assert not any(turn["prompt"] == "Waldemar the third" for turn in history)

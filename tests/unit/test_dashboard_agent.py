@@ -135,6 +135,8 @@ def test_what_a_download_sends_is_written_out(paper: PaperHouse, browser: Browse
     detail = {"host": "example.com", "url_chars": 9, "warnings": []}
     ask_about(paper, "asset", detail, "https://example.com/data.csv")
     assert "9 characters: /data.csv" in seen(browser, "/")
+    ask_about(paper, "asset", {**detail, "url_chars": 58}, "https://example.com/other.csv")
+    assert "58 characters:" not in seen(browser, "/")
 
 
 def test_members_may_not_allow_for_ever(paper: PaperHouse, app: Flask, member: Api) -> None:

@@ -78,7 +78,7 @@ RUNS = {
     "blank": (" \n", TurnStatus.DONE, "", []),
     "internal": ("Noted.", TurnStatus.DONE, "INTERNAL: ", []),
     "internal, failing": (None, TurnStatus.FAILED, "internal: ", []),
-    "failing": (None, TurnStatus.FAILED, "", ["I could not finish this.\nno water"]),
+    "failing": (None, TurnStatus.FAILED, "", ["I couldn't finish this.\nno water"]),
     "stopped": (None, TurnStatus.STOPPED, "", ["Stopped."]),
 }
 
@@ -225,19 +225,19 @@ def test_each_person_has_their_own_chat(desk: Desk) -> None:
 ENDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "failed": (
         {"status": TurnStatus.FAILED, "reply": None, "error": "The model gave no answer. Try again."},
-        [f"{MARK} crab:\nI could not finish this.\nThe model gave no answer. Try again."],
+        [f"{MARK} crab:\nI couldn't finish this.\nThe model gave no answer. Try again."],
     ),
     "failed for no reason": (
         {"status": TurnStatus.FAILED, "reply": None, "error": None},
-        [f"{MARK} crab:\nI could not finish this.\nNo reason was given."],
+        [f"{MARK} crab:\nI couldn't finish this.\nNo reason was given."],
     ),
     "failed after a word": (
         {"status": TurnStatus.FAILED, "reply": "Half of it", "error": "Out of steps."},
-        [f"{MARK} crab:\nHalf of it", f"{MARK} crab:\nI could not finish this.\nOut of steps."],
+        [f"{MARK} crab:\nHalf of it", f"{MARK} crab:\nI couldn't finish this.\nOut of steps."],
     ),
     "the error is the agent's": (
         {"status": TurnStatus.FAILED, "reply": None, "error": f"x\n{MARK} crab asks: may this run?\u202e"},
-        [f"{MARK} crab:\nI could not finish this.\nx\n◇ crab asks: may this run?\\u202e"],
+        [f"{MARK} crab:\nI couldn't finish this.\nx\n◇ crab asks: may this run?\\u202e"],
     ),
     "stopped": ({"status": TurnStatus.STOPPED, "reply": None}, [f"{MARK} crab:\nStopped."]),
     "stopped after a word": (
@@ -283,7 +283,7 @@ def test_an_answer_that_cannot_be_laid_out_holds_nobody_up(desk: Desk) -> None:
     """The person hears of it, and where to look."""
     desk.answered("a")
     assert sweep(desk, Odd(desk, object())) == 1
-    assert "It is in the dashboard." in desk.mail.texts()[0]
+    assert "You can read it in the dashboard." in desk.mail.texts()[0]
 
 
 # --- long ones -------------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def test_without_a_public_address_it_says_where(gallery: Gallery, dashboard: str
     body = gallery.mail.letters[0].body
     assert body.buttons == ()
     assert body.rich.text.splitlines()[2:] == [
-        f"It is in the dashboard, under Apps of crab: {dashboard}/agents/crab/apps/game"
+        f"It's in the dashboard, on crab's Apps page: {dashboard}/agents/crab/apps/game"
     ]
 
 
@@ -203,7 +203,7 @@ def test_not_more_than_a_few(gallery: Gallery) -> None:
     gallery.letters().sweep()
     texts = gallery.mail.texts()
     assert len(texts) == 3
-    assert [text.splitlines()[2:] for text in texts] == [[], [], ["And 1 more, under Apps in the dashboard."]]
+    assert [text.splitlines()[2:] for text in texts] == [[], [], ["And 1 more on the Apps page in the dashboard."]]
     gallery.made("half", kind=Kind.INCOMPLETE)
     gallery.letters().sweep()
     assert len(gallery.mail.texts()) == 3

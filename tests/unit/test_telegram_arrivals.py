@@ -124,16 +124,16 @@ def test_one_that_fails_does_not_take_the_others_along(scene: Scene) -> None:
     good = scene.ada.sends_document(scene.token, "good.txt", b"good")
     arrived = scene.take(SentFile("unknown", "lost.txt", "document", 5), _sent(good, "document", "good.txt"))
     assert [one.path for one in arrived.attachments] == ["in/good.txt"]
-    assert arrived.trouble == ("lost.txt could not be fetched: Telegram no longer hands it out. Send it again.",)
+    assert arrived.trouble == ("lost.txt could not be downloaded: Telegram no longer has it. Send it again.",)
 
 
 def test_a_full_workspace_is_said(scene: Scene) -> None:
     """Before anything is fetched."""
     message = scene.ada.sends_document(scene.token, "a.txt", b"12345")
     scene.room = 4
-    assert "a.txt does not fit" in scene.take(_sent(message, "document", "a.txt")).trouble[0]
+    assert "a.txt doesn't fit" in scene.take(_sent(message, "document", "a.txt")).trouble[0]
     scene.room = -1
-    assert "a.txt does not fit" in scene.take(_sent(message, "document", "a.txt", 0)).trouble[0]
+    assert "a.txt doesn't fit" in scene.take(_sent(message, "document", "a.txt", 0)).trouble[0]
     assert not scene.api.calls("getFile")
 
 
@@ -154,7 +154,7 @@ def test_a_network_that_is_gone_is_said_in_the_end(scene: Scene) -> None:
     message = scene.ada.sends_document(scene.token, "a.txt", b"x")
     scene.api.offline()
     assert scene.take(_sent(message, "document", "a.txt")).trouble == (
-        "a.txt could not be fetched: Telegram can't be reached. Send it again in a while.",
+        "a.txt could not be downloaded: Telegram can't be reached. Send it again later.",
     )
     assert "can't be reached" in scene.take(_sent(message, "document", "a.txt"), line="none").trouble[0]
     assert scene.inside() == {}
@@ -184,9 +184,9 @@ def test_half_a_download_is_not_kept_for_the_next_try(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (Refused("wrong file_id"), "no longer hands it out"),
+        (Refused("wrong file_id"), "no longer has it"),
         (Flood(3600), "can't be reached"),
-        (OSError(28, "No space left on device"), "the disk refuses"),
+        (OSError(28, "No space left on device"), "because of a disk error"),
         (Unavailable("The disk is full."), "could not be stored. The disk is full."),
     ],
 )

@@ -197,14 +197,14 @@ def test_ask_again_makes_the_agent_try_again(desk: Counter) -> None:
             "VALUES (?, ?, 'crab', ?, ?, ?, '', 0)",
             (press.bot, press.update, ADA, ADA, press.message),
         )
-    assert desk.presses.press(press) == "crab is asked to try again."
+    assert desk.presses.press(press) == "crab was asked to try again."
     made = desk.turns.of_origin(f"telegram:{press.bot}:{press.update}")
     assert made is not None
     assert (made.cubicle, made.source, made.status) == (KEY, "telegram", TurnStatus.QUEUED)
     assert DANGEROUS in made.prompt
     assert desk.labels(ref) == []
     assert desk.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
-    assert desk.presses.press(press) != "crab is asked to try again."
+    assert desk.presses.press(press) != "crab was asked to try again."
     assert len(desk.turns.history(KEY)) == 2
 
 
@@ -215,7 +215,7 @@ def test_only_who_was_asked_asks_again(desk: Counter) -> None:
     end(desk, approval.id, "expired")
     desk.asking.tell(approval.id)
     assert desk.press(ref, "Ask again", by=ADA) == "Only the person it was for can ask again."
-    assert desk.press(ref, "Ask again", by=BOB) == "crab is asked to try again."
+    assert desk.press(ref, "Ask again", by=BOB) == "crab was asked to try again."
     assert [turn.status for turn in desk.turns.history(OTHER)][1:] == [TurnStatus.QUEUED]
 
 
@@ -305,7 +305,7 @@ def test_a_kind_is_approved_for_an_hour(desk: Counter) -> None:
     desk.arrives(ref)
     desk.press(ref, "Approve for an hour")
     assert desk.approvals.get(approval.id).detail["scope"] == "hour"
-    assert "its kind for an hour" in desk.text(ref)
+    assert "this kind for an hour" in desk.text(ref)
 
 
 def test_a_reply_is_a_no_with_words(desk: Counter) -> None:

@@ -125,7 +125,7 @@ def test_allow_makes_a_member(desk: Counter) -> None:
     found = member(desk)
     assert found is not None
     assert (found.name, found.role) == ("Eve", Role.MEMBER)
-    assert desk.labels(card(desk)) == ["Shut out"]
+    assert desk.labels(card(desk)) == ["Remove"]
     assert "Welcome, Eve" in desk.text(to(desk, EVE)[-1])
     assert [row.user for row in Audit(desk.store).search(kind="telegram.allowed")] == [desk.people.operator().id]
 
@@ -170,7 +170,7 @@ def test_who_is_a_member_meanwhile_stays_one(desk: Counter) -> None:
     assert member(desk) == made
     desk.stranger(77, "Mallory")
     desk.people.add({"name": "mal", "telegram_id": 77})
-    assert desk.press(card(desk), "Block").startswith("They are a member by now")
+    assert desk.press(card(desk), "Block").startswith("They are already a member")
     assert member(desk, 77) is not None
 
 
@@ -238,7 +238,7 @@ def test_shut_out_takes_it_back(desk: Counter) -> None:
     """They are a stranger again, a blocked one; who they are stays."""
     desk.stranger()
     desk.press(card(desk), "Allow")
-    assert desk.press(card(desk), "Shut out") == "Shut out."
+    assert desk.press(card(desk), "Remove") == "Removed."
     assert member(desk) is None
     assert [user.name for user in desk.people.every()] == ["ada", "bob", "Eve"]
     count = len(desk.refs)
@@ -293,7 +293,7 @@ def test_a_group_is_heard_when_the_operator_says_so(desk: Counter, by: int) -> N
     assert str(by) in desk.text(group_card(desk))
     assert desk.press(group_card(desk), "Enable") == "Enabled."
     assert is_heard(desk)
-    assert desk.press(group_card(desk), "Stop listening") == "It hears nothing there."
+    assert desk.press(group_card(desk), "Stop listening") == "It ignores everything there."
     assert not is_heard(desk)
     assert desk.press(group_card(desk), "Enable") == "Enabled."
 
@@ -301,7 +301,7 @@ def test_a_group_is_heard_when_the_operator_says_so(desk: Counter, by: int) -> N
 def test_ignoring_a_group_leaves_it_silent(desk: Counter) -> None:
     """It is asked about no more."""
     desk.joins()
-    assert desk.press(group_card(desk), "Ignore") == "It hears nothing there."
+    assert desk.press(group_card(desk), "Ignore") == "It ignores everything there."
     desk.joins()
     assert not is_heard(desk)
     assert len(to(desk, ADA)) == 1
@@ -332,7 +332,7 @@ def test_a_group_that_is_gone_can_not_be_enabled(desk: Counter) -> None:
     """The card is older than the leaving."""
     desk.joins()
     desk.joins(is_in=False)
-    assert desk.press(group_card(desk), "Enable") == "The bot is not in this group any more."
+    assert desk.press(group_card(desk), "Enable") == "The bot is no longer in this group."
     assert not is_heard(desk)
 
 

@@ -61,7 +61,7 @@ def test_a_download_is_asked_about_with_all_there_is_to_know(desk: Counter) -> N
     assert stretches(desk, ref, "pre") == [URL]
     assert {"The yearly table", "csv", HOST} <= set(stretches(desk, ref, "code"))
     assert all(words in text for words in ("22 characters", "⚠ It is not encrypted", "Nothing is downloaded unless"))
-    assert "Its size is only known once it is downloaded." in text
+    assert "Its size isn't known until it's downloaded." in text
     longer = ["Approve for an hour", "… this conversation", f"Always allow {HOST}"]
     assert desk.labels(ref) == ["Approve", "Deny", *longer]
 
@@ -96,7 +96,7 @@ def test_of_a_long_host_the_button_shows_whose_it_is(desk: Counter, host: str) -
 SAYS = {
     ("asset", "Approve"): ("Approved. It is being downloaded.", "Approved by ada (telegram), ", "It is being"),
     ("asset", "Deny"): ("Denied. It will not be downloaded.", "Denied by ada (telegram), ", "It was not downloaded."),
-    ("asset", "Always"): ("Always allowed. It is being downloaded.", "from this host from now on.", "It is being"),
+    ("asset", "Always"): ("Always allowed. It is being downloaded.", "and always for this host.", "It is being"),
     ("packages", "Approve"): ("Approved. They are being downloaded.", "Approved by ada", "They are being downloaded."),
     ("packages", "Deny"): ("Denied. It will not be installed.", "Denied by ada", "It was not installed."),
 }  # fmt: skip
@@ -120,7 +120,7 @@ def test_packages_are_asked_about_as_a_whole(desk: Counter) -> None:
     text = desk.text(ref)
     assert stretches(desk, ref, "pre") == [LIST]
     assert stretches(desk, ref, "code") == ["to read pages", "requests"]
-    assert "2 packages, 186 KB in all." in text
+    assert "2 packages, 186 KB in total." in text
     assert desk.labels(ref) == ["Approve", "Deny"]
 
 
@@ -221,7 +221,7 @@ def test_an_expired_wish_can_be_asked_for_again(desk: Counter) -> None:
     desk.asking.tell(approval.id)
     ref = f"approval:{approval.id}"
     assert "so it was not downloaded" in desk.text(ref)
-    assert desk.press(ref, "Ask again") == "crab is asked to try again."
+    assert desk.press(ref, "Ask again") == "crab was asked to try again."
     with desk.store.reading() as db:
         (prompt,) = db.execute("SELECT prompt FROM turns ORDER BY id DESC LIMIT 1").fetchone()
     assert URL in prompt

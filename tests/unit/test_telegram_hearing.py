@@ -219,7 +219,7 @@ async def test_a_reply_says_what_it_is_about(scene: Scene) -> None:
         first = scene.ada.says(scene.token, "the plan")
         scene.ada.says(scene.token, "make it shorter", reply_to=first)
         await scene.settled()
-    assert scene.prompts()[1] == "In answer to what I wrote:\n> the plan\n\nmake it shorter"
+    assert scene.prompts()[1] == "In reply to what I wrote:\n> the plan\n\nmake it shorter"
 
 
 async def test_what_cannot_be_read_is_answered(scene: Scene) -> None:

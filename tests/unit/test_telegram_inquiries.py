@@ -55,8 +55,8 @@ def test_a_question_has_a_button_for_each_choice(desk: Counter) -> None:
     """A press answers it; the letter says so and has no buttons any more."""
     question = desk.inquires("Tea or coffee?", "tea", "coffee")
     text = desk.text(ref(question))
-    assert text.startswith(f"{MARK} crab asks you something\nTea or coffee?\n")
-    assert "Press an answer." in text
+    assert text.startswith(f"{MARK} crab has a question\nTea or coffee?\n")
+    assert "Tap an answer." in text
     assert desk.labels(ref(question)) == ["tea", "coffee"]
     assert desk.press(ref(question), "coffee") == "Answered: coffee"
     assert answer(desk, question) == ("answered", "coffee")
@@ -83,7 +83,7 @@ def test_the_next_words_answer_the_one_open_question(desk: Counter, which: str) 
     assert says(desk, words) == []
     assert answer(desk, question) == ("answered", expected)
     assert len(desk.handled) == 1
-    assert "Taken as the answer\ncrab had asked: What to drink?" in desk.text(desk.refs[before])
+    assert "Answer received\ncrab had asked: What to drink?" in desk.text(desk.refs[before])
     assert says(desk, words) is None
 
 
@@ -132,7 +132,7 @@ def test_a_reply_answers_the_question_it_replies_to(desk: Counter) -> None:
     second = desk.inquires("What to eat?", turn=desk.turns.get(first.turn or 0))
     numbers = [desk.arrives(ref(one)) for one in (first, second)]
     before = len(desk.refs)
-    assert says(desk, "cake", answers=numbers[1], quoted="In answer to what you wrote:\n> What") == []
+    assert says(desk, "cake", answers=numbers[1], quoted="In reply to what you wrote:\n> What") == []
     assert (answer(desk, first)[0], answer(desk, second)) == ("pending", ("answered", "cake"))
     assert len(desk.refs) == before
 
@@ -174,7 +174,7 @@ def test_a_question_is_answered_at_once_from_two_surfaces(desk: Counter) -> None
     assert won.count(True) == 1
 
 
-ENDS = {"expired": "Nobody answered in time.", "cancelled": "No answer is needed any more"}
+ENDS = {"expired": "Nobody answered in time.", "cancelled": "No answer is needed anymore"}
 
 
 @pytest.mark.parametrize("how", ENDS)
@@ -241,7 +241,7 @@ def test_an_agents_words_stay_quoted(desk: Counter) -> None:
     assert not any(bad in body.rich.text for bad in ("\u202e", "\u200b", "://", "evil.example"))
     assert desk.labels(ref(question)) == ["◇ yes\\u202e", "no"]
     quote = next(entity for entity in body.rich.entities if entity.type == "blockquote")
-    assert quote.offset == utf16_len(f"{MARK} crab asks you something\n")
+    assert quote.offset == utf16_len(f"{MARK} crab has a question\n")
     desk.press(ref(question), "yes")
     assert desk.text(ref(question)).count(MARK) == 1
     assert "\u202e" not in desk.text(ref(question))

@@ -407,7 +407,7 @@ def test_nobody_there(api: BotApi, office: Office) -> None:
     office.wait_for("a", state="failed")
     outcome = office.mail.outcome("a")
     assert outcome is not None
-    assert "press Start" in (outcome.why or "")
+    assert "tap Start" in (outcome.why or "")
 
 
 def test_a_revoked_token_keeps_the_letters(api: BotApi, store: Store, bot: str, ada: Person) -> None:

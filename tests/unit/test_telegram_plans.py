@@ -66,7 +66,7 @@ def test_an_entry_is_paused_resumed_and_deleted(shop: Shop) -> None:
     assert shop.counter.press(letter.ref, "Pause") == "Paused."
     assert status(shop, entry) == EntryStatus.PAUSED
     assert "– paused" in shop.counter.text(letter.ref)
-    assert shop.counter.press(letter.ref, "Resume") == "It goes on."
+    assert shop.counter.press(letter.ref, "Resume") == "Resumed."
     assert status(shop, entry) == EntryStatus.ACTIVE
     assert shop.counter.press(letter.ref, "Delete") == "Deleted."
     assert status(shop, entry) == "gone"
@@ -122,7 +122,7 @@ def test_nobody_else_touches_a_calendar_by_a_button(shop: Shop) -> None:
     press = shop.counter.a_press(
         shop.counter.data(letter.ref, "Delete"), by=ADA, chat=BOB, message=shop.counter.arrives(letter.ref)
     )
-    assert shop.counter.presses.press(press) == "This is somebody else's."
+    assert shop.counter.presses.press(press) == "This belongs to someone else."
     assert status(shop, theirs) == EntryStatus.ACTIVE
 
 
@@ -171,7 +171,7 @@ def test_facts_of_others_are_others(shop: Shop) -> None:
     (letter,) = shop.letters("/memory", by=BOB)
     data, message = shop.counter.data(letter.ref, "Forget"), shop.counter.arrives(letter.ref)
     press = shop.counter.a_press(data, by=ADA, chat=BOB, message=message)
-    assert shop.counter.presses.press(press) == "This is somebody else's."
+    assert shop.counter.presses.press(press) == "This belongs to someone else."
     assert "bob's own" in shop.says("/memory", by=BOB)
 
 
@@ -189,7 +189,7 @@ def test_a_time_zone_is_shown_and_set(shop: Shop) -> None:
     """By name, by city, or by a button; nonsense is refused with a hint."""
     (letter,) = shop.letters("/timezone", by=BOB)
     assert "UTC: it is" in letter.body.rich.text
-    assert "You haven't told me so" in letter.body.rich.text
+    assert "You haven't set one" in letter.body.rich.text
     assert shop.counter.press(letter.ref, "Berlin") == "Your time zone is Europe/Berlin."
     assert shop.house.services.people.get(shop.bob.id).time_zone == "Europe/Berlin"
     assert "Asia/Tokyo: it is" in shop.says("/timezone tokyo", by=BOB)

@@ -244,7 +244,7 @@ def test_a_command_that_asks_is_said(desk: Desk) -> None:
 
     edits = play(desk, scene).paper.of("edit")
     assert [str(text).split(",")[0].split(" (1")[0] for text in edits] == [
-        f"{MARK} crab waits for your answer…",
+        f"{MARK} crab is waiting for your answer…",
         f"{MARK} crab (running",
         f"{MARK} crab is thinking…",
     ]
@@ -620,7 +620,7 @@ def test_the_words_of_a_status() -> None:
         (Standing(1, "crab"), 0.0, f"{MARK} crab is getting ready…"),
         (Standing(1, "crab", Phase.THINKING, steps=1), 9.0, f"{MARK} crab is thinking… (1 step)"),
         (Standing(1, "crab", Phase.THINKING, steps=2), 47.0, f"{MARK} crab is thinking… (2 steps, 40 s)"),
-        (Standing(1, "crab", Phase.ASKING), 3700.0, f"{MARK} crab waits for your answer… (1 h 1 min)"),
+        (Standing(1, "crab", Phase.ASKING), 3700.0, f"{MARK} crab is waiting for your answer… (1 h 1 min)"),
         (Standing(1, "crab", Phase.WRITING), 61.0, f"{MARK} crab is writing… (1 min)"),
         (Standing(1, "crab", Phase.OVER), 61.0, f"{MARK} crab is done."),
         (

@@ -168,10 +168,10 @@ def test_a_reply_quotes_what_it_replies_to(scene: Scene) -> None:
     """The bot's own words come without their header; one's own and a chosen passage are said to be that."""
     mine, theirs = scene.ada.says(scene.token, "the plan"), scene.bot_says(scene.ada)
     assert scene.message(lambda s: s.ada.says(s.token, "why?", reply_to=theirs)).quoted == (
-        "In answer to what you wrote:\n> Hello"
+        "In reply to what you wrote:\n> Hello"
     )
     assert scene.message(lambda s: s.ada.says(s.token, "why?", reply_to=mine)).quoted == (
-        "In answer to what I wrote:\n> the plan"
+        "In reply to what I wrote:\n> the plan"
     )
     chosen = {"quote": {"text": "plan", "position": 4}}
     assert scene.message(lambda s: s.ada.says(s.token, "why?", reply_to=mine, **chosen)).quoted.endswith("> plan")
@@ -370,7 +370,7 @@ def test_a_question_about_somebodys_message_quotes_it(scene: Scene) -> None:
     theirs = scene.eve.says(scene.group, "2+2=5")
     more = {**_mention("@crab_bot"), "is_topic_message": True, "message_thread_id": 17}
     found = scene.message(lambda s: s.ada.says(s.group, "@crab_bot", reply_to=theirs, **more))
-    assert found.quoted == "In answer to what Eve wrote:\n> 2+2=5"
+    assert found.quoted == "In reply to what Eve wrote:\n> 2+2=5"
     assert (found.place.thread, found.place.title, found.place.is_private) == (17, "The lab", False)
 
 

@@ -48,7 +48,7 @@ _TITLE_CHARS = 120
 _BEGINNING_UNITS = 2_000
 """Of a text that goes as a file, this much is in the chat."""
 _CUT_SHORT = "You stopped this answer."
-_NOT_LAID_OUT = f"{MARK} The answer is there, but it could not be laid out for Telegram. It is in the dashboard."
+_NOT_LAID_OUT = f"{MARK} The answer is ready but can't be shown in Telegram. You can read it in the dashboard."
 
 
 class Answers:
@@ -205,4 +205,4 @@ def _under(first: Rich, rest: Rich) -> Rich:
 
 def _sorry(error: str | None) -> Rich:
     """Under the agent's line: part of the sentence may be the agent's own."""
-    return plain(f"I could not finish this.\n{(error or '').strip() or 'No reason was given.'}")
+    return plain(f"I couldn't finish this.\n{(error or '').strip() or 'No reason was given.'}")

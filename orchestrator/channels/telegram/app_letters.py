@@ -120,8 +120,8 @@ class AppLetters:
         lines: list[Line] = [Theirs(app.title)]
         url = self._dashboard + _path(app)
         has_button = url.startswith("https://")
-        lines += [] if has_button else [f"It is in the dashboard, under Apps of {app.cubicle.agent}: {url}"]
-        lines += [f"And {rest} more, under Apps in the dashboard."] if rest > 0 else []
+        lines += [] if has_button else [f"It's in the dashboard, on {app.cubicle.agent}'s Apps page: {url}"]
+        lines += [f"And {rest} more on the Apps page in the dashboard."] if rest > 0 else []
         label = f"Open {shown(Theirs(app.title, _BUTTON_CHARS))}"
         return Body(
             note(f"A web app by {app.cubicle.agent}", *lines),

@@ -100,22 +100,22 @@ class Arrivals:
             if file.size_bytes > MOST_BYTES:
                 return _too_big(shown, key, file.size_bytes)
             if room <= 0 or file.size_bytes > room:
-                return f"{shown} does not fit into the workspace of {key.agent}: there is room for {size(room)}."
+                return f"{shown} doesn't fit in {key.agent}'s workspace: only {size(room)} left."
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as spool:
                 await self._fetch(key, file, spool, min(room, MOST_BYTES))
                 return await asyncio.to_thread(self._stored, key, file, spool)
         except TooBig:
             return _too_big(shown, key, file.size_bytes)
         except Unreachable:
-            return f"{shown} could not be fetched: {_AWAY}. Send it again in a while."
+            return f"{shown} could not be downloaded: {_AWAY}. Send it again later."
         except Refused as error:
             logger.warning("a file for %s was refused: %s", key, error)
-            return f"{shown} could not be fetched: Telegram no longer hands it out. Send it again."
+            return f"{shown} could not be downloaded: Telegram no longer has it. Send it again."
         except OrchestratorError as error:
             return f"{shown} could not be stored. {error.message}"
         except OSError as error:
             logger.warning("a file for %s could not be taken: %s", key, error)
-            return f"{shown} could not be stored: the disk refuses. './hermit doctor' says more."
+            return f"{shown} could not be saved because of a disk error. './hermit doctor' shows more."
 
     async def _fetch(self, key: CubicleKey, file: SentFile, spool: IO[bytes], most_bytes: int) -> None:
         """The whole file, tried again for a while; raises Unreachable when that doesn't help."""

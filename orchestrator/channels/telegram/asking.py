@@ -235,7 +235,7 @@ class Asking:
         body = replace(self._page(approval, press.agent, replace(taken, ref=ref), user, 1), thread=press.place.thread)
         if not self._mail.post(Letter(press.agent, press.place.chat, ref, body)):
             self._mail.amend(ref, body)
-        return Outcome("It is below, a page at a time.")
+        return Outcome("It's below, one page at a time.")
 
     def _turn_page(self, taken: Taken, press: Press, user: User) -> Outcome:
         number, page = taken.subject.split(":")
@@ -287,7 +287,7 @@ class Asking:
         body = Body(
             ended(self._question(approval, user), self._now()), files=self._file(self._question(approval, user))
         )
-        return Outcome(f"{key.agent} is asked to try again.", body)
+        return Outcome(f"{key.agent} was asked to try again.", body)
 
 
 def _first_choices(question: Question) -> Choices:

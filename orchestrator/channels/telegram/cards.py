@@ -68,7 +68,7 @@ class Cards:
             said = "Its owner has been asked" if self._ask_about(agent, sender) else "Only its owner can let you in"
             rich = note(
                 "This bot is private",
-                f"{said}. Until you are let in, nothing that you write here is read.",
+                f"{said}. Until you are let in, nothing you write here is read.",
                 f"Your Telegram id is {sender.id}.",
             )
             self._mail.post(Letter(agent, sender.id, f"stranger:{agent}:{sender.id}:{now:.0f}", Body(rich)))
@@ -87,11 +87,11 @@ class Cards:
             known = rows.stranger(db, agent, person)
             cards = button_rows.asked(db, f"{agent}:{person}", (ALLOW,))
         if known is None:
-            raise NotFound("Nobody with this Telegram id waits to be let in there.")
+            raise NotFound("Nobody with this Telegram id is waiting to be let in there.")
         if kind != ALLOW and self._people.of_telegram(person) is not None:
-            raise Conflict("They are a member by now.")
+            raise Conflict("They are already a member.")
         if not self._decide(agent, person, _STATES[kind], user):
-            raise Conflict("That was decided already.")
+            raise Conflict("That has already been decided.")
         member = self._let_in(agent, person, known.name) if kind == ALLOW else None
         for card in cards:
             self._buttons.retire(card.ref)
@@ -118,9 +118,9 @@ class Cards:
         rich = note(
             f"Somebody new wrote to {agent}",
             ("They call themselves ", Theirs(sender.name), *_username(sender), "."),
-            f"Telegram id {sender.id}. The name is theirs to choose, the id is not.",
+            f"Telegram id {sender.id}. They choose the name; the id can't be faked.",
             "",
-            "Allow: they may talk to all your agents, each time in a container of their own, on your budget.",
+            "Allow: they can talk to all your agents, in containers of their own and on your budget.",
             "Ignore: nothing happens for a week. Block: nothing ever happens, and you are not asked again.",
         )
         return self._mail.post(Letter(agent, operator, ref, Body(rich, buttons=((allow,), (ignore, block)))))
@@ -138,7 +138,7 @@ class Cards:
         member = self._people.of_telegram(person) or self._new_member(name, person)
         with self._store.writing() as db:
             rows.put_chat(db, Chat(agent, person, member.name, "open", self._now()))
-        welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help says what there is.")
+        welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
         self._mail.post(Letter(agent, person, f"welcome:{agent}:{member.id}", Body(welcome)))
         return member
 
@@ -146,16 +146,16 @@ class Cards:
         """A member who uses Telegram, with a button to end that."""
         rich = note(
             "A member of yours",
-            (Theirs(member.name), f", Telegram id {member.telegram_id}. They may talk to all your agents."),
+            (Theirs(member.name), f", Telegram id {member.telegram_id}. They can talk to all your agents."),
         )
         subject = f"{agent}:{member.telegram_id}"
-        return Body(rich, buttons=((Button("Shut out", self._buttons.make(agent, ref, reader, SHUT_OUT, subject)),),))
+        return Body(rich, buttons=((Button("Remove", self._buttons.make(agent, ref, reader, SHUT_OUT, subject)),),))
 
     def _turn_down(self, taken: Taken, _: Press, user: User) -> Outcome:
         agent, person, name = self._stranger_of(taken, user)
         if self._people.of_telegram(person) is not None:
             self._buttons.retire(taken.ref)
-            raise Conflict("They are a member by now. /users has a button to remove them.")
+            raise Conflict("They are already a member. /users has a button to remove them.")
         self._decide(agent, person, _STATES[taken.kind], user)
         said, body = _turned_away(person, name, taken.kind)
         self._buttons.retire(taken.ref)
@@ -176,11 +176,11 @@ class Cards:
         self._buttons.retire(taken.ref)
         self._reception.tell()
         rich = note(
-            "Shut out",
+            "Removed",
             (Theirs(member.name), f", Telegram id {person}, can't reach any agent now. Their files are still there."),
-            "To let them in again, give them their Telegram id in the dashboard.",
+            "To let them back in, enter their Telegram id in the dashboard.",
         )
-        return Outcome("Shut out.", Body(rich))
+        return Outcome("Removed.", Body(rich))
 
     def _stranger_of(self, taken: Taken, user: User) -> tuple[str, int, str]:
         check_operator(user)
@@ -221,9 +221,9 @@ def member_name(sender: Sender) -> str:
 
 def _turned_away(person: int, name: str, kind: str) -> tuple[str, Body]:
     """What is said over the chat, and by the card."""
-    what = ("Ignored", "They get no answer. If they write again after a week, you are asked again.")
+    what = ("Ignored", "They get no answer. If they write again after a week, you'll be asked again.")
     if kind == BLOCK:
-        what = ("Blocked", "They get no answer any more, and you are not asked again.")
+        what = ("Blocked", "They get no more answers, and you won't be asked again.")
     return f"{what[0]}.", Body(note(what[0], (Theirs(name), f", Telegram id {person}."), what[1]))
 
 

@@ -85,11 +85,11 @@ class TelegramChannel:
         """Keep an update that Telegram posted to the agent's webhook. Raises Unavailable: then it must come again."""
         station, loop = self._station(agent), self._loop
         if station is None or loop is None:
-            raise Unavailable(f"The bot of {agent} is not running now.")
+            raise Unavailable(f"{agent}'s bot is not running right now.")
         try:
             asyncio.run_coroutine_threadsafe(station.receive(dict(update)), loop).result(_HOOK_S)
         except TimeoutError as error:
-            raise Unavailable(f"The bot of {agent} is busy.") from error
+            raise Unavailable(f"{agent}'s bot is busy.") from error
 
     # --- the thread --------------------------------------------------------------------------------------------
 

@@ -67,17 +67,17 @@ class Commands:
         if command is not None and command.is_private and not call.message.place.is_private:
             return says("Not here", f"/{name} is private. Ask me in our private chat.")
         if command is None:
-            return says("I don't know that", (Theirs(f"/{name}", 40), " is not a command. /help lists them all."))
+            return says("Unknown command", (Theirs(f"/{name}", 40), " is not a command. /help lists them all."))
         try:
             return command.run(call)
         except OrchestratorError as error:
-            return says("That did not work", error.message)
+            return says("That didn't work", error.message)
 
     def _help(self, call: Call) -> list[Body]:
         return says(
             f"What you can do with {call.agent}",
-            "Write what you want done, in your own words. Send files along, or reply to a message to speak of it.",
-            f"{call.agent} works in a locked container without internet. Before something risky it asks you.",
+            "Just write what you want done. You can attach files, or reply to a message to refer to it.",
+            f"{call.agent} works in a locked container without internet access, and asks before doing anything risky.",
             "",
             *(f"/{name} – {description}" for name, description in self._menu_here(call)),
         )

@@ -44,7 +44,7 @@ def files(call: Call) -> list[Body]:
         return [_copy(call.desk, call.key, _named(call.desk, call.key, call.message.argument.strip()))]
     found = sorted(_every(call.desk, call.key, _FOLDERS), key=lambda one: (-one.entry.modified, one.entry.raw))
     if not found:
-        return says("No files yet", f"What {call.agent} makes for you and what you send me will be listed here.")
+        return says("No files yet", f"Files that {call.agent} makes for you or that you send me are listed here.")
     lines: list[Line] = [_line(one, call.desk.now()) for one in found[:_MOST_LISTED]]
     if len(found) > _MOST_LISTED:
         lines.append(f"… and {len(found) - _MOST_LISTED:,} older ones. The dashboard has them all.")
@@ -53,7 +53,7 @@ def files(call: Call) -> list[Body]:
         (Button(f"⬇ {shown(Theirs(one.entry.name, 40))}", call.button(FILE, _subject(call.key, one.path))),)
         for one in plain
     )
-    hint = "Press one to get it, or send /files NAME." if plain else "Send /files NAME to get one."
+    hint = "Tap one to get it, or send /files NAME." if plain else "Send /files NAME to get one."
     return [Body(note("Your files, newest first", *lines, "", hint), buttons=buttons)]
 
 
@@ -104,7 +104,7 @@ def logs(call: Call) -> list[Body]:
     """The end of the agent's own log, as a file."""
     text = call.desk.services.log_text(call.key)
     if not text.strip():
-        return says("No log yet", f"{call.agent} writes down there what it does for you.")
+        return says("No log yet", f"{call.agent} records there what it does for you.")
     path = call.desk.papers.write(terminal_safe(text).encode("utf-8", "backslashreplace"))
     rich = note(f"The end of {call.agent}'s log", "Every thought, command and output, written by the agent itself.")
     return [Body(rich, files=(Attached(path, f"{call.agent}-log.txt", "document"),))]
@@ -124,7 +124,7 @@ def handlers(desk: Desk) -> dict[str, Handler]:
     def send_file(taken: Taken, _: Press, user: User) -> Outcome:
         agent, owner, path = taken.subject.split(":")
         if int(owner) != user.id:
-            raise Forbidden("These are the files of somebody else.")
+            raise Forbidden("These files belong to someone else.")
         parts = tuple(bytes.fromhex(part) for part in path.split("/"))
         body = _copy(desk, CubicleKey(agent, user.id), parts)
         return Outcome("Here it comes.", also=body)
@@ -139,10 +139,10 @@ def _copy(desk: Desk, key: CubicleKey, path: FilePath) -> Body:
             kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
     except TooLarge as error:
         raise TooLarge(
-            f"Telegram takes files of at most {size(MOST_BYTES)} from me. This one is in the dashboard."
+            f"I can send files of at most {size(MOST_BYTES)} on Telegram. This one is in the dashboard."
         ) from error
     if kept is None or not size_bytes:
-        raise NotFound("This file is empty, and Telegram does not take empty files.")
+        raise NotFound("This file is empty, and Telegram doesn't accept empty files.")
     sent = Attached(kept, safe_name(name), "document")
     return Body(note(f"From {key.agent}'s workspace", size(size_bytes)), files=(sent,))
 
@@ -155,7 +155,7 @@ def _named(desk: Desk, key: CubicleKey, wanted: str) -> tuple[bytes, ...]:
     for one in _every(desk, key, _FOLDERS):
         if wanted in (one.entry.name, f"{one.folder}/{one.entry.name}"):
             return one.path
-    raise NotFound("There is no file of this name. /files lists the newest.")
+    raise NotFound("There is no file with this name. /files lists the newest.")
 
 
 def _every(desk: Desk, key: CubicleKey, folders: tuple[str, ...]) -> Iterator[_Found]:
@@ -174,4 +174,4 @@ def _subject(key: CubicleKey, path: tuple[bytes, ...]) -> str:
 
 
 def _at_home(call: Call) -> str:
-    return f"On the computer where I run, the dashboard shows it all: {call.desk.services.settings.url}"
+    return f"On the computer I run on, the dashboard shows everything: {call.desk.services.settings.url}"

@@ -80,7 +80,7 @@ def groups(call: Call) -> list[Body]:
     with call.desk.store.reading() as db:
         found = rows.groups(db, call.agent)
     if not found:
-        return says("No groups", f"Add {call.agent}'s bot to a group, and I ask you whether it may listen there.")
+        return says("No groups", f"Add {call.agent}'s bot to a group, and I'll ask whether it may listen there.")
     bodies = says(many(len(found), "group"), *([f"The first {_MOST_CARDS}:"] if len(found) > _MOST_CARDS else []))
     for chat in found[:_MOST_CARDS]:
         ref = call.ref(len(bodies))
@@ -90,7 +90,7 @@ def groups(call: Call) -> list[Body]:
 
 COMMANDS = (
     Command("agents", "All agents", agents, is_private=True),
-    Command("containers", "What runs", containers, is_private=True),
-    Command("users", "Who may talk to your agents", users, is_private=True),
+    Command("containers", "What is running", containers, is_private=True),
+    Command("users", "Who can talk to your agents", users, is_private=True),
     Command("groups", "Where this bot listens", groups, is_private=True),
 )

@@ -24,10 +24,10 @@ def start(call: Call) -> list[Body]:
     agent = call.desk.services.agents.get(call.agent)
     return says(
         f"Hello {call.user.name}, I'm {agent.name}",
-        ("My part: ", Theirs(agent.role, 200), "."),
-        "Write what you want done, or send me a file. I work in a locked container without internet, and I ask you "
-        "before something risky.",
-        "/help shows everything.",
+        ("My role: ", Theirs(agent.role, 200), "."),
+        "Write what you want done, or send me a file. I work in a locked container without internet access, "
+        "and ask before doing anything risky.",
+        "/help lists everything I can do.",
     )
 
 
@@ -48,11 +48,11 @@ def status(call: Call) -> list[Body]:
 
 def _doing(call: Call, turn: Turn | None) -> Line:
     if turn is None:
-        return "Nothing to do right now."
+        return "Idle."
     since = ago(turn.started_at or turn.created_at, call.desk.now())
     steps = len(call.desk.services.turns.steps(turn.id))
     what = "Waiting for your decision" if turn.status is TurnStatus.WAITING else "Working on it"
-    return (f"{what}: ", Theirs(turn.prompt, 60), f" (begun {since}, {many(steps, 'step')} so far). /stop ends it.")
+    return (f"{what}: ", Theirs(turn.prompt, 60), f" (started {since}, {many(steps, 'step')} so far). /stop ends it.")
 
 
 def _container(call: Call) -> str:
@@ -98,7 +98,7 @@ def clear(call: Call) -> list[Body]:
         return says("Nothing to forget", "There is no conversation yet.")
     lines = [f"{call.agent} no longer remembers {many(forgotten, 'message')} of this conversation. Files stay."]
     if any(_open_turns(call.desk, call.key)):
-        lines.append("What is under way now goes on. /stop ends it.")
+        lines.append("What is running now continues. /stop ends it.")
     return says("Forgotten", *lines)
 
 
@@ -110,9 +110,7 @@ def find(call: Call) -> list[Body]:
     history = call.desk.services.history
     found = history.passages(call.key, words, limit=_MOST_FOUND + 1)
     if not found:
-        return says(
-            "Nothing found", "Each word has to be in one message and its answer together, or begin a word there."
-        )
+        return says("Nothing found", "All words, or the starts of words, must be in the same message or its answer.")
     lines: list[Line] = []
     for passages in found[:_MOST_FOUND]:
         said, replied = (
@@ -121,7 +119,7 @@ def find(call: Call) -> list[Body]:
         lines += ["", call.clock(passages.turn.created_at), ("– You: ", Theirs(said, 200))]
         lines += [(f"– {call.agent}: ", Theirs(replied, 250))] if replied else []
     if len(found) > _MOST_FOUND:
-        lines += ["", "These are the newest. More words find fewer; the dashboard shows all of them."]
+        lines += ["", "These are the newest. Use more words to narrow it down; the dashboard shows all of them."]
     return says("Found in our conversation", *lines)
 
 
@@ -131,7 +129,7 @@ def reset(call: Call) -> list[Body]:
     for turn in running:
         call.desk.services.turns.stop(turn.id)
     call.desk.services.cubicles.reset(call.key)
-    what = "What ran in the old one has ended." if not running else "What was under way has been stopped."
+    what = "What was running in the old one has ended." if not running else "What was running has been stopped."
     return says("Reset: a new container", f"{what} Your files and the conversation are still there.")
 
 
@@ -161,10 +159,10 @@ def approvals(call: Call) -> list[Body]:
     if not questions and asked:
         return says(f"{many(len(asked), 'question')} for you", *asked)
     if not questions:
-        return says("Nothing waits for you", "When a command needs your approval, I ask here.")
+        return says("Nothing is waiting for you", "When a command needs your approval, I ask here.")
     questions.sort(key=lambda approval: (approval.cubicle.agent != call.agent, approval.asked_at))
     shown, rest = questions[:_MOST_QUESTIONS], len(questions) - _MOST_QUESTIONS
-    more = [f"These are the first {_MOST_QUESTIONS}; when they are decided, ask again."] if rest > 0 else []
+    more = [f"These are the first {_MOST_QUESTIONS}. Send this again once they are decided."] if rest > 0 else []
     bodies = says(f"{many(len(questions) + len(asked), 'question')} for you", *asked, *more)
     for n, approval in enumerate(shown, 1):
         person = call.message.sender.id
@@ -182,14 +180,14 @@ def _asked(call: Call) -> list[Line]:
 
 
 COMMANDS = (
-    Command("start", "Begin", start),
-    Command("status", "What is going on", status),
-    Command("stop", "Stop what is being done", stop),
+    Command("start", "Start", start),
+    Command("status", "What is happening now", status),
+    Command("stop", "Stop the current work", stop),
     Command("clear", "Forget the conversation", clear),
     Command("find", "Search the conversation: /find words", find, is_private=True),
     Command("reset", "Reset: a new container; files stay", reset),
-    Command("budget", "What was spent today, what is left", budget),
-    Command("approvals", "What waits for your decision", approvals),
+    Command("budget", "Spent today and what is left", budget),
+    Command("approvals", "What is waiting for your decision", approvals),
 )
 
 
@@ -198,12 +196,12 @@ def handlers(desk: Desk) -> dict[str, Handler]:
 
     def stop_turn(taken: Taken, _: Press, user: User) -> Outcome:
         if not taken.subject.isdecimal():
-            raise NotFound("There is nothing to stop any more.")
+            raise NotFound("There is nothing left to stop.")
         turn = desk.services.turns.get(int(taken.subject))
         if turn.cubicle.user != user.id and user.role is not Role.OPERATOR:
-            raise Forbidden("Only the person who asked may stop this.")
+            raise Forbidden("Only the person who asked can stop this.")
         if turn.status.is_final:
-            return Outcome("It has ended already.")
+            return Outcome("It has already ended.")
         desk.services.turns.stop(turn.id)
         return Outcome("Stopping.")
 

@@ -33,7 +33,7 @@ def calendar(call: Call) -> list[Body]:
         url = call.desk.services.agenda.feed_url(call.key)
         return says(
             f"{call.agent}'s calendar in your calendar app",
-            "Subscribe to this address there. Whoever knows it can read the calendar, and do nothing else:",
+            "Subscribe to this address there. Anyone who has it can read the calendar, and nothing else:",
             Theirs(url, 500),
         )
     return [_calendar(call.desk, call.key, call.user, ref=call.ref(), person=call.message.sender.id)]
@@ -46,7 +46,7 @@ def _calendar(desk: Desk, key: CubicleKey, user: User, *, ref: str, person: int)
         return Body(
             note(
                 f"{key.agent}'s calendar is empty",
-                f"Tell {key.agent} what to do when: “Every weekday at nine, look for new invoices.”",
+                f"Tell {key.agent} what to do and when: “Every weekday at nine, look for new invoices.”",
             )
         )
     entries.sort(key=lambda entry: (entry.next_at is None, entry.next_at or 0.0, entry.id))
@@ -64,7 +64,7 @@ def _calendar(desk: Desk, key: CubicleKey, user: User, *, ref: str, person: int)
         )
     if rest > 0:
         lines.append(f"… and {many(rest, 'more entry', 'more entries')}. The dashboard shows them all.")
-    unsure = "" if user.time_zone_known else " (you haven't said where you are)"
+    unsure = "" if user.time_zone_known else " (you haven't set yours)"
     lines += ["", f"Times are {user.time_zone}{unsure}: /timezone. For your calendar app: /calendar link"]
     return Body(note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
 
@@ -125,7 +125,7 @@ def _memory(desk: Desk, key: CubicleKey, *, ref: str, person: int) -> Body:
 
 def _facts(desk: Desk, key: CubicleKey, facts: list[Fact], title: str, *, ref: str, person: int) -> Body:
     if not facts:
-        return Body(note("Nothing remembered", "Note something yourself: /memory add I am allergic to nuts"))
+        return Body(note("Nothing remembered", "Add something yourself: /memory add I am allergic to nuts"))
     lines: list[Line] = []
     for fact in facts:
         lines.append((f"{fact.id}  ", Theirs(fact.text, _FACT_CHARS)))
@@ -165,9 +165,9 @@ def timezone(call: Call) -> list[Body]:
 
 
 COMMANDS = (
-    Command("calendar", "What is planned", calendar, is_private=True),
+    Command("calendar", "What is scheduled", calendar, is_private=True),
     Command("memory", "What is remembered; add …, search …", memory, is_private=True),
-    Command("timezone", "Where you are, such as Europe/Vienna", timezone, is_private=True),
+    Command("timezone", "Your time zone, such as Europe/Vienna", timezone, is_private=True),
 )
 
 
@@ -181,7 +181,7 @@ def handlers(desk: Desk) -> dict[str, Handler]:
 
     def resume(entry: Entry, user: User) -> str:
         agenda.change(entry.id, {"status": "active"}, by=user)
-        return "It goes on."
+        return "Resumed."
 
     def delete(entry: Entry, user: User) -> str:
         agenda.remove(entry.id, by=user)
@@ -198,7 +198,7 @@ def handlers(desk: Desk) -> dict[str, Handler]:
 def _owner(desk: Desk, key: CubicleKey, user: User) -> User:
     """Only the person themself: not even an operator sees by a button what others plan and keep."""
     if user.id != key.user:
-        raise NotFound("This is somebody else's.")
+        raise NotFound("This belongs to someone else.")
     return desk.services.people.get(user.id)
 
 

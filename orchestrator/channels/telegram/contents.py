@@ -209,7 +209,7 @@ def quoted(message: Raw, sender: int, me: Itself) -> str:
     if not text.strip():
         return ""
     whose = "you" if author == me.bot else "I" if author == sender else line(part(replied, "from"), "first_name")
-    return f"In answer to what {whose or 'somebody'} wrote:\n{quote(text)}"
+    return f"In reply to what {whose or 'someone'} wrote:\n{quote(text)}"
 
 
 def _source(origin: Raw) -> str:

@@ -16,8 +16,8 @@ from orchestrator.nouns import Approval, ApprovalStatus
 from orchestrator.text import look_alikes, one_line
 
 COMMAND, ASSET, PACKAGES = "command", "asset", "packages"
-_LONGER = {"hour": ", and its kind for an hour", "conversation": ", and its kind for this conversation"}
-PRESS_TO_AGREE = note("Press Approve to agree", "A reply to a question denies it, and your words go to the agent.")
+_LONGER = {"hour": ", and this kind for an hour", "conversation": ", and this kind for this conversation"}
+PRESS_TO_AGREE = note("Press Approve to agree", "Replying to a question denies it, and your words go to the agent.")
 _MOST_SCRIPTS = 5
 _KIND_CHARS = 200
 _HOST_CHARS = 40
@@ -56,7 +56,7 @@ def ending(approval: Approval, by: str, at: str) -> str:
     match approval.status:
         case ApprovalStatus.APPROVED:
             longer = _LONGER.get(str(approval.detail.get("scope", "")), "")
-            longer = ", and whatever comes from this host from now on" if is_always(approval) else longer
+            longer = ", and always for this host" if is_always(approval) else longer
             return " ".join(filter(None, (f"Approved by {by}, {at}{longer}.", _then(approval, kind.approved))))
         case ApprovalStatus.DENIED:
             note = f" “{unlinked(one_line(note_of(approval), 300))}”" if note_of(approval) else ""
@@ -104,12 +104,12 @@ def _of_command(approval: Approval) -> list[Line]:
     """What agreeing means: the files that run, what it is when it is agreed to for longer."""
     scripts = [script for script in approval.detail.get("scripts", ()) if isinstance(script, dict)]
     lines: list[Line] = [
-        ("Runs ", Theirs(str(script["path"]), 200), ", as it is now" if script["sha256"] else ", which isn't there yet")
+        ("Runs ", Theirs(str(script["path"]), 200), ", as it is now" if script["sha256"] else ", which doesn't exist")
         for script in scripts[:_MOST_SCRIPTS]
     ]
     lines += [f"and {len(scripts) - _MOST_SCRIPTS} more files"] if len(scripts) > _MOST_SCRIPTS else []
     if approval.detail.get("runs_more"):
-        lines.append("It also runs what other files say, which can't be named beforehand.")
+        lines.append("It also runs other files, which can't be named in advance.")
     kinds = [str(kind) for kind in approval.detail.get("kinds", ())]
     if kinds:
         parts = [part for kind in kinds for part in (Theirs(kind, _KIND_CHARS), " ")]
@@ -130,13 +130,13 @@ def _reason(approval: Approval) -> list[Line]:
 
 def _of_asset(approval: Approval) -> list[Line]:
     detail = approval.detail
-    lines: list[Line] = [("What for: ", Theirs(str(detail.get("description") or approval.reason or "not said"), 300))]
+    lines: list[Line] = [("Reason given: ", Theirs(str(detail.get("description") or approval.reason or "none"), 300))]
     if detail.get("file_type"):
         lines.append(("Expected: ", Theirs(str(detail["file_type"]), 60)))
     lines.append(("Host: ", Theirs(host_of(approval), 260)))
     count = detail.get("url_chars")
     if isinstance(count, int) and count > 1:
-        lines.append(f"After the host: {many(count, 'character')}, which are sent to it.")
+        lines.append(f"Sent to the host: {many(count, 'character')} after its name.")
     warnings = detail.get("warnings")
     listed = warnings if isinstance(warnings, list) else []
     lines += [f"⚠ {unlinked(one_line(str(warning), 400))}" for warning in listed[:_MOST_WARNINGS]]
@@ -145,8 +145,8 @@ def _of_asset(approval: Approval) -> list[Line]:
 
 def _after_asset(approval: Approval) -> list[Line]:
     return [
-        "Its size is only known once it is downloaded. It goes into in/, where the agent can read it.",
-        ("Always: from ", Theirs(host_of(approval), 260), f" {approval.cubicle.agent} may then fetch without asking."),
+        "Its size isn't known until it's downloaded. It goes into in/, where the agent can read it.",
+        ("Always: from ", Theirs(host_of(approval), 260), f" {approval.cubicle.agent} may then download freely."),
     ]
 
 
@@ -154,7 +154,7 @@ def _of_packages(approval: Approval) -> list[Line]:
     detail = approval.detail
     lines: list[Line] = []
     if approval.reason:
-        lines.append(("What for: ", Theirs(approval.reason, 300)))
+        lines.append(("Reason given: ", Theirs(approval.reason, 300)))
     asked = detail.get("asked")
     names = [str(name) for name in asked] if isinstance(asked, list) else []
     if names:
@@ -163,12 +163,12 @@ def _of_packages(approval: Approval) -> list[Line]:
         lines.append(("Asked for: ", *parts, more))
     packages, total = detail.get("packages"), detail.get("total_bytes")
     if isinstance(packages, list) and isinstance(total, int):
-        lines.append(f"With all that they need: {many(len(packages), 'package')}, {size(total)} in all.")
+        lines.append(f"With dependencies: {many(len(packages), 'package')}, {size(total)} in total.")
     return lines
 
 
 def _after_packages(_: Approval) -> list[Line]:
-    return ["Exactly these versions are downloaded, and run with no more rights than the agent's own commands."]
+    return ["Exactly these versions are downloaded. They get no more rights than the agent's own commands."]
 
 
 _INFINITIVES = {"run": "run", "downloaded": "be downloaded", "installed": "be installed"}

@@ -20,20 +20,20 @@ from orchestrator.text import one_line
 ENABLE_GROUP, IGNORE_GROUP = "enable group", "ignore group"
 _DAY_S = 24 * 3600.0
 _ENABLE = ("Enable", ENABLE_GROUP)
-_LISTENS = "People whom you allowed can talk to it there by mentioning it. Everybody in the group sees the answers."
+_LISTENS = "People you allowed can talk to it there by mentioning it. Everyone in the group sees the answers."
 _LISTENS_THEN = f"Then {_LISTENS[0].lower()}{_LISTENS[1:]}"
 _ABOUT = {
     "asked": (
         "{agent} was added to a group",
-        f"It hears nothing there until you enable it. {_LISTENS_THEN}",
+        f"It ignores everything there until you enable it. {_LISTENS_THEN}",
     ),
     "enabled": (
         "{agent} listens in a group",
         _LISTENS,
     ),
-    "ignored": ("{agent} ignores a group", "It is in there, and hears nothing."),
+    "ignored": ("{agent} ignores a group", "It is in the group but ignores everything there."),
 }
-_TOASTS = {"enabled": "Enabled.", "ignored": "It hears nothing there."}
+_TOASTS = {"enabled": "Enabled.", "ignored": "It ignores everything there."}
 _CHOICES = {
     "asked": (_ENABLE, ("Ignore", IGNORE_GROUP)),
     "enabled": (("Stop listening", IGNORE_GROUP),),
@@ -99,7 +99,7 @@ class Groups:
         with self._store.reading() as db:
             chat = rows.chat(db, agent, number)
         if chat is None or chat.state != state:
-            raise Conflict("The bot is not in this group any more.")
+            raise Conflict("The bot is no longer in this group.")
         self._buttons.retire(taken.ref)
         return Outcome(_TOASTS[state], self.group_body(chat, taken.ref, press.sender.id))
 

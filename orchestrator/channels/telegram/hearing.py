@@ -29,7 +29,7 @@ from orchestrator.telegram_text import Rich
 
 logger = logging.getLogger(__name__)
 
-BROKEN = "Something went wrong here, and this was not done. Send it again; if it fails again, './hermit doctor' helps."
+BROKEN = "Something went wrong, and this was not done. Send it again. If it fails again, run './hermit doctor'."
 _MOST_WAITS = 40
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 
@@ -222,8 +222,8 @@ class Hearing:
             return [_paired(message.agent)]
         rich = note(
             "This bot is not connected yet",
-            f"Its owner has to finish that first: './hermit telegram list' and the page of {message.agent} in the "
-            "dashboard say how.",
+            f"Its owner has to finish that first: './hermit telegram list' and {message.agent}'s Settings page in "
+            "the dashboard show how.",
         )
         return [Body(rich)]
 
@@ -261,7 +261,7 @@ def _joined(parts: list[Message]) -> Message:
 
 def _paired(agent: str) -> Body:
     return Body(
-        note(f"You are connected to {agent}", "Write to it as you would to anybody. /help says what else there is.")
+        note(f"You are connected to {agent}", "Write to it like to a person. /help shows what else you can do.")
     )
 
 

@@ -23,9 +23,7 @@ _TOAST_CHARS = 120
 def asked(question: Question, reader: User, now: float) -> Rich:
     """The question, and how to answer it."""
     until = clock(question.expires_at, reader.time_zone, now)
-    return _laid_out(
-        question, f"{question.cubicle.agent} asks you something", f"{_how(question)} It waits until {until}."
-    )
+    return _laid_out(question, f"{question.cubicle.agent} has a question", f"{_how(question)} It expires at {until}.")
 
 
 def ended(question: Question, reader: User | None) -> Rich:
@@ -39,13 +37,13 @@ def ended(question: Question, reader: User | None) -> Rich:
         return _laid_out(question, title, f"Answered by {by}, {when}: ", answer)
     if question.status == EXPIRED:
         return _laid_out(question, title, "Nobody answered in time.")
-    return _laid_out(question, title, f"No answer is needed any more ({by}).")
+    return _laid_out(question, title, f"No answer is needed anymore ({by}).")
 
 
 def taken(question: Question) -> Rich:
     """To words that were no reply: what they were taken for."""
     return note(
-        "Taken as the answer",
+        "Answer received",
         (f"{question.cubicle.agent} had asked: ", Theirs(question.text, 120)),
     )
 
@@ -93,10 +91,8 @@ def is_long(question: Question) -> bool:
 
 def _how(question: Question) -> str:
     if not question.choices:
-        return "Write your answer, best as a reply to this message."
-    return (
-        "Press an answer, or write your own as a reply to this message." if question.free_text else "Press an answer."
-    )
+        return "Reply to this message with your answer."
+    return "Tap an answer, or reply to this message with your own." if question.free_text else "Tap an answer."
 
 
 def _laid_out(question: Question, title: str, ending: str, answer: str = "") -> Rich:

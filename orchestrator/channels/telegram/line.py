@@ -81,7 +81,7 @@ class Line:
         """``count`` hears of each call how it ended. Raises BadInput when the token can't be one; nothing is sent
         yet."""
         if not ANY_TELEGRAM_TOKEN.fullmatch(token):
-            raise BadInput("This is no bot token. It looks like 1234567890:AAF… and comes from @BotFather.")
+            raise BadInput("This isn't a bot token. One looks like 1234567890:AAF… and comes from @BotFather.")
         patience = patience or Patience()
         self._patience = patience
         self._calling = Wire(token, patience, connections=_CONNECTIONS)

@@ -52,13 +52,13 @@ _MOST_STRANGE_TRIES = 3
 _CLOSED = {
     "blocked": "The bot is blocked in Telegram. Unblock it there to get its messages again.",
     "kicked": "The bot is no longer in this Telegram group.",
-    "deactivated": "This Telegram account is no longer there.",
-    "cannot_write_first": "A bot can't write first. Open its chat in Telegram and press Start.",
+    "deactivated": "This Telegram account no longer exists.",
+    "cannot_write_first": "A bot can't write first. Open its chat in Telegram and tap Start.",
     "cannot_write": "The bot may not write in this Telegram chat.",
 }
-_NO_CHAT = "Telegram knows no such chat of this bot. Open the bot's chat there and press Start."
-_TOO_BIG = "It is larger than Telegram takes from bots (50 MB)."
-_STRANGE = "It could not be sent; the orchestrator's log says why."
+_NO_CHAT = "Telegram doesn't know this chat with the bot. Open the bot in Telegram and tap Start."
+_TOO_BIG = "It is larger than bots can send on Telegram (50 MB)."
+_STRANGE = "It could not be sent. The orchestrator's log says why."
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from orchestrator.errors import Unavailable
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-OTHER = "Another program fetches this bot's messages. Stop it, or give this agent a bot of its own."
-AWAY = "Telegram can't be reached. Messages wait there and are fetched as soon as it answers."
-DISK = "What comes in can't be written down. Messages wait at Telegram. Check the disk of HERMIT_HOME."
-ODD = "Telegram refuses to hand out this bot's messages. './hermit doctor' may know more."
+OTHER = "Another program is reading this bot's messages. Stop it, or give this agent its own bot."
+AWAY = "Telegram can't be reached. Messages wait there and arrive as soon as it answers."
+DISK = "Incoming messages can't be saved, so they wait at Telegram. Check the disk with HERMIT_HOME."
+ODD = "Telegram refuses to deliver this bot's messages. './hermit doctor' may show why."
 _SAID_AFTER = 3
 """Failures in a row until a break counts as a problem; a lost connection here and there is none."""
 

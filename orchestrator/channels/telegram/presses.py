@@ -20,7 +20,7 @@ from orchestrator.nouns import Role, User
 from orchestrator.store.telegram_buttons import Taken
 
 NO_LONGER = "This button no longer works."
-TOO_EARLY = "That was quick. Please press again."
+TOO_EARLY = "That was too quick. Please tap again."
 _TOAST_CHARS = 200
 """Telegram takes no more."""
 _WAITS, _WAIT_S = 30, 0.1

@@ -58,7 +58,7 @@ class Prompting:
             return await asyncio.to_thread(self._commands, message, user)
         if not (message.text or message.quoted or message.files):
             return replies(
-                message, [Body(note("I can read text and files", "Anything else, like a poll or a game, I can't."))]
+                message, [Body(note("I can read text and files", "I can't read other things, such as polls or games."))]
             )
         taken = await asyncio.to_thread(self._answers, message, user)
         if taken is not None:

@@ -24,7 +24,7 @@ _SHOWN_UNITS = 300
 """Of what is in a file, its beginning."""
 _LEAST_SHOWN_UNITS = 40
 _LITTLE_UNITS = 500
-_LONG = "The {noun} is long ({count:,} characters): {where} All of it is in the file above. This is only how it begins:"
+_LONG = "The {noun} is long ({count:,} characters): {where} The full text is in the file above. It begins:"
 _TO_READ = "read it page by page to approve it here."
 _TOO_LONG = "too long to approve here. Approve it in the dashboard or in the terminal."
 PAGE_UNITS, MOST_PAGES = 3_300, 12

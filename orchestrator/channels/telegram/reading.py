@@ -31,7 +31,7 @@ def page_text(question: Question, number: int) -> Rich:
     """Page ``number``, from 1, as a message."""
     every = pages(question)
     title = f"{question.agent} asks: {question.kind.asks} Page {number} of {len(every)}"
-    ending = question.kind.unless if number == len(every) else "It goes on. Approve stands under the last page."
+    ending = question.kind.unless if number == len(every) else "Continued. Approve is below the last page."
     head, page = laid_out(title, []), every[number - 1]
     start, units = head.units + 1, utf16_len(page)
     text = f"{head.text}\n{page}\n{ending}"

@@ -19,7 +19,7 @@ class Revoked(LineError):
     """The token is not (or no longer) a bot's. Nothing will work until there is another."""
 
     def __init__(self) -> None:
-        super().__init__("Telegram no longer knows the bot's token")
+        super().__init__("Telegram no longer accepts the bot's token")
 
 
 class Forbidden(LineError):

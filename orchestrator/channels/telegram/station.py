@@ -111,8 +111,8 @@ class Station:
         code, person = state.code, state.code_person
         text = note(
             f"The code for {self.agent}: {code}",
-            "Somebody who runs HermitShell gave this bot to the agent. If that was you, type the code in there, or "
-            "send it back to me if you have paired a bot here before. If it was not you, do nothing.",
+            "Someone connected this bot to an agent in HermitShell. If that was you, enter the code there, or "
+            "send it back to me if you have linked a bot here before. If it wasn't you, do nothing.",
         )
         way = CodeWay.SENT
         try:

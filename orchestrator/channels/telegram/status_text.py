@@ -95,7 +95,7 @@ _READERS: dict[str, Callable[[Standing, Mapping[str, Any]], Standing]] = {
 _DOES = {
     Phase.STARTING: "is getting ready",
     Phase.THINKING: "is thinking",
-    Phase.ASKING: "waits for your answer",
+    Phase.ASKING: "is waiting for your answer",
     Phase.WRITING: "is writing",
 }
 

@@ -106,7 +106,7 @@ class Zones:
         """The person's zone for a letter of this ref, with others to choose from."""
         lines: list[Line] = [
             f"{user.time_zone}: it is {_clock(user.time_zone, self._now())} there."
-            + ("" if user.time_zone_known else " You haven't told me so; I use it for now."),
+            + ("" if user.time_zone_known else " You haven't set one, so I use this for now."),
             "To change it, choose one, or send for example: /timezone Europe/Vienna",
         ]
         choices = [zone for zone in offered(language) if zone != user.time_zone]
@@ -121,8 +121,8 @@ class Zones:
     def _body(self, agent: str, ref: str, user: User, language: str) -> Body:
         rich = note(
             "Where are you?",
-            f"I use UTC for now; there it is {_clock(_FINE, self._now())}. If your clock says something "
-            "else, choose the place whose time is yours, or send for example: /timezone Europe/Vienna",
+            f"I use UTC for now, where it is {_clock(_FINE, self._now())}. If your clock shows something "
+            "else, choose a place with your time, or send for example: /timezone Europe/Vienna",
         )
         return Body(rich, buttons=self._made(agent, ref, user, [*offered(language), _FINE]))
 
@@ -142,7 +142,7 @@ class Zones:
 
     def _press(self, taken: Taken, _: Press, user: User) -> Outcome:
         if user.telegram_id != taken.person:
-            raise Forbidden("Only the person who was asked can say where they are.")
+            raise Forbidden("Only the person who was asked can answer this.")
         self._people.change(user.id, {"time_zone": taken.subject})
         self._buttons.retire(taken.ref)
         return Outcome(f"Your time zone is {taken.subject}.", self._changed(taken.subject))
@@ -176,7 +176,7 @@ def named(wanted: str) -> str:
         ends.get(name, name) for name in difflib.get_close_matches(words.rpartition("/")[2], ends, _MOST_ALIKE)
     ]
     hint = f" Did you mean {', '.join(near)}?" if near else ""
-    raise BadInput(f"I know no single time zone called {one_line(wanted, 40)}.{hint} Write it like Europe/Vienna.")
+    raise BadInput(f"I don't know a time zone called {one_line(wanted, 40)}.{hint} Write it like Europe/Vienna.")
 
 
 def _ref(user: User) -> str:
