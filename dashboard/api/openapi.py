@@ -208,8 +208,8 @@ _OWN: tuple[Route, ...] = (
         "/api/events",
         "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
         "`app`, `delivery`, `calendar`, `memory`, `cubicle`, `agent`, `bot`. The data is one JSON object with `agent` "
-        "and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the mark that "
-        "a page of the dashboard carries, `missed` comes first if there were events since.",
+        "and `user`; a delta's `text` is the reply so far. Events are hints to fetch again. With `since`, the mark "
+        "that a page of the dashboard carries, `missed` comes first if there were events since.",
         query={"since": STRING},
     ),
 )

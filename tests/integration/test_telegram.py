@@ -102,7 +102,7 @@ def test_a_dangerous_command_waits_for_a_tap(phone: Phone) -> None:
     """Approve on the phone: the command runs, and the question says so and has no buttons any more."""
     phone.says(phone.house.plays.commands("touch doomed && rm doomed && echo gone", reply="It is deleted."))
     asked = phone.question("rm doomed")
-    assert _buttons(asked) == ["Approve", "Deny"]
+    assert _buttons(asked)[:2] == ["Approve", "Deny"]
     assert not phone.crab.work.joinpath("doomed").exists()
     phone.ada.presses(asked, "Approve")
     phone.hears("It is deleted.")

@@ -133,7 +133,8 @@ def test_a_download_is_asked_about_and_its_host_allowed(phone: Phone) -> None:
     asked = phone.message("may this be downloaded?", f"https://{HOST}/one.txt", is_asking=True)
     kinds = {entity["type"] for entity in asked["entities"]}
     assert kinds <= {"bold", "code", "pre"}
-    assert labels(asked) == ["Approve", "Deny", f"Always allow {HOST}"]
+    longer = ["Approve for an hour", "… this conversation", f"Always allow {HOST}"]
+    assert labels(asked) == ["Approve", "Deny", *longer]
     assert phone.town.connected == []
     phone.presses(asked, "Always")
     assert phone.inbox("one.txt") == PAPER
