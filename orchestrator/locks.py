@@ -35,8 +35,9 @@ class Locks:
             "n": approval.step,
             "sha256": approval.sha256,
             "expires_at": approval.expires_at,
-            "note": approval.detail.get("note", ""),
         }
+        if approval.detail.get("note"):
+            content["note"] = approval.detail["note"]
         self._write(approval.cubicle, f"hermit_{kind}.{approval.id}.lock", content)
 
     def stop(self, key: CubicleKey, turn: int) -> None:

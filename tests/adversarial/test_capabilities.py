@@ -23,6 +23,7 @@ import pytest
 from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.table import Caller
 from orchestrator.door_calls import CALL_BYTES
+from orchestrator.store.grants import GrantKind, Scope
 from tests.over_socket import OverSocket
 from tests.rooms import at_once
 from tests.siege import ENTRY, Siege, besieged
@@ -99,9 +100,11 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: Siege) -> None
     (question,) = services.questions.every()
     (approval,) = services.approvals.every()
     (notice,) = services.notices.recent(siege.mine)
+    kind, scope = GrantKind.COMMAND, Scope.HOUR
+    grant = services.grants.add("crab", kind, "stop processes", scope, by=siege.owner, surface="test").id
     rows = {"approval": approval.id, "asset": approval.id, "question": question.id, "notice": notice.id}
     ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": siege.owner.id}
-    ids |= {"path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
+    ids |= {"grant": grant, "path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
     ids |= {
         "provider": "custom",
         "model": "m",
@@ -117,6 +120,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: Siege) -> None
         {"answer": "yes"},
         {"do": notice.offers[0].do},
         {"title": "mine"},
+        {"kind": "command", "subject": "stop processes", "scope": "always"},
         {},
     )
     call, before = siege.api(siege.member), _state(siege)
