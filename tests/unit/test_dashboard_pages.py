@@ -208,7 +208,7 @@ def test_the_rehearsal_says_that_it_is_one(browser: Browser) -> None:
     """No model set up: a banner on the chat."""
     page = browser.client.get("/agents/crab").get_data(as_text=True)
     assert "Demo mode: no model is connected yet." in page
-    assert "A built-in script answers for free" in page
+    assert "A built-in script, the rehearsal, answers for free" in page
     for words in DEMO_WORDS:
         assert f'<button class="try" type="button">{words}</button>' in page
 

@@ -99,7 +99,7 @@ def test_the_pages_show_it_and_the_api_marks_it(
     """A number on the card and in the list, a line in the conversation, gone once it was seen."""
     turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
     for page in ("/", "/parts/agents", "/parts/side"):
-        assert "New since you looked" in browser.client.get(page).text
+        assert "New since your last visit" in browser.client.get(page).text
     assert 'id="since"' in browser.client.get("/agents/crab").text
     assert member.refused("PUT", "/agents/crab/seen", {"turn": turn})[0] == 404
     assert operator.refused("PUT", "/agents/nobody/seen", {"turn": turn})[0] == 404
@@ -107,7 +107,7 @@ def test_the_pages_show_it_and_the_api_marks_it(
     assert operator.call("PUT", "/agents/crab/seen", {"turn": turn}).status_code == 204
     assert paper.services.seen.unread(operator.user.id) == {}
     for page in ("/", "/parts/side", "/agents/crab"):
-        assert "New since you looked" not in browser.client.get(page).text
+        assert "New since your last visit" not in browser.client.get(page).text
 
 
 def test_the_card_says_what_an_agent_does(paper: PaperHouse, operator: Api, browser: Browser) -> None:
@@ -139,7 +139,7 @@ def test_the_card_says_what_an_agent_does(paper: PaperHouse, operator: Api, brow
     assert "a&lt;b" in running
     assert "so far &lt;b&gt;" in chat
     assert "Waiting for your approval" in waiting
-    assert "waits for you" in waiting
+    assert "waiting for you" in waiting
 
 
 def test_what_came_to_nothing_can_be_tried_again(paper: PaperHouse, operator: Api, browser: Browser) -> None:
