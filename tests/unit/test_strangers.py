@@ -34,7 +34,7 @@ def test_allowed_elsewhere_the_card_is_settled(pair: tuple[Counter, Rooms]) -> N
     assert [known.name for known in desk.cards.waiting()] == ["Eve"]
     made = desk.cards.decide("crab", EVE, ALLOW, desk.people.operator())
     assert made == member(desk)
-    assert desk.labels(card(desk)) == ["Shut out"]
+    assert desk.labels(card(desk)) == ["Remove"]
     assert "Welcome, Eve" in desk.text(to(desk, EVE)[-1])
     assert desk.cards.waiting() == []
     with pytest.raises(Conflict):
