@@ -70,7 +70,7 @@ def test_files_come_are_looked_at_and_go(visit: Visit, tmp_path: Path) -> None:
         ]
     )
     expect(page.get_by_text("now at in/notes.txt")).to_be_visible()
-    page.get_by_role("link", name="in What you gave it").click()
+    page.get_by_role("link", name="in Files you gave it").click()
     expect(page.locator(".entry-name")).to_have_text(["map.svg", "notes.txt"])
     page.locator("html[data-ready]").wait_for(state="attached")
     page.evaluate("""() => {
@@ -146,7 +146,7 @@ def test_a_cubicle_starts_and_stops_and_an_agent_is_set_up_and_deleted(visit: Vi
     container.get_by_label("CPUs").fill("0.5")
     container.get_by_label("Disk, MB").fill("512")
     container.get_by_role("button", name="Save").click()
-    expect(container.get_by_text("answered in a new container")).to_be_visible()
+    expect(container.get_by_text("The next message gets a new container")).to_be_visible()
     crab = services.agents.get("crab")
     assert (crab.approval, crab.approval_timeout_s) == (ApprovalPolicy.ALL, 86_400)
     assert (crab.limits.cpus, crab.limits.disk_mb, crab.limits.memory_mb) == (0.5, 512, 1024)

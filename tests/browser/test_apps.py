@@ -253,7 +253,7 @@ def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     ben = house.services.people.add({"name": "ben"})
     open_app(visit, "calculator")
     page.get_by_label("Share", exact=True).click()
-    field = page.get_by_role("combobox", name="Name of the person")
+    field = page.get_by_role("combobox", name="Person’s name")
     field.fill("bean")
     with page.expect_response("**/share"):
         field.press("Enter")
@@ -270,6 +270,8 @@ def test_sharing_by_name(visit: Visit, browser: Browser) -> None:
     guest = open_window(context, house, also=previews(house))
     guest.page.goto(f"{house.url}/login/{house.services.people.make_link(ben.id)}")
     guest.page.get_by_role("button", name="Log in").click()
+    guest.page.wait_for_url(f"{house.url}/welcome")
+    guest.page.goto(house.url)
     guest.page.get_by_role("main").get_by_role("link", name="Pocket calculator").click()
     frame = guest.page.frame_locator(".app-frame")
     frame.get_by_role("button", name="7").click()

@@ -293,7 +293,7 @@ def test_a_line_break_is_no_message_and_a_refusal_is_told(visit: Visit) -> None:
     page.route("**/messages", lambda route: route.abort())
     page.wait_for_function("() => fetch('/nowhere/messages').then(() => false, () => true)")  # it is in force now
     page.keyboard.press("Enter")
-    expect(page.locator(".dock .trouble")).to_contain_text("does not answer")
+    expect(page.locator(".dock .trouble")).to_contain_text("doesn't answer")
     expect(field).to_have_value("one\ntwo")
     page.unroute("**/messages")
     page.keyboard.press("Enter")

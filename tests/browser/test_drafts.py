@@ -52,7 +52,7 @@ def test_a_draft_stays_with_its_person(browser: Browser, house: PaperHouse) -> N
     context.clear_cookies()  # as when the session has expired
     page.goto(f"{house.url}/login/{house.services.people.make_link(ben.id)}")
     page.get_by_role("button", name="Log in").click()
-    page.wait_for_url(f"{house.url}/")
+    page.wait_for_url(f"{house.url}/welcome")
     page.goto(f"{house.url}/agents/crab")
     expect(page.get_by_role("textbox")).to_have_value("")
     context.clear_cookies()

@@ -143,7 +143,7 @@ def test_a_terminal_and_the_end(page: Page, house: RealHouse, agent: Talker) -> 
     expect(page.get_by_text("Saved.").first).to_be_visible()
     assert agent.api.get(f"/agents/{agent.name}")["role"] == "Keeps the bell"
     page.get_by_text("Delete this agent for good").click()
-    page.get_by_label(f"Type {agent.name} to go on").fill(agent.name)
+    page.get_by_label(f"Type {agent.name} to confirm").fill(agent.name)
     page.get_by_role("button", name=f"Delete {agent.name} for good").click()
     page.wait_for_url(f"{house.app.services.settings.url}/")
     assert agent.name not in {found["name"] for found in agent.api.get("/agents")["agents"]}

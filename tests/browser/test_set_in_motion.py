@@ -294,13 +294,13 @@ def test_memories_are_added_found_and_forgotten(visit: Visit) -> None:
     visit.log_in()
     page = visit.page
     page.goto(f"{visit.house.url}/agents/crab/memory")
-    expect(page.get_by_text("Nothing is remembered yet.")).to_be_visible()
+    expect(page.get_by_text("No memories yet.")).to_be_visible()
     for fact in ("The boat is called <i>Nautilus</i>.", "Tea without milk."):
         page.get_by_label("Something to remember").fill(fact)
         page.get_by_role("button", name="Remember").click()
         expect(page.locator(".fact-text").first).to_have_text(fact)
         expect(page.get_by_label("Something to remember")).to_have_value("")
-    expect(page.locator(".facts-list li").first).to_contain_text("noted by ada")
+    expect(page.locator(".facts-list li").first).to_contain_text("added by ada")
     assert fits(page)
     page.get_by_label("Search the memories").fill("boat")
     page.keyboard.press("Enter")
@@ -321,7 +321,7 @@ def test_settings_are_saved(visit: Visit) -> None:
     tools, budget = (page.locator("form", has=field) for field in (packages, page.get_by_label("US dollars per day")))
     packages.uncheck()
     tools.get_by_role("button", name="Save").click()
-    expect(tools.get_by_text("Saved. It holds from the next message.")).to_be_visible()
+    expect(tools.get_by_text("Saved. It applies from the next message.")).to_be_visible()
     assert "packages" not in agents.get("crab").toolsets
     budget.get_by_label("US dollars per day").fill("2.5")
     budget.get_by_role("button", name="Save").click()

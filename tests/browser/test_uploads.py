@@ -190,7 +190,7 @@ def test_a_file_that_is_too_large_says_so(talk: Talk, tmp_path: Path) -> None:
     expect(talk.page.locator("[data-file-news]")).to_contain_text("film.mp4 was not uploaded")
     talk.text.fill("Look.")
     talk.page.keyboard.press("Enter")
-    expect(talk.page.get_by_role("alert").filter(has_text="Not sent, as film.mp4")).to_be_visible()
+    expect(talk.page.get_by_role("alert").filter(has_text="Not sent, because film.mp4")).to_be_visible()
     expect(talk.text).to_have_value("Look.")
     assert talk.inbox == {}
     talk.agent.change(limits={"disk_mb": 512})
@@ -272,7 +272,7 @@ def test_more_than_twenty_files_are_not_taken(talk: Talk) -> None:
     """The first twenty are, and it is said."""
     talk.choose(*(FilePayload(name=f"{n}.txt", mimeType="text/plain", buffer=b"x") for n in range(22)))
     talk.arrived(20)
-    expect(talk.page.get_by_role("alert").filter(has_text="may have 20 files")).to_be_visible()
+    expect(talk.page.get_by_role("alert").filter(has_text="at most 20 files")).to_be_visible()
     assert talk.page.evaluate("document.querySelector('.composer').getBoundingClientRect().bottom <= innerHeight")
 
 
