@@ -79,7 +79,7 @@ def test_spending_is_seen_by_day_agent_and_model(visit: Visit) -> None:
     assert fits(page)
     page.get_by_role("main").get_by_role("link", name="crab").click()
     expect(page.get_by_role("heading", level=1, name="Spending of crab")).to_be_visible()
-    expect(page.get_by_text("The dashed line is the budget")).to_be_visible()
+    expect(page.get_by_text("The dashed line is the daily budget")).to_be_visible()
     page.get_by_role("link", name="Change the budget of crab").click()
     expect(page.get_by_label("US dollars per day")).to_be_visible()
 

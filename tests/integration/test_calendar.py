@@ -81,7 +81,7 @@ def test_what_an_agent_schedules_comes_due_as_a_turn(house: RealHouse) -> None:
     history = agent.api.get(f"/agents/{agent.name}/history")["turns"]
     assert [(t["source"], t["reply"]) for t in history][-1] == ("calendar", "Good morning!")
     (notice,) = agent.api.get(f"/agents/{agent.name}/notices")["notices"]
-    assert [offer["do"] for offer in notice["offers"]] == ["calendar.cancel"]
+    assert notice["outcome"] == "“Greet” already ran."
     assert "put “Greet” into the calendar" in notice["text"]
     request = next(
         r for r in reversed(house.model.requests) if "Good morning" not in r.last_text and later in str(r.json)
