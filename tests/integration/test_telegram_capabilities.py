@@ -162,7 +162,7 @@ def test_a_question_is_answered_by_a_press(phone: Phone) -> None:
 def test_a_question_is_answered_by_words(phone: Phone) -> None:
     """The next message is the answer and no message to the agent."""
     phone.plays("hermit ask 'What is it called?'", reply="A fine name.")
-    phone.message("What is it called?", "Write your answer")
+    phone.message("What is it called?", "with your answer")
     phone.ada.says(phone.bot, "Waldemar the third")
     phone.message("Answer received", "What is it called?")
     phone.message("A fine name.")
