@@ -152,7 +152,7 @@ def test_a_cubicle_starts_and_stops_and_an_agent_is_set_up_and_deleted(visit: Vi
     assert (crab.limits.cpus, crab.limits.disk_mb, crab.limits.memory_mb) == (0.5, 512, 1024)
     assert fits(page)
     page.get_by_text("Delete this agent for good").click()
-    page.get_by_label("Type crab to go on").fill("crab")
+    page.get_by_label("Type crab to confirm").fill("crab")
     page.get_by_role("button", name="Delete crab for good").click()
     page.wait_for_url(f"{visit.house.url}/")
     assert services.agents.every() == []
