@@ -1129,6 +1129,33 @@ def m044_stale_offers(db: Database) -> None:
     )
 
 
+@migrations()
+def m046_conversations(db: Database) -> None:
+    """A cubicle may have several conversations, and a turn a parent turn; what there is becomes the first conversation
+    of its cubicle. No foreign keys: turns outlive their person, and what began them, and no turn is to be given up
+    because the row of its conversation was lost (``store.salvage``)."""
+    _run(
+        db,
+        """
+        CREATE TABLE conversations (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL,
+            user INTEGER NOT NULL,
+            name TEXT NOT NULL DEFAULT '',
+            created_at REAL NOT NULL
+        ) STRICT;
+        CREATE INDEX conversations_of_cubicle ON conversations (agent, user, id);
+        INSERT INTO conversations (agent, user, created_at)
+            SELECT agent, user, MIN(created_at) FROM turns GROUP BY agent, user ORDER BY MIN(id);
+        ALTER TABLE turns ADD COLUMN conversation INTEGER;
+        ALTER TABLE turns ADD COLUMN parent INTEGER;
+        UPDATE turns SET conversation = (
+            SELECT id FROM conversations WHERE agent = turns.agent AND user = turns.user
+        );
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

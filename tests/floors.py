@@ -63,7 +63,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "store.approval_history store.turn_sizes store.grants store.summaries store.turn_words "
             "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
             "store.telegram_carried "
-            "store.partial_replies store.telegram_marks store.telegram_people store.turns "
+            "store.conversations store.partial_replies store.telegram_marks store.telegram_people store.turns "
             "llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "

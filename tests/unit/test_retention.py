@@ -45,8 +45,8 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
     for n in range(count):
         name = f"{at}:{n}"
         turn = db.execute(
-            "INSERT INTO turns (agent, user, source, prompt, status, created_at, ended_at) "
-            "VALUES ('crab', 1, 'test', 'p', ?, ?, ?) RETURNING id",
+            "INSERT INTO turns (agent, user, conversation, source, prompt, status, created_at, ended_at) "
+            "VALUES ('crab', 1, 1, 'test', 'p', ?, ?, ?) RETURNING id",
             (status, at, ended),
         ).fetchone()[0]
         db.execute(
