@@ -7,7 +7,7 @@ from __future__ import annotations
 
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
-    ("what bytes say, and what they cost", "file_contents markdown_cost"),
+    ("what bytes say, and what they cost", "file_contents http_statuses markdown_cost"),
     (
         "pure",
         (
@@ -287,7 +287,7 @@ RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrat
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
 
-_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json", "markdown_cost")
+_WORKS_WITH = ("services", "nouns", "errors", "http_statuses", "text", "strict_json", "markdown_cost")
 _SHOWS = (
     "agent_log",
     "agenda.outlook",

@@ -140,7 +140,7 @@ def create_container(
 def create_exec(
     api: docker.APIClient, container: str, command: Sequence[str], *, user: str = "", **terminal: Any
 ) -> str:
-    """The id of a program to be started in a container that runs. It has the container's walls, no more power than those
+    """The id of a program to be started in a container that runs. It has the container's walls, no more power than they
     leave, and the container's own user where none is named."""
     return str(api.exec_create(container, list(command), user=user, privileged=False, **terminal)["Id"])
 
