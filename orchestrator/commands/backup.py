@@ -15,7 +15,7 @@ from orchestrator.backup.writing import Written
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context
 from orchestrator.commands.explaining import explain
-from orchestrator.engine.docker.client import HOME_LABEL, explained, remove_labelled
+from orchestrator.engine.docker.client import HOME_LABEL, remove_labelled, translate_errors
 from orchestrator.engine.setup.docker_setup import find_engine
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import Progress, Task
@@ -152,5 +152,5 @@ def _end_cubicles(context: Context, home: Path) -> None:
     if client is None:
         return
     failed = "The engine could not stop the cubicles of this install. Try again."
-    with contextlib.closing(client), explained(silent=failed):
+    with contextlib.closing(client), translate_errors(silent=failed):
         remove_labelled(client.api, f"{HOME_LABEL}={home}")

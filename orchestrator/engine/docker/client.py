@@ -22,12 +22,14 @@ _REMOVED_S, _LOOK_S = 10.0, 0.1
 
 def describe_engine(client: docker.DockerClient) -> EngineFacts:
     """Raises Unavailable."""
-    with explained(silent="The Docker engine does not answer. './hermit doctor' shows what is wrong."):
+    with translate_errors(silent="The Docker engine does not answer. './hermit doctor' shows what is wrong."):
         return EngineFacts(client.version(), client.info())
 
 
 @contextlib.contextmanager
-def explained(*, silent: str = SILENT, refused: str = "", by_status: Mapping[int, str] | None = None) -> Iterator[None]:
+def translate_errors(
+    *, silent: str = SILENT, refused: str = "", by_status: Mapping[int, str] | None = None
+) -> Iterator[None]:
     """What the library raises within becomes Unavailable, and the story goes to the log. ``silent`` is told when the
     engine does not answer, ``refused`` when it answers with an error (``silent`` too where it is empty), unless its
     HTTP status has a sentence of its own."""

@@ -18,7 +18,7 @@ import docker
 import requests
 
 from orchestrator.engine.docker import hardening
-from orchestrator.engine.docker.client import HOME_LABEL, INSTALL_LABEL, explained, remove_container
+from orchestrator.engine.docker.client import HOME_LABEL, INSTALL_LABEL, remove_container, translate_errors
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Exit, Usage
 
@@ -45,7 +45,7 @@ class DockerCubicles:
 
     def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """The cubicle runs: a running one of the same spec is adopted, any other of that name replaced."""
-        with self._starting[spec.name], explained():
+        with self._starting[spec.name], translate_errors():
             there = self._find(spec.name)
             if there is not None and there.running and there.spec == _fingerprint(spec):
                 return there
@@ -56,7 +56,7 @@ class DockerCubicles:
 
     def poll(self, name: str) -> Exit | None:
         """None while it runs, else how it ended."""
-        with explained():
+        with translate_errors():
             try:
                 state = self._api.inspect_container(name)["State"]
             except docker.errors.NotFound:
@@ -67,23 +67,23 @@ class DockerCubicles:
 
     def stop(self, name: str, *, grace_s: float = 2.0) -> None:
         """It no longer runs; gone is success."""
-        with explained(), contextlib.suppress(docker.errors.NotFound):
+        with translate_errors(), contextlib.suppress(docker.errors.NotFound):
             self._api.stop(name, timeout=int(grace_s))
 
     def remove(self, name: str) -> None:
         """Nothing is left of it; gone is success."""
-        with explained():
+        with translate_errors():
             self._remove(name)
 
     def ours(self) -> list[Container]:
         """Every container that carries this install's label."""
-        with explained():
+        with translate_errors():
             found = self._api.containers(all=True, filters={"label": f"{INSTALL_LABEL}={self._install}"})
         return [_container(entry["Names"][0].lstrip("/"), entry) for entry in found if entry.get("Names")]
 
     def stats(self, name: str) -> Usage:
         """What it uses now: CPU since the last question (at first since its start), memory without caches."""
-        with explained():
+        with translate_errors():
             try:
                 sample = self._api.stats(name, stream=False, one_shot=True)
                 before, since = self._samples.get(name) or (0, self._started_at(name))
@@ -104,7 +104,7 @@ class DockerCubicles:
 
     def is_at_rest(self, name: str) -> bool:
         """Only its init and the crab run in it."""
-        with explained():
+        with translate_errors():
             try:
                 return len(self._api.top(name, ps_args="-e -o pid")["Processes"] or ()) <= _PROCESSES_AT_REST
             except docker.errors.APIError as error:

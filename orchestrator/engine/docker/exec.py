@@ -16,7 +16,7 @@ from pathlib import Path
 import docker
 import requests
 
-from orchestrator.engine.docker.client import INSTALL_LABEL, explained
+from orchestrator.engine.docker.client import INSTALL_LABEL, translate_errors
 from orchestrator.engine.docker.hardening import create_exec
 from orchestrator.engine.docker.stream import Stream
 from orchestrator.engine.tty import MARK, Size, Tty
@@ -47,13 +47,13 @@ class DockerExec:
 
     def run_program(self, container: str, command: tuple[str, ...]) -> bytes:
         """What it printed. Raises Unavailable."""
-        with explained(silent=_RUNS_NOTHING):
+        with translate_errors(silent=_RUNS_NOTHING):
             run = create_exec(self._api, container, command, environment={"HOME": "/nonexistent"})
             return bytes(self._api.exec_start(run))
 
     def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
         """A shell of the cubicle's own user. Raises Unavailable."""
-        with _explained():
+        with _translate_errors():
             run = create_exec(
                 self._api,
                 container,
@@ -71,7 +71,7 @@ class DockerExec:
     def end_terminals(self, container: str, terminal: str = "") -> None:
         """Nothing of the terminal runs inside. Raises Unavailable when that can't be told."""
         program = ("/usr/bin/python3", "-I", "-S", "-c", self._kill_session, f"{MARK}={terminal}")
-        with _explained():
+        with _translate_errors():
             try:
                 run = create_exec(self._api, container, program, user=self._user(container))
                 self._api.exec_start(run, detach=True)
@@ -163,5 +163,5 @@ def _environment(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _explained() -> contextlib.AbstractContextManager[None]:
-    return explained(refused=_NOT_OPENED, by_status={404: _GONE, 409: _GONE})
+def _translate_errors() -> contextlib.AbstractContextManager[None]:
+    return translate_errors(refused=_NOT_OPENED, by_status={404: _GONE, 409: _GONE})

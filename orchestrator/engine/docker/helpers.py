@@ -15,7 +15,7 @@ from pathlib import Path
 
 import docker
 
-from orchestrator.engine.docker.client import HOME_LABEL, explained, remove_container, remove_labelled
+from orchestrator.engine.docker.client import HOME_LABEL, remove_container, remove_labelled, translate_errors
 from orchestrator.engine.docker.hardening import create_container, sandbox_helper
 from orchestrator.engine.docker.stream import Stream
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
@@ -34,7 +34,7 @@ class DockerHelpers:
     def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
         """The helper is over and its container gone, whether it did what it should, took too long or too much room, or
         was no longer wanted. What it brought is a stranger's word. Raises Unavailable."""
-        with _explained(spec.kind):
+        with _translate_errors(spec.kind):
             name = self._create(spec)
             try:
                 self._api.start(name)
@@ -49,7 +49,7 @@ class DockerHelpers:
 
     def start_helper(self, spec: HelperSpec) -> LivingHelper:
         """A helper that lives, and is spoken with. Raises Unavailable."""
-        with _explained(spec.kind):
+        with _translate_errors(spec.kind):
             name = self._create(spec, has_stdin=True)
             try:
                 return DockerLivingHelper(self._api, name, spec)
@@ -59,7 +59,7 @@ class DockerHelpers:
 
     def clear_helpers(self, kind: HelperKind) -> None:
         """None of that kind runs for this install, whoever started it. Raises Unavailable."""
-        with _explained(kind):
+        with _translate_errors(kind):
             remove_labelled(self._api, f"{kind.label}={self._install}")
 
     def _create(self, spec: HelperSpec, *, has_stdin: bool = False) -> str:
@@ -102,7 +102,7 @@ class DockerLivingHelper:
 
     def poll(self) -> HelperEnd | None:
         """None while it lives; one that is over its limits is stopped. Raises Unavailable."""
-        with _explained(self._spec.kind):
+        with _translate_errors(self._spec.kind):
             end = _end_of(self._api, self._name, self._spec, self._deadline)
         if end is not None:
             self.stop()
@@ -119,11 +119,11 @@ class DockerLivingHelper:
     def stop(self) -> None:
         """Its container and its stream are gone. Raises Unavailable."""
         self._stream.close()
-        with _explained(self._spec.kind):
+        with _translate_errors(self._spec.kind):
             remove_container(self._api, self._name)
 
     def _change(self, change: Callable[[str], None]) -> None:
-        with _explained(self._spec.kind):
+        with _translate_errors(self._spec.kind):
             try:
                 change(self._name)
             except docker.errors.APIError as error:
@@ -155,8 +155,8 @@ def _bytes_in(folder: Path) -> float:
     return total
 
 
-def _explained(kind: HelperKind) -> contextlib.AbstractContextManager[None]:
-    return explained(
+def _translate_errors(kind: HelperKind) -> contextlib.AbstractContextManager[None]:
+    return translate_errors(
         silent=f"The Docker engine could not run the {kind.name} container. './hermit doctor' shows what is wrong.",
         by_status={404: f"The {kind.name} container's image is missing. Ask again: it will be rebuilt."},
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import docker
 
-from orchestrator.engine.docker.client import explained
+from orchestrator.engine.docker.client import translate_errors
 from orchestrator.engine.protocol import EngineImage
 from orchestrator.engine.setup.base_image import find_base
 from orchestrator.engine.setup.cubicle_image import REPOSITORY, Target, content_hash, context_files, ensure_image
@@ -30,7 +30,7 @@ class DockerImages:
 
     def find_image(self, target: str) -> EngineImage:
         """It, as it is now. Raises NotFound or Unavailable."""
-        with explained():
+        with translate_errors():
             base = find_base(self._client)
             if base is None:
                 raise NotFound("The cubicle's image is not built yet.")
