@@ -140,9 +140,9 @@ class Capabilities:
             notices=ground.notices,
             workspaces=ground.workspaces,
             courier=Courier(
-                parts.errands,
+                parts.engine.helpers,
                 folder=ground.home.errands,
-                image=lambda: parts.image_tag("courier"),
+                image=lambda: parts.engine.images.ensure_image("courier"),
                 outside=parts.outside,
             ),
             finish=self.calls.finish,
@@ -156,7 +156,11 @@ class Capabilities:
             agents=ground.agents,
             notices=ground.notices,
             workspaces=ground.workspaces,
-            studio=Studio(parts.studio, folder=ground.home.studio, image=lambda: parts.image_tag("studio")),
+            studio=Studio(
+                parts.engine.helpers,
+                folder=ground.home.studio,
+                image=lambda: parts.engine.images.ensure_image("studio"),
+            ),
             check_room=ground.reserve.check,
             finish=self.calls.finish,
         )

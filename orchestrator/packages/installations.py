@@ -17,7 +17,7 @@ from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
 from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.disk import rules
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed, NotWanted
 from orchestrator.errors import NotFound, OrchestratorError, TooMany
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Turn
