@@ -139,10 +139,10 @@ class App:
         self._previews = build_previews(ground, self._harbour)
         self._thumbnails, self._picturing = build_thumbnails(ground, self._previews)
         self._terminals = build_terminals(ground, self._cubicles)
-        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
         self._steps = build_steps(ground, self._step_approvals, self._turns)
         add_door_routes(door, self._behind_the_door(ground))
         self.services = self._made_services(ground)
+        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 
