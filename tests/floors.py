@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
             "telegram_entities "
-            "prompts telegram_markdown telegram_pieces telegram_text terminals "
+            "prompts hooks telegram_markdown telegram_pieces telegram_text terminals "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
