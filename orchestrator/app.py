@@ -107,7 +107,8 @@ class App:
         self._server = HttpServer()
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
         self._capabilities = Capabilities(ground, self._approvals, turns, self._taking, space=self._space)
-        self._summaries, self._summing = build_summaries(ground, self._proxy, self._capabilities.notices, turns)
+        jobs = self._capabilities.jobs
+        self._summaries = build_summaries(ground, self._proxy, self._capabilities.notices, turns, jobs)
         self._harbour = harbour = Harbour()
         door = door_app(self._behind_the_door(ground))
         doors = self._doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
@@ -124,7 +125,7 @@ class App:
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
         self._previews = build_previews(ground, harbour, turns)
-        self._thumbnails, self._picturing = build_thumbnails(ground, self._previews, turns)
+        self._thumbnails = build_thumbnails(ground, self._previews, turns, jobs)
         self._terminals = build_terminals(ground, self._cubicles)
         self.services = self._made_services(ground)
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
@@ -157,7 +158,7 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
-            pdf_pages=build_pdf_pages(ground),
+            pdf_pages=build_pdf_pages(ground, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
             seen=Seen(self._store, self._broker),
@@ -236,7 +237,7 @@ class App:
         services.pdf_pages.start()
         for rounds in (self._watch, self._hibernation, self._disk, self._samples, self._retention):
             rounds.start()
-        for workers in (self._capabilities, self._previews, self._picturing, self._summing):
+        for workers in (self._capabilities, self._previews):
             workers.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
@@ -248,9 +249,6 @@ class App:
         self.services.checkups.close()
         self._telegram.stop()
         self._terminals.close()
-        self._summing.close()
-        self._picturing.close()
-        self.services.pdf_pages.close()
         self._previews.close()
         self._capabilities.close()
         self._retention.close()

@@ -27,6 +27,7 @@ from orchestrator.examine.finding import Finding
 from orchestrator.fetch.internet import Internet
 from orchestrator.grants import Grants
 from orchestrator.home import Home
+from orchestrator.jobs import Jobs
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.keyring import Keyring
 from orchestrator.llm.providers import Build, Providers
@@ -45,7 +46,6 @@ from orchestrator.preferences import Preferences
 from orchestrator.previews.changes import AppChanges
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
-from orchestrator.row_worker import RowWorker
 from orchestrator.samples import Samples
 from orchestrator.scripts import Scripts
 from orchestrator.steps import Steps
@@ -255,8 +255,8 @@ def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
     return previews
 
 
-def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[Thumbnails, RowWorker]:
-    """Pictures of web apps, and who sees to them."""
+def build_thumbnails(ground: Ground, previews: Previews, turns: Turns, jobs: Jobs) -> Thumbnails:
+    """Pictures of web apps."""
     home, parts = ground.home, ground.parts
     photographer = None
     if parts.browser is not None and ground.settings.app_pictures:
@@ -264,24 +264,31 @@ def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[
             parts.browser, ground.workspaces, folder=home.browser, image=lambda: parts.image_tag("browser")
         )
     thumbnails = Thumbnails(
-        ground.store, previews.apps, ground.broker, folder=home.thumbnails, photographer=photographer
+        ground.store, previews.apps, ground.broker, jobs, folder=home.thumbnails, photographer=photographer
     )
     turns.when_ended(thumbnails.note)
-    return thumbnails, RowWorker("pictures", thumbnails)
+    return thumbnails
 
 
-def build_pdf_pages(ground: Ground) -> PdfPages:
+def build_pdf_pages(ground: Ground, jobs: Jobs) -> PdfPages:
     """Pages of PDFs, drawn where pictures of apps are taken."""
     home, parts = ground.home, ground.parts
     errands = parts.pages if ground.settings.app_pictures else None
-    return PdfPages(errands, ground.workspaces, folder=home.pages, image=lambda: parts.image_tag("browser"))
+    return PdfPages(
+        errands,
+        ground.workspaces,
+        ground.store,
+        jobs,
+        folder=home.pages,
+        image=lambda: parts.image_tag("browser"),
+    )
 
 
-def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns) -> tuple[Summaries, RowWorker]:
-    """What stands for the older parts of conversations, and who sees to it."""
-    summaries = Summaries(ground.store, proxy, notices)
+def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns, jobs: Jobs) -> Summaries:
+    """What stands for the older parts of conversations."""
+    summaries = Summaries(ground.store, proxy, notices, jobs)
     turns.when_ended(summaries.note)
-    return summaries, RowWorker("summaries", summaries)
+    return summaries
 
 
 def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:

@@ -16,6 +16,7 @@ from orchestrator.capabilities.status import Space, StatusReport
 from orchestrator.capabilities.table import Capability, table_of
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Taking
+from orchestrator.jobs import Jobs
 from orchestrator.memories.meaning import Meaning
 from orchestrator.memories.memory import Memories
 from orchestrator.motion.motions import Motions
@@ -27,7 +28,6 @@ from orchestrator.packages.installations import Packages
 from orchestrator.prices import Prices
 from orchestrator.pricing import price_of
 from orchestrator.questions import Questions
-from orchestrator.row_worker import RowWorker
 from orchestrator.turns import Turns
 
 
@@ -51,20 +51,17 @@ class Capabilities:
         self.questions = self._made_questions(ground)
         turns.when_ended(self.questions.cancel_turn)
         self.memories = self._made_memories(ground)
+        self.jobs = Jobs(store, self.notices, finish=self._finish)
         self.packages = self._made_packages(ground)
-        self._installing = RowWorker("packages", self.packages)
         motions = self._made_motions(ground)
-        self._filming = RowWorker("videos", motions)
-        self.assets, self._downloads = build_assets(
-            ground, approvals, self.notices, finish=self._finish, stir=self._stir
-        )
+        self.assets = build_assets(ground, approvals, self.jobs)
         self._calendar = Calendar(ground, self.notices, turns)
         self.agenda = self._calendar.agenda
-        self._sending = Sending(store=store, taking=taking, finish=self._finish, stir=self._stir)
+        sending = Sending(store=store, taking=taking, jobs=self.jobs)
         status = self._made_status(ground, space)
         offered: list[Capability] = [
             status.capability,
-            self._sending.capability,
+            sending.capability,
             self.questions.capability,
             *self.memories.capabilities,
             self.packages.capability,
@@ -90,11 +87,8 @@ class Capabilities:
         """Workers run, and what a death left half done is taken up."""
         self.calls.tidy()
         self.questions.reconcile()
-        self._sending.start()
         self.memories.start()
-        self._installing.start()
-        self._filming.start()
-        self._downloads.start()
+        self.jobs.start()
         self._calendar.start()
 
     def look(self) -> None:
@@ -105,15 +99,12 @@ class Capabilities:
     def cease(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""
         self._approvals.abandon(is_theirs)
-        self._downloads.await_end(is_theirs)
+        self.jobs.await_end(is_theirs)
 
     def close(self) -> None:
         """Nothing of it runs any more."""
         self._calendar.close()
-        self._downloads.close()
-        self._filming.close()
-        self._installing.close()
-        self._sending.close()
+        self.jobs.close()
         self.memories.close()
 
     def _made_questions(self, ground: Ground) -> Questions:
@@ -150,7 +141,7 @@ class Capabilities:
             store=ground.store,
             agents=ground.agents,
             approvals=self._approvals,
-            notices=self.notices,
+            jobs=self.jobs,
             workspaces=ground.workspaces,
             courier=Courier(
                 parts.errands,
@@ -158,22 +149,17 @@ class Capabilities:
                 image=lambda: parts.image_tag("courier"),
                 outside=parts.outside,
             ),
-            finish=self._finish,
-            stir=self._stir,
             most_an_hour=ground.settings.rates.installs_per_hour,
         )
 
     def _made_motions(self, ground: Ground) -> Motions:
         parts = ground.parts
         return Motions(
-            store=ground.store,
             agents=ground.agents,
-            notices=self.notices,
+            jobs=self.jobs,
             workspaces=ground.workspaces,
             studio=Studio(parts.studio, folder=ground.home.studio, image=lambda: parts.image_tag("studio")),
             check_room=ground.reserve.check,
-            finish=self._finish,
-            stir=self._stir,
         )
 
     def _finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:

@@ -23,12 +23,6 @@ class Failed(OrchestratorError):
     code = "failed"
 
 
-class NotWanted(OrchestratorError):
-    """It was broken off because the house is stopping; it is sent again at the next start."""
-
-    code = "stopping"
-
-
 def packed(folder: Path, name: str, image: str, files: Mapping[str, bytes], *, time_s: float, max_bytes: int) -> Errand:
     """The errand with its two folders in ``folder/name``, and these files in the one that it is given. Raises
     OSError."""

@@ -16,6 +16,7 @@ from orchestrator.capabilities.table import table_of
 from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
 from orchestrator.http_server import HttpServer
+from orchestrator.jobs import Jobs
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.proxy import Proxy
 from orchestrator.notices import Notices
@@ -23,6 +24,7 @@ from orchestrator.nouns import CubicleKey
 from orchestrator.pricing import load_prices
 from orchestrator.summaries import Summaries
 from tests.fakes import FakeUpstream
+from tests.later_calls import LaterCalls
 from tests.over_socket import OverSocket
 from tests.rooms import KEY, OTHER, Rooms, rooms
 
@@ -77,6 +79,8 @@ def street_of(home: Path) -> Iterator[Street]:
             prices=load_prices,
             backoff_s=0.001,
         )
+        notices = Notices(made.store, made.broker)
+        jobs = Jobs(made.store, notices, finish=LaterCalls().finish)
         heard: list[CubicleKey] = []
         disk_notes: dict[CubicleKey, str] = {}
         house = House(
@@ -87,7 +91,7 @@ def street_of(home: Path) -> Iterator[Street]:
             made.people,
             harbour=Harbour(),
             calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
-            told=Summaries(made.store, proxy, Notices(made.store, made.broker)).told,
+            told=Summaries(made.store, proxy, notices, jobs).told,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
             heard=heard.append,

@@ -15,7 +15,3 @@ class LaterCalls:
     def finish(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None:
         """As `Calls.finish`."""
         self.calls.finish(waits_for, ok=ok, text=text, result=result)
-
-    def stir(self) -> None:
-        """As `Calls.stir`."""
-        self.calls.stir()

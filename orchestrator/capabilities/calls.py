@@ -96,7 +96,7 @@ class Calls:
         """End the calls that wait for this reference; ended already is fine. May be part of a larger transaction."""
         with self._store.writing() as db:
             rows.finish(db, waits_for, DONE if ok else FAILED, text=text, result=result or {}, now=self._now())
-        self.stir()
+            self._store.after_commit(self.stir)
 
     def stir(self) -> None:
         """Whoever waits looks again: for those who finish calls within a larger transaction, once it is committed."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import errand_box
-from orchestrator.errand_box import Failed, NotWanted
-from orchestrator.errors import BadInput, Unavailable
+from orchestrator.errand_box import Failed
+from orchestrator.errors import BadInput, Stopped, Unavailable
 from orchestrator.file_contents import content_of
 from orchestrator.motion import sentences
 from orchestrator.packages.errand import Errands
@@ -53,15 +53,15 @@ class Studio:
         self._errands.clear()
         errand_box.emptied(self._folder)
 
-    def make(self, number: int, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
-        """The video; ``drop`` it when it is stored. Raises Failed, NotWanted, Unavailable."""
+    def make(self, name: str, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
+        """The video; ``drop`` it when it is stored. Raises Failed, Stopped, Unavailable."""
         task = {"text": text, "seconds": seconds, "ending": ending, "bytes": MOST_BYTES}
         image = self._image()
         try:
             files = {f"{self._program.name}/{path.name}": path.read_bytes() for path in self._program.glob("*.py")}
             errand = errand_box.packed(
                 self._folder,
-                str(number),
+                name,
                 image,
                 {"task.json": json.dumps(task).encode(), **files},
                 time_s=_START_S + _A_SECOND_S * seconds,
@@ -71,14 +71,14 @@ class Studio:
             raise Unavailable("The studio's folder in HERMIT_HOME can't be written. Look at the disk.") from error
         self._errands.run(errand, is_wanted=is_wanted)
         if not is_wanted():
-            raise NotWanted("HermitShell is stopping.")
+            raise Stopped("HermitShell is stopping.")
         left_out = _left_out(errand.brought / "report.json")
         path = errand.brought / f"video.{ending}"
         return Made(path, _checked_size(path, ending), left_out)
 
-    def drop(self, number: int) -> None:
+    def drop(self, name: str) -> None:
         """It is no longer needed here."""
-        errand_box.drop(self._folder, str(number))
+        errand_box.drop(self._folder, name)
 
 
 def _left_out(path: Path) -> int:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator import errand_box
-from orchestrator.errand_box import Failed, NotWanted
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errand_box import Failed
+from orchestrator.errors import NotFound, Stopped, Unavailable
 from orchestrator.packages.errand import Errands
 from orchestrator.previews.apps import App
 from orchestrator.thumbnails import parcel
@@ -39,15 +39,15 @@ class Photographer:
         self._errands.clear()
         errand_box.emptied(self._folder)
 
-    def take(self, number: int, app: App, *, is_wanted: Callable[[], bool]) -> bytes:
-        """A PNG of what the app shows when it is opened. Raises Failed, NotWanted, Unavailable."""
-        image, name = self._image(), str(number)
+    def take(self, name: str, app: App, *, is_wanted: Callable[[], bool]) -> bytes:
+        """A PNG of what the app shows when it is opened. Raises Failed, Stopped, Unavailable."""
+        image = self._image()
         try:
             files = parcel.packed(self._workspaces, app)
             errand = errand_box.packed(self._folder, name, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES)
             self._errands.run(errand, is_wanted=is_wanted)
             if not is_wanted():
-                raise NotWanted("HermitShell is stopping.")
+                raise Stopped("HermitShell is stopping.")
             return _checked(errand.brought / SHOT)
         except NotFound as error:
             raise Failed(error.message) from error

@@ -19,6 +19,7 @@ from orchestrator import arrivals
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Caller, table_of
 from orchestrator.errors import BadInput, OrchestratorError, TooMany, Unavailable
+from orchestrator.jobs import Jobs
 from orchestrator.motion.motions import Motions
 from orchestrator.motion.studio import MOST_BYTES, Studio
 from orchestrator.motion.wishes import read_wish
@@ -74,11 +75,11 @@ class Set:
     house: Rooms
     calls: Calls
     notices: Notices
+    jobs: Jobs
     motions: Motions
     paper: PaperStudio
     tray: Path
     clock: list[float]
-    is_stopping: bool = False
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def ask(self, text: str = "Hello there.", seconds: object = 5, name: str = "", turn: int | None = None) -> Call:
@@ -89,8 +90,8 @@ class Set:
         )
 
     def work(self) -> None:
-        """The worker does all that there is."""
-        while self.motions.do_next(lambda: not self.is_stopping) and not self.is_stopping:
+        """All that there is to do is done."""
+        while self.jobs.run_next():
             pass
 
     def now(self, call: Call) -> Call:
@@ -110,20 +111,19 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
         notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
         (home / "studio").mkdir(exist_ok=True)
+        jobs = Jobs(house.store, notices, finish=later.finish, now=lambda: clock[0])
         motions = Motions(
-            store=house.store,
             agents=house.agents,
-            notices=notices,
+            jobs=jobs,
             workspaces=house.workspaces,
             studio=Studio(paper, folder=home / "studio", image=lambda: "studio"),
             check_room=lambda: None,
-            finish=later.finish,
-            stir=later.stir,
             now=lambda: clock[0],
         )
         later.calls = Calls(store=house.store, agents=house.agents, table=table_of([motions.capability]))
+        jobs.reconcile()
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
-        yield Set(house, later.calls, notices, motions, paper, tray, clock)
+        yield Set(house, later.calls, notices, jobs, motions, paper, tray, clock)
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_a_death_at_each_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
             at.work()
         monkeypatch.undo()
     with film_set(home) as at:
-        at.motions.reconcile()
+        at.jobs.prepare()
         at.work()
         assert at.films() == {"intro.mp4": FILMS["mp4"]}
         assert (at.now(call).status, at.now(call).result["file"]) == ("done", "out/intro.mp4")
@@ -328,12 +328,12 @@ def test_a_stop_is_no_failure(tmp_path: Path) -> None:
     home, paper = tmp_path / "home", PaperStudio()
     with film_set(home, paper) as at:
         call = at.ask()
-        paper.during = lambda _: setattr(at, "is_stopping", True)
+        paper.during = lambda _: at.jobs.close()
         at.work()
         assert (at.now(call).status, at.films()) == ("waiting", {})
     paper.during = lambda _: None
     with film_set(home, paper) as at:
-        at.motions.reconcile()
+        at.jobs.prepare()
         at.work()
         assert (at.now(call).status, paper.cleared) == ("done", 1)
 
@@ -414,6 +414,6 @@ def test_old_records_go(at: Set) -> None:
     call = at.ask()
     at.work()
     at.clock[0] += 8 * 86_400
-    at.motions.tidy()
+    at.jobs.tidy()
     assert at.now(call).status == "done"
     assert at.motions.note(at.house.under_way()) == ""
