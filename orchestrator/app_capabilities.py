@@ -144,9 +144,9 @@ class Capabilities:
             jobs=self.jobs,
             workspaces=ground.workspaces,
             courier=Courier(
-                parts.errands,
+                parts.engine.helpers,
                 folder=ground.home.errands,
-                image=lambda: parts.image_tag("courier"),
+                image=lambda: parts.engine.images.ensure_image("courier"),
                 outside=parts.outside,
             ),
             most_an_hour=ground.settings.rates.installs_per_hour,
@@ -158,7 +158,11 @@ class Capabilities:
             agents=ground.agents,
             jobs=self.jobs,
             workspaces=ground.workspaces,
-            studio=Studio(parts.studio, folder=ground.home.studio, image=lambda: parts.image_tag("studio")),
+            studio=Studio(
+                parts.engine.helpers,
+                folder=ground.home.studio,
+                image=lambda: parts.engine.images.ensure_image("studio"),
+            ),
             check_room=ground.reserve.check,
         )
 

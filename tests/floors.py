@@ -7,7 +7,7 @@ from __future__ import annotations
 
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
-    ("what bytes say, and what they cost", "file_contents markdown_cost"),
+    ("what bytes say, and what they cost", "file_contents http_statuses markdown_cost"),
     (
         "pure",
         (
@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
             "telegram_entities "
-            "prompts hooks telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines "
+            "prompts hooks telegram_markdown telegram_pieces telegram_text terminals "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
@@ -35,11 +35,15 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "schedule.repeats schedule.rules schedule.spread schedule.words schedule.zones"
         ),
     ),
+    (
+        "what an engine is asked, and what runs inside",
+        "engine engine.helpers engine.kill_session engine.probe_inside engine.protocol engine.tty",
+    ),
     ("names that strangers give", "attachments file_names user_fields"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     (
         "which packages a wish comes to",
-        "packages packages.errand packages.lists packages.outside packages.sentences packages.wishes",
+        "packages packages.lists packages.outside packages.sentences packages.wishes",
     ),
     ("opening what strangers made", "beneath folders"),
     ("what is done with it", "arrivals snapshots tree"),
@@ -51,7 +55,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         (
-            "delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
+            "delivery.out_events descriptors disk.reserve "
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
             "store.telegram_bots store.preferences throttle "
@@ -69,14 +73,23 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
             "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
             "llm.upstreams.shortlist "
-            "llm.upstreams.sse llm.upstreams.wires host host.apt host.base_image host.engine_setup host.image "
-            "host.machine host.progress host.test_tools"
+            "llm.upstreams.sse llm.upstreams.wires "
+        ),
+    ),
+    (
+        "containers",
+        (
+            "engine.docker engine.docker.client engine.docker.cubicles engine.docker.engine engine.docker.exec "
+            "engine.docker.hardening engine.docker.helpers engine.docker.images engine.docker.stream "
+            "engine.helper_folder engine.probe engine.setup engine.setup.apt engine.setup.base_image "
+            "engine.setup.cubicle_image engine.setup.docker_setup engine.setup.machine engine.setup.progress "
+            "engine.setup.test_tools"
         ),
     ),
     ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
-    ("an errand's two folders, what a job is, and its records", "errand_box job_kinds assets.records packages.records"),
+    ("what a job is, and its records", "job_kinds assets.records packages.records"),
     ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
     (
@@ -172,8 +185,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "examinations",
         (
-            "examine.embeddings examine.engine examine.inside examine.previews "
-            "examine.services examine.surroundings examine.telegram examine.walls"
+            "examine.embeddings examine.engine examine.previews "
+            "examine.services examine.surroundings examine.telegram"
         ),
     ),
     (
@@ -249,7 +262,7 @@ FAMILIES = (
     "orchestrator.assets",
     "orchestrator.backup",
     "orchestrator.capabilities",
-    "orchestrator.engine_",
+    "orchestrator.engine",
     "orchestrator.packages",
     "orchestrator.panel",
     "orchestrator.previews",
@@ -258,7 +271,6 @@ FAMILIES = (
     "orchestrator.shell",
     "orchestrator.store.",
     "orchestrator.llm.upstreams",
-    "orchestrator.host",
     "orchestrator.commands",
     "orchestrator.examine",
     "orchestrator.fetch",
@@ -276,7 +288,7 @@ RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrat
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
 
-_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json", "markdown_cost")
+_WORKS_WITH = ("services", "nouns", "errors", "http_statuses", "text", "strict_json", "markdown_cost")
 _SHOWS = (
     "agent_log",
     "agenda.outlook",
@@ -317,7 +329,7 @@ _SHOWS = (
     "store.people",
     "store.summaries",
     "store.telegram_bots",
-    "terminals.lines",
+    "engine.tty",
     "terminals.terminal",
     "turn_json",
     "turns",

@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator import errand_box
 from orchestrator.agents import Agents
 from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
 from orchestrator.disk import rules
-from orchestrator.errand_box import Failed
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import TooMany
 from orchestrator.job_kinds import JobKind, Report, Running
 from orchestrator.jobs import Jobs, reference
@@ -115,7 +114,7 @@ class Motions:
             made = self._studio.make(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
             running.check_wanted()
             self._check_space(job.cubicle, made)
-            with errand_box.opened(made.path) as file:
+            with helper_folder.opened(made.path) as file:
                 self._workspaces.lay_out(job.cubicle, _hidden(job), file, max_bytes=made.size_bytes)
             if not self._show(running, {"size_bytes": made.size_bytes, "left_out": made.left_out}):
                 raise Failed(sentences.TAKEN_AWAY)

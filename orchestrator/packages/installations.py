@@ -17,7 +17,7 @@ from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
 from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
 from orchestrator.disk import rules
-from orchestrator.errand_box import Failed
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import NotFound, Stopped, TooMany
 from orchestrator.job_kinds import JobKind, Report, Running
 from orchestrator.jobs import Jobs, reference

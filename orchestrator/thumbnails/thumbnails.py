@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from orchestrator.errand_box import Failed
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.job_kinds import JobKind, Running, TryLater

@@ -30,9 +30,13 @@ from tests.package_desk import desk as package_desk
 from tests.package_desk import listed
 from tests.rooms import KEY, OTHER
 from tests.unit.test_motion import FILMS, film_set
-from tests.web_sites import answer, make_certificate
+from tests.web_sites import Visit, answer, make_certificate
 
 NOW = 1_790_000_000.0
+
+
+def _gives(visit: Visit) -> None:
+    visit.send(answer(BYTES))
 
 
 class Old:
@@ -167,7 +171,7 @@ def test_downloads_go_on(old: Old, home: Path, tmp_path: Path) -> None:
         assert (found["eeee"].error, found["dddd"].error) == ("Gone.", "")
         assert [one.id for one in at.assets.every(AssetStatus.DONE)] == ["dddd"]
         assert at.assets.note(at.house.under_way()) == f"in/d.pdf has arrived (you asked for {url}d)."
-        at.site(lambda visit: visit.send(answer(BYTES)))
+        at.site(_gives)
         at.jobs.start()
         assert at.calls.wait(KEY, "bbbb", 10).status == "done"
         at.house.approvals.decide("aaaa", approve=False, by=at.house.operator, surface="test")

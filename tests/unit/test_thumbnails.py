@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.engine.helpers import HelperSpec
 from orchestrator.jobs import Jobs
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, TurnStatus
-from orchestrator.packages.errand import Errand
 from orchestrator.previews.apps import Apps
 from orchestrator.previews.changes import AppChanges
 from orchestrator.store import jobs as job_rows
@@ -150,8 +150,8 @@ def test_what_lies_in_the_place_of_a_picture_is_not_opened(desk: Desk, tmp_path:
     secret = tmp_path / "secret.png"
     secret.write_bytes(png())
 
-    def leave(errand: Errand) -> None:
-        path = errand.brought / "shot.png"
+    def leave(spec: HelperSpec) -> None:
+        path = spec.brought / "shot.png"
         if kind == "link":
             path.symlink_to(secret)
         elif kind == "pipe":
@@ -213,7 +213,7 @@ def test_what_changes_while_a_picture_is_taken_is_taken_once_more(desk: Desk) ->
     """Turns that end one after the other, while the browser is busy, are one wish."""
     made(desk)
 
-    def meanwhile(_: Errand) -> None:
+    def meanwhile(_: HelperSpec) -> None:
         desk.browser.during = lambda _: None
         for _n in range(3):
             desk.now += 1
@@ -276,7 +276,7 @@ def test_what_a_death_left_is_taken_after_the_start(desk: Desk) -> None:
     desk = Desk(desk.house, desk.browser)
     assert desk.works() == 1
 
-    def dies(_: Errand) -> None:
+    def dies(_: HelperSpec) -> None:
         raise KeyboardInterrupt
 
     made(desk)
