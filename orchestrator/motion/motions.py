@@ -14,6 +14,7 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
 from orchestrator.disk import rules
+from orchestrator.engine import helper_folder
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import TooMany
 from orchestrator.job_kinds import JobKind, Report, Running
