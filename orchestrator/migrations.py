@@ -1142,7 +1142,7 @@ def m045_jobs(db: Database) -> None:
             agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
             user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
             turn INTEGER,
-            state TEXT NOT NULL CHECK (state IN ('waiting', 'queued', 'running', 'done', 'failed', 'cancelled')),
+            state TEXT NOT NULL,
             payload TEXT NOT NULL,
             progress TEXT NOT NULL DEFAULT '',
             tries INTEGER NOT NULL DEFAULT 0,
@@ -1153,11 +1153,15 @@ def m045_jobs(db: Database) -> None:
             created REAL NOT NULL,
             started REAL,
             ended REAL,
-            UNIQUE (kind, name)
+            UNIQUE (kind, name),
+            CHECK (state IN (iif(ended IS NULL, 'waiting', 'done'), iif(ended IS NULL, 'queued', 'failed'),
+                iif(ended IS NULL, 'running', 'cancelled')))
         ) STRICT;
         CREATE INDEX jobs_of_cubicle ON jobs (agent, user, kind, created);
-        CREATE INDEX jobs_of_kind ON jobs (kind, created);
-        CREATE INDEX jobs_open ON jobs (state, kind, agent, user) WHERE state IN ('waiting', 'queued', 'running');
+        CREATE INDEX jobs_of_kind ON jobs (kind);
+        CREATE INDEX jobs_told ON jobs (agent, user, kind, told);
+        CREATE INDEX jobs_open ON jobs (kind, agent, user) WHERE ended IS NULL;
+        CREATE INDEX jobs_ended ON jobs (kind, ended) WHERE ended IS NOT NULL;
         INSERT INTO sqlite_sequence (name, seq) SELECT 'jobs', COALESCE(MAX(seq), 0) FROM sqlite_sequence
             WHERE name IN ('installations', 'motions', 'thumbnails');
         """,

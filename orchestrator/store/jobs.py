@@ -13,7 +13,7 @@ from orchestrator.nouns import CubicleKey
 
 LONGEST_PAUSE_S = 2 * 3600.0
 """No job is put off for longer. One that seems to be was put off by a clock that has gone back since."""
-_OPEN = "state IN ('waiting', 'queued', 'running')"
+_OPEN = "ended IS NULL"
 _STAYS = "NOT EXISTS (SELECT 1 FROM leaving WHERE leaving.agent = jobs.agent OR leaving.user = jobs.user)"
 """Nothing is done for whoever is being deleted."""
 
@@ -116,7 +116,9 @@ def open_of(db: sqlite3.Connection, kind: str, key: CubicleKey) -> list[Job]:
 
 def waiting_for(db: sqlite3.Connection, kind: str, waits_for: str) -> list[Job]:
     """Those of a kind that wait for this."""
-    return _all(db, "WHERE kind = ? AND waits_for = ? AND state = 'waiting' ORDER BY id", kind, waits_for)
+    return _all(
+        db, "WHERE +kind = ? AND waits_for = ? AND state = 'waiting' AND ended IS NULL ORDER BY id", kind, waits_for
+    )
 
 
 def ended_before(db: sqlite3.Connection, kind: str, before: float) -> list[Job]:
@@ -131,7 +133,7 @@ def heads(db: sqlite3.Connection, now: float) -> list[Job]:
     """The oldest queued job of each kind and cubicle, where it may be begun now."""
     return _all(
         db,
-        "WHERE id IN (SELECT MIN(id) FROM jobs WHERE state = 'queued' GROUP BY kind, agent, user) "  # noqa: S608 - constant
+        "WHERE id IN (SELECT MIN(id) FROM jobs WHERE state = 'queued' AND ended IS NULL GROUP BY kind, agent, user) "  # noqa: S608 - constant
         f"AND (not_before <= ? OR not_before > ?) AND {_STAYS} ORDER BY id",
         now,
         now + LONGEST_PAUSE_S,
@@ -140,7 +142,9 @@ def heads(db: sqlite3.Connection, now: float) -> list[Job]:
 
 def next_due(db: sqlite3.Connection, now: float) -> float | None:
     """When the next of those that were put off may be begun."""
-    row = db.execute("SELECT MIN(not_before) FROM jobs WHERE state = 'queued' AND not_before > ?", (now,)).fetchone()
+    row = db.execute(
+        "SELECT MIN(not_before) FROM jobs WHERE state = 'queued' AND ended IS NULL AND not_before > ?", (now,)
+    ).fetchone()
     return None if row[0] is None else float(row[0])
 
 
@@ -165,14 +169,17 @@ def put_back(db: sqlite3.Connection, job: int, *, not_before: float, is_counted:
 
 def put_off(db: sqlite3.Connection, kind: str, not_before: float) -> None:
     """None of this kind is begun before then."""
-    db.execute("UPDATE jobs SET not_before = ? WHERE kind = ? AND state = 'queued'", (not_before, kind))
+    db.execute(
+        "UPDATE jobs SET not_before = ? WHERE kind = ? AND state = 'queued' AND ended IS NULL", (not_before, kind)
+    )
 
 
 def requeue(db: sqlite3.Connection, running: Collection[int]) -> None:
     """Whatever is said to run, and is not among these, is queued again; its try counts."""
     marks = ", ".join("?" * len(running))
     db.execute(
-        f"UPDATE jobs SET state = 'queued', started = NULL WHERE state = 'running' AND id NOT IN ({marks})",  # noqa: S608 - marks
+        "UPDATE jobs SET state = 'queued', started = NULL "  # noqa: S608 - marks
+        f"WHERE state = 'running' AND ended IS NULL AND id NOT IN ({marks})",
         tuple(running),
     )
 
@@ -257,13 +264,13 @@ def withhold(db: sqlite3.Connection, job: int) -> None:
 
 def untold(db: sqlite3.Connection, kind: str, key: CubicleKey, turn: int, *, most: int) -> list[Job]:
     """Those that ended and no turn but this one was told of."""
+    told = "SELECT id FROM jobs WHERE agent = ? AND user = ? AND kind = ? AND told"
+    theirs = (key.agent, key.user, kind)
     return _all(
         db,
-        "WHERE agent = ? AND user = ? AND kind = ? AND ended IS NOT NULL AND (told IS NULL OR told = ?) "
-        "ORDER BY ended, id LIMIT ?",
-        key.agent,
-        key.user,
-        kind,
+        f"WHERE ended IS NOT NULL AND id IN ({told} IS NULL UNION ALL {told} = ?) ORDER BY ended, id LIMIT ?",
+        *theirs,
+        *theirs,
         turn,
         most,
     )

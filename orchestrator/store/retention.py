@@ -44,7 +44,7 @@ def assets(db: sqlite3.Connection, before: float, most: int) -> int:
     """What was asked for from the internet; the files stay where they are."""
     return db.execute(
         "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE kind = 'asset' AND created < ? "
-        "AND ended IS NOT NULL ORDER BY created LIMIT ?)",
+        "AND ended IS NOT NULL ORDER BY id LIMIT ?)",
         (before, most),
     ).rowcount
 

@@ -196,6 +196,7 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
         desk.pages.start()
         assert list(kept.iterdir()) == []
         assert desk.drawing.cleared == 2
+        desk.jobs.close()
         brief = Desk(house, kept_s=0.2)
         drawn = brief.pages.drawn(KEY, brief.write(), wait_s=LONG_S)
         assert drawn is not None
@@ -206,6 +207,7 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
             gone.wait(0.05)
         with pytest.raises(NotFound, match="Open the file again"):
             brief.pages.page(KEY, drawn.digest, 1)
+        brief.jobs.close()
 
 
 def test_a_house_that_closes_breaks_off(desk: Desk) -> None:
@@ -232,3 +234,4 @@ def test_a_house_without_an_engine_draws_nothing(tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             pages.drawn(KEY, desk.write(), wait_s=LONG_S)
         assert not (tmp_path / "none").exists()
+        desk.jobs.close()
