@@ -13,7 +13,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from orchestrator.capabilities.table import Finish
@@ -144,8 +143,7 @@ class Jobs:
         if report.is_heard:
             rows.withhold(db, job.id)
         if report.notice:
-            told = self._notices.post(key, job.kind, report.notice, turn=turn, subject=job.name)
-            self._store.after_commit(partial(self._notices.announce, told))
+            self._notices.post(key, job.kind, report.notice, turn=turn, subject=job.name)
 
     # --- start and end -----------------------------------------------------------------------------------------
 

@@ -24,7 +24,6 @@ from orchestrator.store import summaries as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
 from orchestrator.store.jobs import JobState
-from orchestrator.store.notices import Notice
 from orchestrator.store.summaries import KIND, Summary
 
 logger = logging.getLogger(__name__)
@@ -96,8 +95,7 @@ class Summaries:
         with self._store.writing() as db:
             if job_rows.is_wanted(db, running.job.id):  # else the conversation was cleared meanwhile
                 rows.make(db, key, upto, text, self._now())
-                notice = self._posted(key, upto, len(old))
-                self._store.after_commit(lambda: self._notices.announce(notice))
+                self._post(key, upto, len(old))
         return {}
 
     def _asked(self, key: CubicleKey, transcript: str) -> str:
@@ -110,12 +108,12 @@ class Summaries:
         answer = read_answer(self._proxy.on_behalf(key, request, within_s=WITHIN_S))
         return answer.message.strip()[:MOST_CHARS]
 
-    def _posted(self, key: CubicleKey, upto: int, count: int) -> Notice:
+    def _post(self, key: CubicleKey, upto: int, count: int) -> None:
         text = (
             f"Our conversation has grown long, so from now on {key.agent} is told its first part, "
             f"{count} more messages, as a summary. You still have all of it, and can search it."
         )
-        return self._notices.post(key, "summary", text, subject=str(upto))
+        self._notices.post(key, "summary", text, subject=str(upto))
 
     def _since_the_last(
         self, key: CubicleKey, until: int | None = None

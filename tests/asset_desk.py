@@ -19,7 +19,7 @@ from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
 from orchestrator.assets.records import Asset, AssetStatus
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.disk.reserve import Reserve
 from orchestrator.fetch.body import Limits
 from orchestrator.fetch.internet import Internet
@@ -30,7 +30,6 @@ from orchestrator.nouns import Approval, CubicleKey, User
 from orchestrator.store.calls import Call
 from orchestrator.store.grants import Grant
 from orchestrator.workspace import Workspaces
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 from tests.web_sites import PUBLIC, Script, Site, Town, opened
 
@@ -149,8 +148,8 @@ def desk(
         house = stack.enter_context(rooms(home, **agent))
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notices(house.store, house.broker)
-        later = LaterCalls()
-        jobs = Jobs(house.store, notices, finish=later.finish)
+        calls = Calls(store=house.store, agents=house.agents)
+        jobs = Jobs(house.store, notices, finish=calls.finish)
         endings = Endings(house.store, house.broker, jobs)
         assets = Assets(
             store=house.store,
@@ -161,7 +160,7 @@ def desk(
             endings=endings,
             rules=rules,
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([assets.capability]))
+        calls.offer(assets.capability)
         place = workspaces(home)
         town = town or Town({"files.example": [[PUBLIC]]})
         downloads = Downloads(
@@ -174,7 +173,7 @@ def desk(
         )
         jobs.add_kind(downloads.kind)
         sites = stack.enter_context(ExitStack())
-        made = Desk(house, town, certificates, later.calls, notices, jobs, assets, downloads, sites, place)
+        made = Desk(house, town, certificates, calls, notices, jobs, assets, downloads, sites, place)
         stack.callback(jobs.close)
         if is_started:
             jobs.start()

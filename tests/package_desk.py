@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import Unavailable
 from orchestrator.jobs import Jobs
@@ -24,7 +24,6 @@ from orchestrator.packages.installations import Packages
 from orchestrator.packages.outside import Outside
 from orchestrator.store.calls import Call
 from tests.fakes import NoHelpers
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 
 CONTENT = b"a wheel, for all the host knows"
@@ -132,9 +131,10 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
     errands = errands or PaperErrands()
     with rooms(home, **agent) as house:
         house.workspaces.prepare(KEY, uid=0, gid=0)
-        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
+        notices, clock = Notices(house.store, house.broker), [time.time()]
+        calls = Calls(store=house.store, agents=house.agents)
         (home / "errands").mkdir(exist_ok=True)
-        jobs = Jobs(house.store, notices, finish=later.finish, now=lambda: clock[0])
+        jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
         packages = Packages(
             store=house.store,
             agents=house.agents,
@@ -145,7 +145,7 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([packages.capability]))
+        calls.offer(packages.capability)
         jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield Desk(house, later.calls, notices, jobs, packages, errands, shelf, clock)
+        yield Desk(house, calls, notices, jobs, packages, errands, shelf, clock)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -110,7 +110,7 @@ class Assets:
         self, db: sqlite3.Connection, caller: Caller, link: Link, detail: dict[str, Any], *, wanted: str
     ) -> Asset:
         """The asset of the question about this link, both new or open already. Raises TooMany."""
-        approval = self._approvals.ask_host(
+        approval = self._approvals.ask(
             db,
             caller.key,
             caller.turn,
@@ -135,16 +135,15 @@ class Assets:
             waits_for=f"approval:{approval.id}",
         )
         asset = read_asset(job)
-        self._store.after_commit(partial(self._approvals.announce, approval))
         self._store.after_commit(partial(self._endings.tell, asset))
         return asset
 
     # --- the answer --------------------------------------------------------------------------------------------
 
-    def _decided(self, db: sqlite3.Connection, approval: Approval) -> tuple[Callable[[], None], ...]:
+    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         job = rows.one(db, KIND, approval.id)
         if job is None:
-            return ()  # whoever asked was deleted meanwhile
+            return  # whoever asked was deleted meanwhile
         if approval.status is not ApprovalStatus.APPROVED:
             is_cancelled = approval.status is ApprovalStatus.CANCELLED
             state = JobState.CANCELLED if is_cancelled else JobState.FAILED
@@ -153,7 +152,6 @@ class Assets:
             self._jobs.end(db, job, JobState.FAILED, error=_CHANGED)
         elif self._jobs.resume(db, job, AssetStatus.FETCHING):
             self._store.after_commit(lambda: self._endings.tell(self.get(job.name)))
-        return ()
 
     def _is_what_was_asked(self, asset: Asset, approval: Approval) -> bool:
         """What would be fetched is, to the byte, what a person saw."""

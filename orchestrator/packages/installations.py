@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from orchestrator.agents import Agents
@@ -29,7 +28,6 @@ from orchestrator.packages.records import Installation, read_installation
 from orchestrator.packages.shelf import INSIDE, Shelf
 from orchestrator.packages.wishes import read_wishes
 from orchestrator.panel.actions import Install
-from orchestrator.store import approvals as approval_rows
 from orchestrator.store import jobs as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
@@ -77,7 +75,7 @@ class Packages:
                 self._run,
                 _TIME_S,
                 report=_report,
-                prepare=self._prepare,
+                prepare=courier.clear,
                 forget=lambda job: self._shelf.remove(job.cubicle, int(job.name)),
                 gave_up=sentences.GAVE_UP,
                 kept_s=KEPT_S,
@@ -107,16 +105,6 @@ class Packages:
         found = map(read_installation, self._jobs.tell(KIND, turn, most=_MOST_TOLD))
         return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
 
-    def _prepare(self) -> None:
-        """No errand of a dead house is under way, and open questions are asked anew."""
-        self._courier.clear()
-        with self._store.reading() as db:
-            asked = {one.approval for one in self.every(status=records.ASKED) if one.approval}
-            waiting = [approval for name in sorted(asked) if (approval := approval_rows.one(db, name)) is not None]
-        for approval in waiting:
-            if approval.status is ApprovalStatus.PENDING:
-                self._approvals.announce(approval)
-
     # --- the wish ----------------------------------------------------------------------------------------------
 
     def _ask(self, db: sqlite3.Connection, caller: Caller, action: Install) -> Outcome:
@@ -137,14 +125,13 @@ class Packages:
         job = self._jobs.submit(db, KIND, key, caller.turn, payload, progress=records.RESOLVING)
         return Outcome(sentences.LOOKED_UP, {"install": int(job.name)}, waits_for=reference(KIND, job.name))
 
-    def _decided(self, db: sqlite3.Connection, approval: Approval) -> tuple[Callable[[], None], ...]:
+    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         for job in rows.waiting_for(db, KIND, f"approval:{approval.id}"):
             if approval.status is ApprovalStatus.APPROVED:
                 self._jobs.resume(db, job, records.DOWNLOADING)
             else:
                 state, why = _ENDED[approval.status]
                 self._jobs.end(db, job, state, str(approval.status), error=f"{why}{quoted(approval)}")
-        return ()
 
     # --- the work ----------------------------------------------------------------------------------------------
 
@@ -161,7 +148,7 @@ class Packages:
         self._check_room(one.cubicle, packages)
         timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
         with self._store.writing() as db:
-            approval = self._approvals.ask_host(
+            approval = self._approvals.ask(
                 db,
                 one.cubicle,
                 one.turn,
@@ -174,7 +161,6 @@ class Packages:
             listed = {"packages": kept(packages)}
             if not rows.wait(db, running.job.id, f"approval:{approval.id}", records.ASKED, listed):
                 raise Stopped("Nobody wants these packages any more.")
-            self._store.after_commit(partial(self._approvals.announce, approval))
 
     def _fetch(self, one: Installation, running: Running) -> None:
         packages = read_list(one.system, list(one.packages))

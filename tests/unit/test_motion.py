@@ -17,7 +17,7 @@ import pytest
 
 from orchestrator import arrivals
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import BadInput, OrchestratorError, TooMany, Unavailable
 from orchestrator.jobs import Jobs
@@ -30,7 +30,6 @@ from orchestrator.panel.actions import Clawmotion
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.calls import Call
 from tests.fakes import NoHelpers
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 
 FILMS = {
@@ -111,9 +110,10 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
     paper = paper or PaperStudio()
     with rooms(home) as house:
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
-        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
+        notices, clock = Notices(house.store, house.broker), [time.time()]
+        calls = Calls(store=house.store, agents=house.agents)
         (home / "studio").mkdir(exist_ok=True)
-        jobs = Jobs(house.store, notices, finish=later.finish, now=lambda: clock[0])
+        jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
         motions = Motions(
             agents=house.agents,
             jobs=jobs,
@@ -122,10 +122,10 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
             check_room=lambda: None,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([motions.capability]))
+        calls.offer(motions.capability)
         jobs.reconcile()
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
-        yield Set(house, later.calls, notices, jobs, motions, paper, tray, clock)
+        yield Set(house, calls, notices, jobs, motions, paper, tray, clock)
 
 
 @pytest.fixture

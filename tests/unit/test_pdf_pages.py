@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.calls import Calls
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import NotFound, OrchestratorError, TooLarge, TooMany, Unavailable
 from orchestrator.jobs import Jobs
 from orchestrator.notices import Notices
 from orchestrator.pdf_pages import LONG_SIDE, MOST_BYTES, MOST_KEPT, MOST_PAGE_BYTES, MOST_PAGES, MOST_WAITING, PdfPages
-from tests.later_calls import LaterCalls
 from tests.paper_browser import png
 from tests.paper_draughtsman import LONG_S, PAGE, Draughtsman
 from tests.rooms import KEY, OTHER, Rooms, rooms
@@ -33,7 +33,9 @@ class Desk:
             house.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
             self.outs[key] = house.home / "workspaces" / key.agent / str(key.user) / "out"
         self.folder = house.home / "pages"
-        self.jobs = Jobs(house.store, Notices(house.store, house.broker), finish=LaterCalls().finish)
+        self.jobs = Jobs(
+            house.store, Notices(house.store, house.broker), finish=Calls(store=house.store, agents=house.agents).finish
+        )
         self.pages = PdfPages(
             self.drawing,
             house.workspaces,

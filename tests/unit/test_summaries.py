@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.calls import Calls
 from orchestrator.conversation import SUMMED_UP_TURNS
 from orchestrator.errors import UpstreamFailed
 from orchestrator.jobs import Jobs
@@ -18,7 +19,6 @@ from orchestrator.store import jobs as job_rows
 from orchestrator.store import summaries as rows
 from orchestrator.summaries import MOST_CHARS, Summaries
 from tests.fakes import FakeCompletion, FakeUpstream, Reply
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, OTHER, Rooms, rooms
 
 
@@ -62,7 +62,9 @@ class Desk:
             backoff_s=0.001,
         )
         self.notices = Notices(house.store, house.broker)
-        self.jobs = Jobs(house.store, self.notices, finish=LaterCalls().finish, now=lambda: self.now)
+        self.jobs = Jobs(
+            house.store, self.notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
+        )
         self.jobs.reconcile()
         self.summaries = Summaries(house.store, proxy, self.notices, self.jobs, now=lambda: self.now)
 

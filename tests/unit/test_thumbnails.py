@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.calls import Calls
 from orchestrator.engine.helpers import HelperSpec
 from orchestrator.jobs import Jobs
 from orchestrator.notices import Notices
@@ -19,7 +20,6 @@ from orchestrator.store import jobs as job_rows
 from orchestrator.thumbnails.photographer import MOST_BYTES, Photographer
 from orchestrator.thumbnails.png import size_of
 from orchestrator.thumbnails.thumbnails import KIND, MOST_AN_HOUR, Thumbnails
-from tests.later_calls import LaterCalls
 from tests.paper_browser import PaperBrowser, png
 from tests.rooms import KEY, OTHER, Rooms, rooms
 
@@ -40,7 +40,9 @@ class Desk:
         apps = Apps(house.workspaces)
         photographer = Photographer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
         notices = Notices(house.store, house.broker)
-        self.jobs = Jobs(house.store, notices, finish=LaterCalls().finish, now=lambda: self.now)
+        self.jobs = Jobs(
+            house.store, notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
+        )
         self.thumbnails = Thumbnails(
             house.store,
             apps,
@@ -50,8 +52,9 @@ class Desk:
             photographer=photographer,
             now=lambda: self.now,
         )
-        house.turns.when_ended(AppChanges(house.store, apps, house.workspaces).note)
-        house.turns.when_ended(self.thumbnails.note)
+        changes = AppChanges(house.store, apps, house.workspaces)
+        house.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
+        house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.note(ended.turn))
         self.jobs.reconcile()
         self.jobs.prepare()
 
