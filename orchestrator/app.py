@@ -30,7 +30,7 @@ from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
 from orchestrator.backup.keeping import Backups
 from orchestrator.budget import Budget
-from orchestrator.capabilities.status import Space
+from orchestrator.capabilities.status.report import Space
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.checkups import Checkups
 from orchestrator.config import Settings

@@ -10,7 +10,7 @@ from orchestrator.assets.assets import Assets
 from orchestrator.assets.downloads import Downloads
 from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
-from orchestrator.capabilities.table import Finish
+from orchestrator.capabilities.capability import Finish
 from orchestrator.fetch.urls import UrlRules
 from orchestrator.notices import Notices
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from crab.hermit_commands import FILE, Commands, write_commands
 from orchestrator.app_agenda import Calendar
 from orchestrator.app_assets import build_assets
 from orchestrator.app_builders import Ground
 from orchestrator.approvals import Approvals
 from orchestrator.budget_notices import BudgetNotices
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.status import Space, StatusReport
-from orchestrator.capabilities.table import Capability, table_of
+from orchestrator.capabilities.status.report import Space, StatusReport
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Taking
 from orchestrator.memories.meaning import Meaning
@@ -26,8 +28,10 @@ from orchestrator.packages.courier import Courier
 from orchestrator.packages.installations import Packages
 from orchestrator.prices import Prices
 from orchestrator.pricing import price_of
+from orchestrator.publishing import Publishing
 from orchestrator.questions import Questions
 from orchestrator.row_worker import RowWorker
+from orchestrator.store import agents as agent_rows
 from orchestrator.turns import Turns
 
 
@@ -45,7 +49,7 @@ class Capabilities:
     ) -> None:
         """``space`` says what a cubicle's workspace holds, as far as that is known."""
         store = ground.store
-        self._approvals, self._turns = approvals, turns
+        self._store, self._approvals, self._turns = store, approvals, turns
         self.notices = Notices(store, ground.broker)
         ground.budget.heed(BudgetNotices(self.notices, ground.agents).heed)
         self.questions = self._made_questions(ground)
@@ -62,19 +66,27 @@ class Capabilities:
         self.agenda = self._calendar.agenda
         self._sending = Sending(store=store, taking=taking, finish=self._finish, stir=self._stir)
         status = self._made_status(ground, space)
-        offered: list[Capability] = [
-            status.capability,
-            self._sending.capability,
-            self.questions.capability,
-            *self.memories.capabilities,
-            self.packages.capability,
-            self.assets.capability,
-            motions.capability,
-            *self._calendar.offers.capabilities(),
-        ]
-        self.calls = Calls(store=store, agents=ground.agents, table=table_of(offered))
+        deeds = REGISTRY.complete(
+            *(
+                noun.deeds
+                for noun in (
+                    status,
+                    self._sending,
+                    self.questions,
+                    self.memories,
+                    self.packages,
+                    self.assets,
+                    motions,
+                    self._calendar.handlers,
+                )
+            )
+        )
+        self.calls = Calls(store=store, agents=ground.agents, registry=REGISTRY, deeds=deeds)
+        self._commands = Publishing(
+            FILE, _write_commands, store=store, workspaces=ground.workspaces, scratch=ground.home.scratch
+        )
         self.notes: tuple[Callable[[Turn], str], ...] = (
-            self._calendar.offers.note,
+            self._calendar.handlers.note,
             self.packages.note,
             self.assets.note,
             motions.note,
@@ -83,6 +95,7 @@ class Capabilities:
 
     def publish(self, key: CubicleKey) -> None:
         """What a cubicle reads of the house's knowledge is as things are; for before it starts."""
+        self._commands.publish(key)
         self.memories.publish(key)
         self._calendar.publish(key)
 
@@ -91,6 +104,9 @@ class Capabilities:
         self.calls.tidy()
         self.questions.reconcile()
         self._sending.start()
+        with self._store.reading() as db:
+            cubicles = agent_rows.cubicles(db)
+        self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self._installing.start()
         self._filming.start()
@@ -110,6 +126,7 @@ class Capabilities:
     def close(self) -> None:
         """Nothing of it runs any more."""
         self._calendar.close()
+        self._commands.close()
         self._downloads.close()
         self._filming.close()
         self._installing.close()
@@ -127,10 +144,10 @@ class Capabilities:
             space=space,
             upcoming=self._calendar.next,
             toolsets=lambda agent: ground.agents.get(agent).toolsets,
-            commands=self._commands,
+            commands=self._offered,
         )
 
-    def _commands(self, key: CubicleKey) -> list[str]:
+    def _offered(self, key: CubicleKey) -> list[str]:
         return self.calls.offered(key)  # made after the nouns that need it
 
     def _made_memories(self, ground: Ground) -> Memories:
@@ -181,6 +198,10 @@ class Capabilities:
 
     def _stir(self) -> None:
         self.calls.stir()  # made after the nouns that need it
+
+
+def _write_commands(_: CubicleKey, path: Path) -> None:
+    path.write_text(write_commands(Commands(REGISTRY.commands)), encoding="utf-8")
 
 
 def _meaning(ground: Ground) -> Meaning | None:

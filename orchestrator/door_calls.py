@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.door_requests import DoorRequest, text
 from orchestrator.door_routes import DoorRoutes, Result
 from orchestrator.errors import BadInput

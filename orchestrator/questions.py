@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
+from orchestrator.capabilities.ask.capability import ASK, Ask
+from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.events import Broker
 from orchestrator.nouns import Event, Role, User
-from orchestrator.panel.actions import Ask
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import questions as rows
 from orchestrator.store import turns as turn_rows
@@ -33,7 +33,6 @@ MAX_OPEN = 5
 MAX_ANSWER_CHARS = 4_000
 LONGEST_S = 24 * 3600
 """A question holds its turn, and the person's own messages wait behind that."""
-COST = 20
 
 _UNKNOWN = "There is no question with this id. './hermit questions' shows what is waiting."
 _WHY = {EXPIRED: "nobody answered in time", CANCELLED: "the turn ended"}
@@ -62,9 +61,9 @@ class Questions:
         self._now = now
 
     @property
-    def capability(self) -> Capability:
-        """What agents ask with."""
-        return Capability(Ask, "questions", Policy.ASKS, COST, self._ask)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {ASK.name: self._ask}
 
     def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Question]:
         """The newest questions, of one status and one person where given."""

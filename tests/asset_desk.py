@@ -18,7 +18,8 @@ from orchestrator.assets.downloads import Downloads
 from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.disk.reserve import Reserve
 from orchestrator.fetch.body import Limits
 from orchestrator.fetch.internet import Internet
@@ -162,7 +163,7 @@ def desk(
             endings=endings,
             rules=rules,
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([assets.capability]))
+        later.calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=assets.deeds)
         place = workspaces(home)
         town = town or Town({"files.example": [[PUBLIC]]})
         downloads = Downloads(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import table_of
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.door import House, door_app
 from orchestrator.doors import Doors
 from orchestrator.http_server import HttpServer
@@ -86,7 +86,7 @@ def street_of(home: Path) -> Iterator[Street]:
             made.agents,
             made.people,
             harbour=Harbour(),
-            calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
+            calls=Calls(store=made.store, agents=made.agents, registry=REGISTRY, deeds={}),
             told=Summaries(made.store, proxy, Notices(made.store, made.broker)).told,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],

@@ -23,7 +23,19 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
-    ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
+    (
+        "what may be set in motion",
+        (
+            "capabilities capabilities.actions capabilities.actions.field_types capabilities.actions.fields "
+            "capabilities.actions.format capabilities.actions.json_schema capabilities.actions.parse "
+            "capabilities.approval_kind capabilities.ask capabilities.ask.capability capabilities.calendar "
+            "capabilities.calendar.capability capabilities.capability capabilities.delivery "
+            "capabilities.delivery.capability capabilities.downloads capabilities.downloads.capability "
+            "capabilities.memory capabilities.memory.capability capabilities.packages "
+            "capabilities.packages.capability capabilities.registry capabilities.status "
+            "capabilities.status.capability capabilities.table capabilities.video capabilities.video.capability"
+        ),
+    ),
     ("whose disk is looked at", "disk.rota"),
     ("how a part is", "examine examine.finding"),
     ("what it is made of", "bill"),
@@ -75,7 +87,6 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
-    ("what may be set in motion", "capabilities capabilities.table"),
     ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
     ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
@@ -95,14 +106,16 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "approvals budget_notices "
             "bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls "
-            "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
+            "capabilities.memory.deeds capabilities.status.report "
+            "cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
-            "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
-            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.outlook agenda.runs agenda.saying "
+            "memories.recollection memories.searching memories.vectorizing agenda.agenda "
+            "agenda.announcing agenda.clock agenda.feeds agenda.outlook agenda.runs agenda.saying "
             "agenda.shapes "
             "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
         ),
     ),
+    ("what the calendar's actions do", "capabilities.calendar.deeds"),
     (
         "everything in one file, and back",
         (
@@ -250,7 +263,6 @@ FAMILIES = (
     "orchestrator.capabilities",
     "orchestrator.engine_",
     "orchestrator.packages",
-    "orchestrator.panel",
     "orchestrator.previews",
     "orchestrator.policy",
     "orchestrator.schedule",
@@ -270,10 +282,17 @@ FAMILIES = (
     "dashboard.pages",
 )
 """Modules that share an idea and a beginning of their names may know each other, without a cycle."""
-RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrator.telegram_", "orchestrator.text")})
+RELATED = frozenset(
+    {
+        ("orchestrator.policy", "orchestrator.shell"),
+        ("orchestrator.telegram_", "orchestrator.text"),
+        ("orchestrator.capabilities", "orchestrator.memories"),
+        ("orchestrator.memories", "orchestrator.capabilities"),
+    }
+)
 
-SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
-"""One copy of the rules for reading answers serves both sides."""
+SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.hermit_commands", "crab.lenient"})
+"""One copy of the rules for reading answers, and of what a command is, serves both sides."""
 
 _WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json", "markdown_cost")
 _SHOWS = (
@@ -287,6 +306,8 @@ _SHOWS = (
     "assets.words",
     "packages.installations",
     "budget",
+    "capabilities.approval_kind",
+    "capabilities.table",
     "cubicles",
     "delivery.deliveries",
     "disk.metering",

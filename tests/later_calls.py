@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
@@ -12,7 +13,7 @@ class LaterCalls:
 
     calls: Calls
 
-    def finish(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None:
+    def finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
         """As `Calls.finish`."""
         self.calls.finish(waits_for, ok=ok, text=text, result=result)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import Unavailable
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
@@ -145,6 +146,6 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([packages.capability]))
+        later.calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=packages.deeds)
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
         yield Desk(house, later.calls, notices, packages, errands, shelf, clock)

@@ -18,13 +18,13 @@ from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
 from orchestrator.assets import words
 from orchestrator.assets.endings import Endings, Then, reference
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.downloads.capability import REQUEST, AssetRequest
 from orchestrator.errors import Forbidden, NotFound, TooMany
 from orchestrator.fetch.fetcher import NewHost
 from orchestrator.fetch.urls import Link, UrlRules, parse
 from orchestrator.grants import Grants
 from orchestrator.nouns import Approval, ApprovalStatus, Turn
-from orchestrator.panel.actions import AssetRequest
 from orchestrator.store import approvals as approval_rows
 from orchestrator.store import assets as rows
 from orchestrator.store import audit as audit_rows
@@ -33,7 +33,6 @@ from orchestrator.store.database import Store
 from orchestrator.typed_ids import typed_id
 
 KIND = "asset"
-COST = 20
 MOST_HOPS = 5
 """How often one request may be sent on to a host that a person is asked about."""
 _CHANGED = "The request was changed after a person agreed to it, so nothing was fetched. Ask again."
@@ -52,12 +51,16 @@ class Assets:
         self._endings = endings
         self._rules = rules
         self._wake: Callable[[], None] = lambda: None
-        self.capability = Capability(AssetRequest, "assets", Policy.ASKS, COST, self.request)
         approvals.follow(KIND, self._decided)
 
     def when_due(self, wake: Callable[[], None]) -> None:
         """From now on ``wake`` is called when there is something to fetch."""
         self._wake = wake
+
+    @property
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {REQUEST.name: self.request}
 
     # --- looking -----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from orchestrator.assets import words
-from orchestrator.capabilities.table import Finish
+from orchestrator.capabilities.capability import Finish
 from orchestrator.events import Broker
 from orchestrator.notices import Notices
 from orchestrator.nouns import Event

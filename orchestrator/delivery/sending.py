@@ -17,20 +17,19 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
+from orchestrator.capabilities.delivery.capability import SEND, Send
 from orchestrator.delivery import words
 from orchestrator.delivery.taking import Taking
 from orchestrator.errors import BadInput, Changing, OrchestratorError, UnsafePath
 from orchestrator.file_names import parts_of, shown
 from orchestrator.nouns import CubicleKey, Delivery
-from orchestrator.panel.actions import Send
 from orchestrator.store import calls as rows
 from orchestrator.store.calls import Call
 from orchestrator.store.database import Store
 
 logger = logging.getLogger(__name__)
 
-COST = 10
 _COPIED_AT_ONCE = 2
 _PATIENCE_S, _PAUSE_S = 30.0, 0.5
 """How long a file that is still being written is waited for, and how often it is looked at."""
@@ -63,14 +62,14 @@ class Sending:
         self._threads: set[threading.Thread] = set()
 
     @property
-    def capability(self) -> Capability:
-        """What agents send with."""
-        return Capability(Send, "", Policy.FREE, COST, self._send)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {SEND.name: self._send}
 
     def start(self) -> None:
         """What a death left waiting is sent."""
         with self._store.reading() as db:
-            waiting = rows.waiting_named(db, "SEND")
+            waiting = rows.waiting_named(db, SEND.name)
         for call in waiting:
             self._begin(_job(call))
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from orchestrator import errand_box
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
+from orchestrator.capabilities.video.capability import CLAWMOTION, Clawmotion
 from orchestrator.disk import rules
 from orchestrator.errand_box import Failed, NotWanted
 from orchestrator.errors import OrchestratorError, Stopped, TooMany
@@ -22,7 +23,6 @@ from orchestrator.motion.studio import Made, Studio
 from orchestrator.motion.wishes import ending_of, read_wish
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn
-from orchestrator.panel.actions import Clawmotion
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import calls as call_rows
 from orchestrator.store import motions as rows
@@ -32,7 +32,6 @@ from orchestrator.store.notices import Notice
 from orchestrator.workspace import Workspaces
 
 KIND = "video"
-COST = 60
 MOST_OPEN = 2
 MOST_SECONDS_A_DAY = 1_800.0
 MOST_TRIES = 3
@@ -69,9 +68,9 @@ class Motions:
         self._wake = wake
 
     @property
-    def capability(self) -> Capability:
-        """What agents ask with."""
-        return Capability(Clawmotion, KIND, Policy.FREE, COST, self._ask)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {CLAWMOTION.name: self._ask}
 
     def note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""

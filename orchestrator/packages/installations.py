@@ -15,7 +15,8 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
-from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
+from orchestrator.capabilities.packages.capability import INSTALL, Install
 from orchestrator.disk import rules
 from orchestrator.errand_box import Failed, NotWanted
 from orchestrator.errors import NotFound, OrchestratorError, TooMany
@@ -26,7 +27,6 @@ from orchestrator.packages.courier import Courier
 from orchestrator.packages.lists import Package, as_detail, as_question, kept, read_list, total_of
 from orchestrator.packages.shelf import INSIDE, Shelf
 from orchestrator.packages.wishes import read_wishes
-from orchestrator.panel.actions import Install
 from orchestrator.store import approvals as approval_rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import packages as rows
@@ -37,7 +37,6 @@ from orchestrator.store.packages import Installation
 from orchestrator.workspace import Workspaces
 
 KIND = "packages"
-COST = 60
 MOST_TRIES = 3
 KEPT_S = 7 * 24 * 3600.0
 """So long the files lie in ``data/packages``; what was installed from them stays."""
@@ -81,9 +80,9 @@ class Packages:
         self._wake = wake
 
     @property
-    def capability(self) -> Capability:
-        """What agents ask with."""
-        return Capability(Install, "packages", Policy.ASKS, COST, self._ask)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {INSTALL.name: self._ask}
 
     def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Installation]:
         """The newest installations, of one status and one person where given."""

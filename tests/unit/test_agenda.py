@@ -15,10 +15,11 @@ import pytest
 from orchestrator.agenda.agenda import MOST_ENTRIES, Agenda
 from orchestrator.agenda.announcing import MOST_TOLD, Announcer
 from orchestrator.agenda.feeds import Feeds
-from orchestrator.agenda.offers import Offers
 from orchestrator.agenda.runs import MOST_FAILURES, Runs
+from orchestrator.capabilities.calendar.deeds import CalendarDeeds
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.notices import Notices, as_json
 from orchestrator.nouns import CALENDAR, CubicleKey, TurnStatus
@@ -65,9 +66,9 @@ class Desk:
             changed=self.shown.append,
             now=self.now,
         )
-        self.offers = Offers(self.agenda, self.runs, announcer)
+        self.offers = CalendarDeeds(self.agenda, self.runs, announcer)
         self.offers.register(self.notices)
-        self.calls = Calls(store=r.store, agents=r.agents, table=table_of(self.offers.capabilities()), now=self.now)
+        self.calls = Calls(store=r.store, agents=r.agents, registry=REGISTRY, deeds=self.offers.deeds, now=self.now)
 
     def now(self) -> float:
         """What the clock shows."""

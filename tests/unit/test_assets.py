@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.approvals import MAX_PENDING
 from orchestrator.assets import words
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError, TooMany
 from orchestrator.fetch.fetcher import tls_context
 from orchestrator.fetch.urls import UrlRules, parse

@@ -14,7 +14,7 @@ import pytest
 from dashboard.api.openapi import document
 from dashboard.faults import STATUS
 from orchestrator.__main__ import parser
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.config import SETTINGS
 from orchestrator.errors import BadInput
 from orchestrator.nouns import CubicleKey

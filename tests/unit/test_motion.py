@@ -17,7 +17,9 @@ import pytest
 
 from orchestrator import arrivals
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.capabilities.video.capability import Clawmotion
 from orchestrator.errors import BadInput, OrchestratorError, TooMany, Unavailable
 from orchestrator.motion.motions import Motions
 from orchestrator.motion.studio import MOST_BYTES, Studio
@@ -25,7 +27,6 @@ from orchestrator.motion.wishes import read_wish
 from orchestrator.notices import Notices
 from orchestrator.nouns import TurnStatus
 from orchestrator.packages.errand import Errand
-from orchestrator.panel.actions import Clawmotion
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.calls import Call
 from tests.later_calls import LaterCalls
@@ -121,7 +122,7 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
             stir=later.stir,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([motions.capability]))
+        later.calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=motions.deeds)
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
         yield Set(house, later.calls, notices, motions, paper, tray, clock)
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, Capability
+from orchestrator.capabilities.capability import Caller, Run
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.nouns import TurnStatus
-from orchestrator.panel.actions import Ask
 from orchestrator.questions import LONGEST_S, MAX_ANSWER_CHARS, MAX_OPEN, Question, Questions
 from orchestrator.store.calls import Call
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
@@ -55,8 +55,8 @@ def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[De
     """A desk over ``home``, which may have been there before."""
     with rooms(home, **agent) as house:
         clock = [start]
-        table: dict[Any, Capability] = {}
-        calls = Calls(store=house.store, agents=house.agents, table=table, now=lambda: clock[0])
+        deeds: dict[str, Run] = {}
+        calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=deeds, now=lambda: clock[0])
         questions = Questions(
             store=house.store,
             agents=house.agents,
@@ -65,7 +65,7 @@ def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[De
             stir=calls.stir,
             now=lambda: clock[0],
         )
-        table[Ask] = questions.capability
+        deeds |= questions.deeds
         house.turns.when_ended(questions.cancel_turn)
         yield Desk(house, calls, questions, clock)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,8 @@ import pytest
 
 from orchestrator.agents import Agents
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import BadInput
@@ -44,14 +45,14 @@ def at_a_desk(house: Outgoing) -> Iterator[Desk]:
     """The desk over a home."""
     agents = Agents(house.store, providers=(), on_change=lambda _: None)
 
-    def finish(waits_for: str, *, ok: bool, text: str, result: dict[str, object]) -> None:
+    def finish(waits_for: str, *, ok: bool, text: str, result: Mapping[str, object] | None = None) -> None:
         calls.finish(waits_for, ok=ok, text=text, result=result)
 
     def stir() -> None:
         calls.stir()
 
     sending = Sending(store=house.store, taking=house.taking, finish=finish, stir=stir)
-    calls = Calls(store=house.store, agents=agents, table=table_of([sending.capability]))
+    calls = Calls(store=house.store, agents=agents, registry=REGISTRY, deeds=sending.deeds)
     carrier = PaperCarrier()
     house.deliveries.serve(carrier)
     try:

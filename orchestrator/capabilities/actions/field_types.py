@@ -7,15 +7,27 @@ looked up, and a time is not held against any clock.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 from types import MappingProxyType
+from typing import Final
 from urllib.parse import urlsplit
 
-from orchestrator.panel.actions import CLEARED
+When = date | datetime
+"""A moment with its offset, a time of a clock on some wall (a datetime without one), or a whole day (a date)."""
+
+
+class Cleared(Enum):
+    """A change that empties a field, which leaving the field out does not."""
+
+    CLEARED = "-"
+
+
+CLEARED: Final = Cleared.CLEARED
 
 MAX_ID = 2**53 - 1
 """The largest whole number that every reader of JSON keeps exact."""
@@ -57,6 +69,8 @@ class Kind(StrEnum):
     FLAG = "yes or no"
     COUNT = "whole number"
     SYSTEM = "pip or npm"
+    JSON = "value of a JSON Schema"
+    """Read by ``json_schema``, with the field's schema."""
 
 
 def read_value(kind: Kind, value: object, max_chars: int) -> object:
@@ -74,6 +88,8 @@ def write_value(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, tuple):
         return ",".join(value)
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
         return f"{value:.6f}".rstrip("0").rstrip(".")
     return str(value)

@@ -1,0 +1,92 @@
+"""Packages: programs from PyPI and npm, of which a person sees the exact list first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crab.hermit_commands import Command, Option
+from orchestrator.capabilities.actions.field_types import Kind
+from orchestrator.capabilities.actions.fields import Field
+from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, Size
+from orchestrator.capabilities.capability import Action, Capability, Place, Policy, PromptLine, Toolset
+from orchestrator.nouns import Approval
+
+_MOST_ASKED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """A wish for packages, for a person to decide."""
+
+    system: str
+    """``pip`` or ``npm``."""
+    packages: tuple[str, ...]
+    """``NAME`` or ``NAME==VERSION`` (of npm also ``NAME@VERSION``)."""
+
+
+def _facts(approval: Approval) -> list[Fact]:
+    detail = approval.detail
+    lines: list[Fact] = []
+    if approval.reason:
+        lines.append(("Reason given: ", Quoted(approval.reason, 300)))
+    asked = detail.get("asked")
+    names = [str(name) for name in asked] if isinstance(asked, list) else []
+    if names:
+        parts = [part for name in names[:_MOST_ASKED] for part in (Quoted(name, 80), " ")]
+        more = f"and {len(names) - _MOST_ASKED} more" if len(names) > _MOST_ASKED else ""
+        lines.append(("Asked for: ", *parts, more))
+    packages, total = detail.get("packages"), detail.get("total_bytes")
+    if isinstance(packages, list) and isinstance(total, int):
+        count = f"{len(packages):,} package{'' if len(packages) == 1 else 's'}"
+        lines.append((f"With dependencies: {count}, ", Size(total), " in total."))
+    return lines
+
+
+def _consequences(_: Approval) -> list[Fact]:
+    return ["Exactly these versions are downloaded. They get no more rights than the agent's own commands."]
+
+
+INSTALL = Action(
+    "INSTALL",
+    Install,
+    (
+        Field("system", Kind.SYSTEM, "pip or npm", max_chars=10, is_required=True),
+        Field("packages", Kind.LINES, "NAME or NAME==VERSION, commas between them", max_chars=200, is_required=True),
+    ),
+    Policy.ASKS,
+    cost=60,
+    commands=(
+        Command(
+            "install",
+            "INSTALL",
+            "A person is asked; when they agree the packages are downloaded and installed for you. SYSTEM: pip or npm.",
+            places=("system", "packages*"),
+            options=(Option("no-wait", "return at once; what comes of it shows later"),),
+            example="hermit install pip 'humanize==4.9.0'",
+        ),
+    ),
+    is_panel=False,
+)
+APPROVAL = ApprovalKind(
+    "packages",
+    wants="wants to install packages",
+    wish="It wants to install these packages",
+    asks="may these packages be installed?",
+    noun="list",
+    approved="They are being downloaded.",
+    denied="installed",
+    infinitive="be installed",
+    unless="Nothing is downloaded unless you agree.",
+    again="You asked whether these packages may be installed, and nobody answered in time, so they were not. If "
+    "they are still needed, ask for them again now:\n\n{text}",
+    facts=_facts,
+    consequences=_consequences,
+)
+
+CAPABILITY = Capability(
+    "packages",
+    (INSTALL,),
+    toolset=Toolset("packages", "Packages", "Ask for packages from PyPI or npm. You see the full list and decide."),
+    prompt=(PromptLine(Place.COMMAND, "`hermit install pip NAME` (or npm), after the person's yes."),),
+    approval=APPROVAL,
+)
