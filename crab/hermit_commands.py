@@ -70,7 +70,6 @@ class Command:
     def __init__(
         self,
         words: str,
-        call: str,
         help: str,  # noqa: A002 - what it is
         *,
         places: tuple[str, ...] = (),
@@ -79,9 +78,11 @@ class Command:
         needs: tuple[str, ...] = (),
         example: str = "",
         file: str = "",
+        call: str = "",
     ) -> None:
         self.words = words
         self.call = call
+        """The action that it asks for; the action itself sets it."""
         self.help = help
         self.places = places
         """What stands without a name, in order: ``field``, ``field?`` where it may be left out, ``field…`` for all the

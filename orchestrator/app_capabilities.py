@@ -66,21 +66,8 @@ class Capabilities:
         self.agenda = self._calendar.agenda
         self._sending = Sending(store=store, taking=taking, finish=self._finish, stir=self._stir)
         status = self._made_status(ground, space)
-        deeds = REGISTRY.complete(
-            *(
-                noun.deeds
-                for noun in (
-                    status,
-                    self._sending,
-                    self.questions,
-                    self.memories,
-                    self.packages,
-                    self.assets,
-                    motions,
-                    self._calendar.handlers,
-                )
-            )
-        )
+        offering = (status, self._sending, self.questions, self.memories, self.packages, self.assets, motions)
+        deeds = REGISTRY.complete(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls = Calls(store=store, agents=ground.agents, registry=REGISTRY, deeds=deeds)
         self._commands = Publishing(
             FILE, _write_commands, store=store, workspaces=ground.workspaces, scratch=ground.home.scratch

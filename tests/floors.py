@@ -5,6 +5,15 @@ A new module needs a word here; where it goes is a decision, not an accident.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+_CAPABILITIES = Path(__file__).parents[1] / "orchestrator" / "capabilities"
+_DESCRIBED = " ".join(
+    f"capabilities.{path.parent.name} capabilities.{path.parent.name}.capability"
+    for path in sorted(_CAPABILITIES.glob("*/capability.py"))
+)
+"""A capability's folder and its description need no word here."""
+
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
     ("what bytes say, and what they cost", "file_contents markdown_cost"),
@@ -28,12 +37,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "capabilities capabilities.actions capabilities.actions.field_types capabilities.actions.fields "
             "capabilities.actions.format capabilities.actions.json_schema capabilities.actions.parse "
-            "capabilities.approval_kind capabilities.ask capabilities.ask.capability capabilities.calendar "
-            "capabilities.calendar.capability capabilities.capability capabilities.delivery "
-            "capabilities.delivery.capability capabilities.downloads capabilities.downloads.capability "
-            "capabilities.memory capabilities.memory.capability capabilities.packages "
-            "capabilities.packages.capability capabilities.registry capabilities.status "
-            "capabilities.status.capability capabilities.table capabilities.video capabilities.video.capability"
+            f"capabilities.approval_kind capabilities.capability capabilities.registry capabilities.table {_DESCRIBED}"
         ),
     ),
     ("whose disk is looked at", "disk.rota"),

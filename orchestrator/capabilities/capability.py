@@ -9,11 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from crab.hermit_commands import Command
-from orchestrator.capabilities.actions.fields import Field
+from orchestrator.capabilities.actions.fields import Field, fields_of
 from orchestrator.capabilities.approval_kind import ApprovalKind
 from orchestrator.nouns import CubicleKey
 
@@ -69,10 +70,8 @@ class Action:
     """One thing that can be asked for."""
 
     name: str
-    build: Callable[..., Any]
-    """What its deed gets, from the fields' attributes: its class, or ``dict`` for fields of a JSON Schema."""
-    fields: tuple[Field, ...]
-    """In the order of the text form."""
+    asked: type | Mapping[str, Any]
+    """What its deed gets: a class whose fields say what they hold, or by a JSON Schema a dict of that form."""
     policy: Policy
     cost: int
     """Units of the cubicle's hourly allowance (`calls.HOURLY_UNITS`)."""
@@ -84,6 +83,16 @@ class Action:
     """It may stand in an answer's ``panelActions``; otherwise it is a command alone."""
     is_change: bool = False
     """It changes what its first field names: another field must be there, too."""
+    fields: tuple[Field, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", fields_of(self.asked))
+        for command in self.commands:
+            command.call = self.name
+
+    def build(self, values: dict[str, Any]) -> Any:
+        """What its deed gets, of its fields' values by their attributes."""
+        return self.asked(**values) if isinstance(self.asked, type) else values
 
     @property
     def form(self) -> str:
@@ -100,10 +109,8 @@ class Asked:
 
     def values(self) -> dict[str, object]:
         """What each field holds; None where it was left out."""
-        names = {field.name: field.attribute for field in self.action.fields}
-        if isinstance(self.given, dict):
-            return {name: self.given.get(attribute) for name, attribute in names.items()}
-        return {name: getattr(self.given, attribute) for name, attribute in names.items()}
+        get = self.given.get if isinstance(self.given, dict) else partial(getattr, self.given)
+        return {field.name: get(field.attribute) for field in self.action.fields}
 
 
 class Toolset(NamedTuple):
@@ -115,24 +122,21 @@ class Toolset(NamedTuple):
     """What it lets an agent do, for the person who decides that."""
 
 
-class Place(IntEnum):
-    """Where a line stands in an agent's prompt."""
+class Prompt(NamedTuple):
+    """What agents that have a capability are told of it; the whole stays short, which a test holds. Each is a text, and
+    empty where nothing is to be said there."""
 
-    BARE = 0
+    bare: str = ""
     """A command that needs no words; all of them share a line."""
-    COMMAND = 1
-    ACTION = 2
-    RULE = 3
-    EXAMPLE = 4
-
-
-class PromptLine(NamedTuple):
-    """What agents that have a capability are told of it. The whole prompt stays short, which a test holds."""
-
-    place: Place
-    text: str
+    command: str = ""
+    action: str = ""
+    rule: str = ""
+    example: str = ""
     rank: int = 0
-    """The lower come first at their place; the rest is in the order of the list of capabilities."""
+    """Commands of a lower one come first; the rest is in the order of the list of capabilities."""
+
+
+_NOTHING = Prompt()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,6 @@ class Capability:
     actions: tuple[Action, ...]
     toolset: Toolset | None = None
     """The agent needs it among its ``toolsets``; None for what every agent has."""
-    prompt: tuple[PromptLine, ...] = ()
+    prompt: Prompt = _NOTHING
     approval: ApprovalKind | None = None
     """How a person is asked, where an approval of a kind of its own is needed."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from crab.hermit_commands import Command
 from orchestrator.capabilities.approval_kind import COMMAND_KIND, ApprovalKind
-from orchestrator.capabilities.capability import Action, Capability, Deeds, Place, Toolset
+from orchestrator.capabilities.capability import Action, Capability, Deeds, Toolset
 
 T = TypeVar("T")
 _PANEL = 'As "panelActions": NAME:field|field; results come back to you.'
@@ -63,20 +63,13 @@ class Registry:
 
     def prompt(self, toolsets: Collection[str]) -> str:
         """What an agent with these toolsets is told of what it may set in motion."""
-        lines = sorted(
-            (
-                line
-                for one in self._capabilities
-                if not one.toolset or one.toolset.name in toolsets
-                for line in one.prompt
-            ),
-            key=lambda line: (line.place, line.rank),
-        )
-        told = {place: [line.text for line in lines if line.place is place] for place in Place}
-        parts = [f"- {', '.join(told[Place.BARE])}."] if told[Place.BARE] else []
-        parts += [f"- {text}" for text in told[Place.COMMAND]]
-        parts += ["", _PANEL, *(f"- {text}" for text in told[Place.ACTION])] if told[Place.ACTION] else []
-        parts += [part for text in (*told[Place.RULE], *told[Place.EXAMPLE]) for part in ("", text)]
+        told = [one.prompt for one in self._capabilities if not one.toolset or one.toolset.name in toolsets]
+        bare, actions = [one.bare for one in told if one.bare], [f"- {one.action}" for one in told if one.action]
+        parts = [f"- {', '.join(bare)}."] if bare else []
+        parts += [f"- {one.command}" for one in sorted(told, key=lambda one: one.rank) if one.command]
+        parts += ["", _PANEL, *actions] if actions else []
+        parts += [part for one in told if one.rule for part in ("", one.rule)]
+        parts += [part for one in told if one.example for part in ("", one.example)]
         return "\n".join(parts)
 
 

@@ -1,53 +1,46 @@
-"""One field of an action, and the fields that a JSON Schema describes."""
+"""The fields of an action: those of a class whose fields say what they hold, or those that a JSON Schema describes."""
 
 from __future__ import annotations
 
-import keyword
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.capabilities.actions.field_types import Kind
-from orchestrator.capabilities.actions.json_schema import MAX_CHARS, check_schema
+from orchestrator.capabilities.actions.json_schema import check_schema
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of an action, as a model names it."""
 
     name: str
+    attribute: str
+    """Its name in what the deed gets."""
     kind: Kind
-    help: str
-    """A few words for who fills it in."""
-    max_chars: int = 200
-    is_required: bool = False
+    max_chars: int = 0
     may_clear: bool = False
     """A ``-`` empties it, where an empty text leaves it as it is."""
-    schema: Mapping[str, Any] = field(default_factory=dict)
+    is_required: bool = False
+    schema: Mapping[str, Any] = {}
     """What its values are, where its kind is JSON."""
 
-    @property
-    def attribute(self) -> str:
-        """Its name in the action's class."""
-        return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
+
+def holds(kind: Kind, max_chars: int = 200, *, may_clear: bool = False) -> Mapping[str, Any]:
+    """What a field of an action's class says in its ``metadata``."""
+    return {"kind": kind, "max_chars": max_chars, "may_clear": may_clear}
 
 
-def fields_of_schema(schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    """The fields that a JSON Schema of an object describes, what is required first. Raises ValueError for a schema
-    that says more than is understood here; nothing in it is fetched or run."""
-    check_schema(schema)
-    if schema.get("type") != "object":
-        raise ValueError("the schema of an action must be of type object")
-    required = schema.get("required", ())
-    fields = [
-        Field(
-            name,
-            Kind.JSON,
-            str(part.get("description", "")),
-            max_chars=part.get("maxLength", MAX_CHARS),
-            is_required=name in required,
-            schema=part,
+def fields_of(asked: type | Mapping[str, Any]) -> tuple[Field, ...]:
+    """In the order of the text form, what is required first. Raises ValueError for a JSON Schema that is not of an
+    object, or says more than is understood here; nothing in it is fetched or run."""
+    if isinstance(asked, type):
+        return tuple(
+            Field(one.name.rstrip("_"), one.name, **one.metadata, is_required=one.default is dataclasses.MISSING)
+            for one in dataclasses.fields(asked)
         )
-        for name, part in schema.get("properties", {}).items()
-    ]
-    return tuple(sorted(fields, key=lambda one: not one.is_required))
+    check_schema(asked)
+    if asked["type"] != "object":
+        raise ValueError("the schema of an action must be of type object")
+    required = asked.get("required", ())
+    parts = sorted(asked.get("properties", {}).items(), key=lambda part: part[0] not in required)
+    return tuple(Field(name, name, Kind.JSON, is_required=name in required, schema=part) for name, part in parts)

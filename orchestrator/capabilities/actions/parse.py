@@ -120,7 +120,7 @@ def _build(action: Action, named: Mapping[str, object]) -> Asked:
     values = {field.attribute: _value(action, field, named[field.name]) for field in given}
     if len(values) == 1 and action.is_change:
         raise BadInput(f"{action.name} changes nothing: give a field beside the id. Its form is {action.form}")
-    return Asked(action, action.build(**values))
+    return Asked(action, action.build(values))
 
 
 def _value(action: Action, field: Field, value: object) -> object:

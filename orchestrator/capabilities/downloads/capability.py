@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import Kind
-from orchestrator.capabilities.actions.fields import Field
+from orchestrator.capabilities.actions.fields import holds
 from orchestrator.capabilities.approval_kind import ApprovalKind, Caution, Fact, Quoted, host_of
-from orchestrator.capabilities.capability import Action, Capability, Place, Policy, PromptLine, Toolset
+from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.nouns import Approval
 from orchestrator.text import one_line
 
@@ -21,9 +21,9 @@ _MOST_WARNINGS = 8
 class AssetRequest:
     """A wish for a file from the internet, for a person to decide."""
 
-    description: str
-    url: str
-    file_type: str = ""
+    description: str = field(metadata=holds(Kind.TEXT, 500))
+    url: str = field(metadata=holds(Kind.URL, 2000))
+    file_type: str = field(default="", metadata=holds(Kind.FILE_TYPE, 100))
 
 
 def _facts(approval: Approval) -> list[Fact]:
@@ -62,17 +62,11 @@ def _in_a_terminal(detail: Mapping[str, Any]) -> list[str]:
 REQUEST = Action(
     "ASSET_REQUEST",
     AssetRequest,
-    (
-        Field("description", Kind.TEXT, "what it is and what for", max_chars=500, is_required=True),
-        Field("url", Kind.URL, "the whole address", max_chars=2000, is_required=True),
-        Field("file_type", Kind.FILE_TYPE, "such as pdf", max_chars=100),
-    ),
     Policy.ASKS,
     cost=20,
     commands=(
         Command(
             "fetch",
-            "ASSET_REQUEST",
             "A person is asked; when they agree the file is downloaded into /app/workspace/in.",
             places=("url",),
             options=(
@@ -108,11 +102,10 @@ CAPABILITY = Capability(
     toolset=Toolset(
         "assets", "Files from the internet", "Ask for a file from the internet. You see the exact address and decide."
     ),
-    prompt=(
-        PromptLine(
-            Place.COMMAND, "`hermit fetch URL --why TEXT`: after the person's yes the file comes into ../in.", rank=-1
-        ),
-        PromptLine(Place.ACTION, "ASSET_REQUEST:description|url|file_type, as `hermit fetch`."),
+    prompt=Prompt(
+        command="`hermit fetch URL --why TEXT`: after the person's yes the file comes into ../in.",
+        action="ASSET_REQUEST:description|url|file_type, as `hermit fetch`.",
+        rank=-1,
     ),
     approval=APPROVAL,
 )

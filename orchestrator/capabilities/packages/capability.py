@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import Kind
-from orchestrator.capabilities.actions.fields import Field
+from orchestrator.capabilities.actions.fields import holds
 from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, Size
-from orchestrator.capabilities.capability import Action, Capability, Place, Policy, PromptLine, Toolset
+from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.nouns import Approval
 
 _MOST_ASKED = 10
@@ -18,9 +18,9 @@ _MOST_ASKED = 10
 class Install:
     """A wish for packages, for a person to decide."""
 
-    system: str
+    system: str = field(metadata=holds(Kind.SYSTEM, 10))
     """``pip`` or ``npm``."""
-    packages: tuple[str, ...]
+    packages: tuple[str, ...] = field(metadata=holds(Kind.LINES, 200))
     """``NAME`` or ``NAME==VERSION`` (of npm also ``NAME@VERSION``)."""
 
 
@@ -49,16 +49,11 @@ def _consequences(_: Approval) -> list[Fact]:
 INSTALL = Action(
     "INSTALL",
     Install,
-    (
-        Field("system", Kind.SYSTEM, "pip or npm", max_chars=10, is_required=True),
-        Field("packages", Kind.LINES, "NAME or NAME==VERSION, commas between them", max_chars=200, is_required=True),
-    ),
     Policy.ASKS,
     cost=60,
     commands=(
         Command(
             "install",
-            "INSTALL",
             "A person is asked; when they agree the packages are downloaded and installed for you. SYSTEM: pip or npm.",
             places=("system", "packages*"),
             options=(Option("no-wait", "return at once; what comes of it shows later"),),
@@ -87,6 +82,6 @@ CAPABILITY = Capability(
     "packages",
     (INSTALL,),
     toolset=Toolset("packages", "Packages", "Ask for packages from PyPI or npm. You see the full list and decide."),
-    prompt=(PromptLine(Place.COMMAND, "`hermit install pip NAME` (or npm), after the person's yes."),),
+    prompt=Prompt(command="`hermit install pip NAME` (or npm), after the person's yes."),
     approval=APPROVAL,
 )

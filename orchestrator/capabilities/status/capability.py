@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crab.hermit_commands import Command
-from orchestrator.capabilities.capability import Action, Capability, Place, Policy, PromptLine
+from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +16,14 @@ class Status:
 STATUS = Action(
     "STATUS",
     Status,
-    (),
     Policy.FREE,
     cost=1,
-    commands=(
-        Command("status", "STATUS", "Your budget, disk, open questions, next calendar entry, and what you may call."),
-    ),
+    commands=(Command("status", "Your budget, disk, open questions, next calendar entry, and what you may call."),),
     is_panel=False,
 )
 
-CAPABILITY = Capability("status", (STATUS,), prompt=(PromptLine(Place.BARE, "`hermit status`"),))
+CAPABILITY = Capability(
+    "status",
+    (STATUS,),
+    prompt=Prompt(bare="`hermit status`"),
+)

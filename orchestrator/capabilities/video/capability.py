@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
 from orchestrator.capabilities.actions.field_types import Kind
-from orchestrator.capabilities.actions.fields import Field
-from orchestrator.capabilities.capability import Action, Capability, Place, Policy, PromptLine, Toolset
+from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 
 
 @dataclass(frozen=True, slots=True)
 class Clawmotion:
     """A video to make."""
 
-    prompt: str
-    duration: float
+    prompt: str = field(metadata=holds(Kind.TEXT, 4000))
+    duration: float = field(metadata=holds(Kind.SECONDS, 20))
     """Seconds."""
-    output_file: str = ""
+    output_file: str = field(default="", metadata=holds(Kind.FILE_NAME, 100))
     """A name within ``out/``; empty lets the host choose."""
 
 
 CLAWMOTION = Action(
     "CLAWMOTION",
     Clawmotion,
-    (
-        Field("prompt", Kind.TEXT, "what the video shows", max_chars=4000, is_required=True),
-        Field("duration", Kind.SECONDS, "how long it is", max_chars=20, is_required=True),
-        Field("output_file", Kind.FILE_NAME, "a name such as intro.mp4", max_chars=100),
-    ),
     Policy.FREE,
     cost=60,
     commands=(
         Command(
             "video",
-            "CLAWMOTION",
             "Animates a text (letters only, no pictures) as a video in out/, which is sent to the person.",
             places=("prompt…",),
             options=(
@@ -52,5 +46,5 @@ CAPABILITY = Capability(
     "video",
     (CLAWMOTION,),
     toolset=Toolset("video", "Videos", "Turn text into a short animated video. Nothing to approve."),
-    prompt=(PromptLine(Place.ACTION, "CLAWMOTION:text|seconds|intro.mp4 animates a text into ../out."),),
+    prompt=Prompt(action="CLAWMOTION:text|seconds|intro.mp4 animates a text into ../out."),
 )
