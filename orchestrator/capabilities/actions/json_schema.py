@@ -22,7 +22,14 @@ _NAMES = {
     "array": "a list",
     "object": "an object",
 }
-_TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
 _COUNTS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 _BOUNDS = frozenset({"minimum", "maximum"})
 _SAID = frozenset({"$schema", "title", "description", "default", "examples", "format", "deprecated"})
