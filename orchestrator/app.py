@@ -331,7 +331,7 @@ class App:
 
     def _engine_health(self) -> str:
         try:
-            self._parts.engine.poll("hermit-health")
+            self._parts.engine.cubicles.poll("hermit-health")
         except OrchestratorError as error:
             return error.message
         return "ok"

@@ -21,6 +21,7 @@ from orchestrator.delivery.taking import Taking
 from orchestrator.delivery.trays import Trays
 from orchestrator.disk.metering import Disk
 from orchestrator.disk.reserve import Reserve
+from orchestrator.engine.protocol import Engine
 from orchestrator.errors import Unavailable
 from orchestrator.events import Broker
 from orchestrator.examine.finding import Finding
@@ -35,8 +36,7 @@ from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.memories.embedder import Embedder
 from orchestrator.metrics import Gauges, Metrics
 from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey, Engine, Upstream
-from orchestrator.packages.errand import Errands, NoErrands
+from orchestrator.nouns import CubicleKey, Upstream
 from orchestrator.packages.outside import Outside
 from orchestrator.partial_replies import PartialReplies
 from orchestrator.pdf_pages import PdfPages
@@ -51,7 +51,6 @@ from orchestrator.scripts import Scripts
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
 from orchestrator.summaries import Summaries
-from orchestrator.terminals.lines import Lines
 from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.photographer import Photographer
 from orchestrator.thumbnails.thumbnails import Thumbnails
@@ -71,8 +70,6 @@ class Parts:
     """What an app is made from, where tests may put others in."""
 
     engine: Engine
-    image_tag: Callable[[str], str]
-    """The image for ``base``, ``studio``, ``courier`` or ``browser``, built first where it is missing."""
     upstreams: Mapping[str, Upstream]
     default_provider: str
     """Both as the settings say; the operator adds to them in the dashboard."""
@@ -83,18 +80,8 @@ class Parts:
     """What approved downloads come through."""
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
-    errands: Errands = field(default_factory=NoErrands)
-    """Who fetches packages."""
-    studio: Errands = field(default_factory=NoErrands)
-    """Who animates texts, without network."""
-    browser: Errands | None = None
-    """Who takes pictures of web apps, without network; None where nobody does."""
-    pages: Errands | None = None
-    """Who draws the pages of PDFs, without network; None where nobody does."""
-    lines: Lines | None = None
-    """Who lays the lines of terminals; None where there are none."""
     outside: Outside = field(default_factory=Outside)
-    """How they get to the indexes of packages."""
+    """How couriers get to the indexes of packages."""
     examine: Callable[[], list[Finding]] = no_doctor
     """The doctor's look at every part."""
     embedder: Embedder | None = None
@@ -209,12 +196,12 @@ def build_cubicles(ground: Ground, doors: WatchedDoors, *, check_start: Callable
     return Cubicles(
         install=build_install(ground.home, ground.settings),
         store=ground.store,
-        engine=ground.parts.engine,
+        engine=ground.parts.engine.cubicles,
         workspaces=ground.workspaces,
         doors=doors,
         agents=ground.agents,
         broker=ground.broker,
-        image_tag=ground.parts.image_tag,
+        image_tag=ground.parts.engine.images.ensure_image,
         check_start=check_start,
     )
 
@@ -257,11 +244,11 @@ def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
 
 def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[Thumbnails, RowWorker]:
     """Pictures of web apps, and who sees to them."""
-    home, parts = ground.home, ground.parts
+    home, engine = ground.home, ground.parts.engine
     photographer = None
-    if parts.browser is not None and ground.settings.app_pictures:
+    if ground.settings.app_pictures:
         photographer = Photographer(
-            parts.browser, ground.workspaces, folder=home.browser, image=lambda: parts.image_tag("browser")
+            engine.helpers, ground.workspaces, folder=home.browser, image=lambda: engine.images.ensure_image("browser")
         )
     thumbnails = Thumbnails(
         ground.store, previews.apps, ground.broker, folder=home.thumbnails, photographer=photographer
@@ -272,9 +259,11 @@ def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[
 
 def build_pdf_pages(ground: Ground) -> PdfPages:
     """Pages of PDFs, drawn where pictures of apps are taken."""
-    home, parts = ground.home, ground.parts
-    errands = parts.pages if ground.settings.app_pictures else None
-    return PdfPages(errands, ground.workspaces, folder=home.pages, image=lambda: parts.image_tag("browser"))
+    engine = ground.parts.engine
+    helpers = engine.helpers if ground.settings.app_pictures else None
+    return PdfPages(
+        helpers, ground.workspaces, folder=ground.home.pages, image=lambda: engine.images.ensure_image("browser")
+    )
 
 
 def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns) -> tuple[Summaries, RowWorker]:
@@ -286,7 +275,7 @@ def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns
 
 def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:
     """Shells for operators. Without the setting none is opened, but those that an earlier run left are still ended."""
-    return Terminals(cubicles, Audit(ground.store), ground.parts.lines, folder=ground.home.path / "terminals")
+    return Terminals(cubicles, Audit(ground.store), ground.parts.engine.exec, folder=ground.home.path / "terminals")
 
 
 def build_bots(ground: Ground) -> Bots:

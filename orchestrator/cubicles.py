@@ -15,9 +15,10 @@ from functools import partial
 from typing import Protocol
 
 from orchestrator.agents import Agents
+from orchestrator.engine.protocol import CubicleEngine
 from orchestrator.errors import NotFound
 from orchestrator.events import Broker
-from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Engine, Event, Exit, Usage
+from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Event, Exit, Usage
 from orchestrator.store import agents as rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import leaving as leaving_rows
@@ -73,7 +74,7 @@ class Cubicles:
         *,
         install: Install,
         store: Store,
-        engine: Engine,
+        engine: CubicleEngine,
         workspaces: Workspaces,
         doors: Doors,
         agents: Agents,

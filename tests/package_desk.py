@@ -15,14 +15,15 @@ from typing import Any
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import Unavailable
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 from orchestrator.packages.courier import Courier
-from orchestrator.packages.errand import Errand
 from orchestrator.packages.installations import Packages
 from orchestrator.packages.outside import Outside
 from orchestrator.store.calls import Call
+from tests.fakes import NoHelpers
 from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 
@@ -43,7 +44,7 @@ def listed(name: str, version: str = "1.0", content: bytes = CONTENT, **other: A
     }
 
 
-class PaperErrands:
+class PaperErrands(NoHelpers):
     """Couriers that never leave: they report what they are told to."""
 
     def __init__(self) -> None:
@@ -57,9 +58,9 @@ class PaperErrands:
         self.during: Callable[[dict[str, Any]], None] = lambda _: None
         """Happens while a courier is under way."""
 
-    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
         """Read the task, bring what was said."""
-        task = json.loads((errand.given / "task.json").read_bytes())
+        task = json.loads((spec.given / "task.json").read_bytes())
         self.tasks.append(task)
         self.during(task)
         if self.is_broken:
@@ -68,12 +69,13 @@ class PaperErrands:
         if task["do"] == "fetch":
             right = {package["file"]: CONTENT for package in task["packages"]}
             for name, content in (right if self.files is None else self.files).items():
-                (errand.brought / name).write_bytes(content)
+                (spec.brought / name).write_bytes(content)
         if report is not None:
             written = report if isinstance(report, bytes) else json.dumps(report).encode()
-            (errand.brought / "report.json").write_bytes(written)
+            (spec.brought / "report.json").write_bytes(written)
+        return HelperEnd.ENDED
 
-    def clear(self) -> None:
+    def clear_helpers(self, kind: HelperKind) -> None:
         """Counted."""
         self.cleared += 1
 

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator import errand_box
 from orchestrator.agents import Agents
 from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
 from orchestrator.capabilities.video.capability import CLAWMOTION, Clawmotion
 from orchestrator.disk import rules
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed, NotWanted
 from orchestrator.errors import OrchestratorError, Stopped, TooMany
 from orchestrator.motion import sentences
 from orchestrator.motion.studio import Made, Studio
@@ -141,7 +141,7 @@ class Motions:
             made = self._studio.make(one.id, one.text, one.seconds, ending_of(one.name), is_wanted=is_wanted)
             self._check_wanted(one.id)
             self._check_space(one.cubicle, made)
-            with errand_box.opened(made.path) as file:
+            with helper_folder.opened(made.path) as file:
                 self._workspaces.lay_out(one.cubicle, _hidden(one.id), file, max_bytes=made.size_bytes)
             if not self._show(one, made.size_bytes, made.left_out):
                 raise Failed(sentences.TAKEN_AWAY)

@@ -18,7 +18,7 @@ from orchestrator.approvals import Approvals
 from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
 from orchestrator.capabilities.packages.capability import INSTALL, Install
 from orchestrator.disk import rules
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed, NotWanted
 from orchestrator.errors import NotFound, OrchestratorError, TooMany
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Turn

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from dashboard.api.openapi import document
-from dashboard.faults import STATUS
 from orchestrator.__main__ import parser
 from orchestrator.config import SETTINGS
+from orchestrator.http_statuses import STATUS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
