@@ -55,7 +55,8 @@ class ApprovalView:
     @property
     def wants(self) -> str:
         """What it is about, after the agent's name."""
-        return REGISTRY.approval_kind(self.approval.kind).wants
+        kind = REGISTRY.approvals.get(self.approval.kind)
+        return "wants HermitShell to do this" if kind is None else kind.wants
 
     @property
     def facts(self) -> list[str]:

@@ -56,6 +56,8 @@ class ApprovalKind:
     """How one kind is spoken of."""
 
     name: str
+    many: str
+    """What a page calls many of them."""
     wants: str
     """``wants a file from the internet``: after the agent's name."""
     wish: str
@@ -129,6 +131,7 @@ def _in_a_terminal(detail: Mapping[str, Any]) -> list[str]:
 
 COMMAND_KIND = ApprovalKind(
     "command",
+    many="Commands",
     wants="wants to run this command",
     wish="It wants to run exactly this",
     asks="may this run?",

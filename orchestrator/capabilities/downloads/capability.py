@@ -81,6 +81,7 @@ REQUEST = Action(
 )
 APPROVAL = ApprovalKind(
     "asset",
+    many="Files from the internet",
     wants="wants a file from the internet",
     wish="It wants to download this from the internet into its in/",
     asks="may this be downloaded?",

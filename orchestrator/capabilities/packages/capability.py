@@ -64,6 +64,7 @@ INSTALL = Action(
 )
 APPROVAL = ApprovalKind(
     "packages",
+    many="Packages",
     wants="wants to install packages",
     wish="It wants to install these packages",
     asks="may these packages be installed?",
