@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.agents import Agents
@@ -28,6 +28,7 @@ from orchestrator.examine.finding import Finding
 from orchestrator.fetch.internet import Internet
 from orchestrator.grants import Grants
 from orchestrator.home import Home
+from orchestrator.hooks import Hooks
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.keyring import Keyring
 from orchestrator.llm.providers import Build, Providers
@@ -36,7 +37,7 @@ from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.memories.embedder import Embedder
 from orchestrator.metrics import Gauges, Metrics
 from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey, Upstream
+from orchestrator.nouns import Upstream
 from orchestrator.packages.outside import Outside
 from orchestrator.partial_replies import PartialReplies
 from orchestrator.pdf_pages import PdfPages
@@ -48,6 +49,7 @@ from orchestrator.prices import Prices
 from orchestrator.row_worker import RowWorker
 from orchestrator.samples import Samples
 from orchestrator.scripts import Scripts
+from orchestrator.step_approvals import StepApprovals
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
 from orchestrator.summaries import Summaries
@@ -97,9 +99,11 @@ class Ground:
     parts: Parts
     store: Store
     broker: Broker
+    hooks: Hooks
     people: People
     agents: Agents
     workspaces: Workspaces
+    notices: Notices
     budget: Budget
     reserve: Reserve
     grants: Grants
@@ -117,23 +121,23 @@ def build_providers(home: Home, parts: Parts, preferences: Preferences) -> Provi
     )
 
 
-def build_steps(ground: Ground, approvals: Approvals, turns: Turns, *, ended: Callable[[CubicleKey], None]) -> Steps:
-    """What rules on commands, records them, and tells of their ends."""
+def build_steps(ground: Ground, approvals: StepApprovals, turns: Turns) -> Steps:
+    """What rules on commands, and records them."""
     return Steps(
         store=ground.store,
         broker=ground.broker,
+        hooks=ground.hooks,
         agents=ground.agents,
         approvals=approvals,
         grants=ground.grants,
         scripts=Scripts(ground.workspaces),
         outputs=turns.outputs,
-        ended=ended,
     )
 
 
 def build_proxy(ground: Ground, prices: Prices, providers: Providers, *, remember: Remember) -> Proxy:
     """The way to the models."""
-    return Proxy(
+    proxy = Proxy(
         agents=ground.agents,
         budget=ground.budget,
         broker=ground.broker,
@@ -144,24 +148,28 @@ def build_proxy(ground: Ground, prices: Prices, providers: Providers, *, remembe
         remember=remember,
         keep=PartialReplies(ground.store).keep,
     )
+    for over in (ground.hooks.turn_stopping, ground.hooks.turn_ended):
+        over.subscribe(lambda moment: proxy.abort(moment.turn))
+    return proxy
 
 
 def build_watch(
+    ground: Ground,
     turns: Turns,
     cubicles: Cubicles,
     approvals: Approvals,
-    agents: Agents,
     waker: Waker,
     *,
     proxy: Proxy,
-    tidy: Callable[[], None],
+    tidy: Sequence[Callable[[], None]],
 ) -> Watch:
     """Who looks after turns, questions and cubicles."""
     return Watch(
         turns=turns,
         cubicles=cubicles,
         approvals=approvals,
-        agents=agents,
+        agents=ground.agents,
+        hooks=ground.hooks,
         wake=waker.wake,
         is_waking=waker.is_waking,
         is_busy=proxy.is_busy,
@@ -169,29 +177,21 @@ def build_watch(
     )
 
 
-def build_disk(
-    workspaces: Workspaces,
-    reserve: Reserve,
-    agents: Agents,
-    cubicles: Cubicles,
-    turns: Turns,
-    *,
-    store: Store,
-    broker: Broker,
-) -> Disk:
+def build_disk(ground: Ground, cubicles: Cubicles, turns: Turns) -> Disk:
     """Who looks after the room on the disk."""
     return Disk(
-        workspaces=workspaces,
-        reserve=reserve,
-        agents=agents,
+        workspaces=ground.workspaces,
+        reserve=ground.reserve,
+        agents=ground.agents,
         cubicles=cubicles,
         turns=turns,
-        audit=Audit(store),
-        broker=broker,
+        audit=Audit(ground.store),
+        broker=ground.broker,
+        hooks=ground.hooks,
     )
 
 
-def build_cubicles(ground: Ground, doors: WatchedDoors, *, check_start: Callable[[CubicleKey], None]) -> Cubicles:
+def build_cubicles(ground: Ground, doors: WatchedDoors) -> Cubicles:
     """The containers, with their doors."""
     return Cubicles(
         install=build_install(ground.home, ground.settings),
@@ -201,8 +201,8 @@ def build_cubicles(ground: Ground, doors: WatchedDoors, *, check_start: Callable
         doors=doors,
         agents=ground.agents,
         broker=ground.broker,
+        hooks=ground.hooks,
         image_tag=ground.parts.engine.images.ensure_image,
-        check_start=check_start,
     )
 
 
@@ -211,7 +211,9 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
     home, settings, store, broker = ground.home, ground.settings, ground.store, ground.broker
     workspaces, reserve = ground.workspaces, ground.reserve
     links = DownloadLinks(home.link_key)
-    deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.link_url)
+    deliveries = Deliveries(
+        store=store, broker=broker, hooks=ground.hooks, outbox=home.outbox, links=links, base_url=settings.link_url
+    )
     trays = Trays(workspaces, home.outbox)
     taking = Taking(
         store=store,
@@ -221,11 +223,14 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
         rates=settings.rates,
         check_room=reserve.check,
     )
-    return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
+    watch = OutWatch(workspaces, taking, tidy=deliveries.tidy)
+    ground.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
+    ground.hooks.turn_ended.subscribe(lambda ended: watch.turn_ended(ended.cubicle, ended.turn))
+    return deliveries, taking, watch
 
 
-def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
-    """The preview origin, which is told of every turn that ends."""
+def build_previews(ground: Ground, harbour: Harbour) -> Previews:
+    """The preview origin, and who notes which apps a turn has changed."""
     settings = ground.settings
     previews = Previews(
         ground.store,
@@ -238,11 +243,12 @@ def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
         configured=settings.preview_url,
         allowed_hosts=settings.allowed_hosts,
     )
-    turns.when_ended(AppChanges(ground.store, previews.apps, ground.workspaces).note)
+    changes = AppChanges(ground.store, previews.apps, ground.workspaces)
+    ground.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
     return previews
 
 
-def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[Thumbnails, RowWorker]:
+def build_thumbnails(ground: Ground, previews: Previews) -> tuple[Thumbnails, RowWorker]:
     """Pictures of web apps, and who sees to them."""
     home, engine = ground.home, ground.parts.engine
     photographer = None
@@ -253,7 +259,7 @@ def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[
     thumbnails = Thumbnails(
         ground.store, previews.apps, ground.broker, folder=home.thumbnails, photographer=photographer
     )
-    turns.when_ended(thumbnails.note)
+    ground.hooks.turn_ended.subscribe(lambda ended: thumbnails.note(ended.turn))
     return thumbnails, RowWorker("pictures", thumbnails)
 
 
@@ -266,10 +272,10 @@ def build_pdf_pages(ground: Ground) -> PdfPages:
     )
 
 
-def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns) -> tuple[Summaries, RowWorker]:
+def build_summaries(ground: Ground, proxy: Proxy) -> tuple[Summaries, RowWorker]:
     """What stands for the older parts of conversations, and who sees to it."""
-    summaries = Summaries(ground.store, proxy, notices)
-    turns.when_ended(summaries.note)
+    summaries = Summaries(ground.store, proxy, ground.notices)
+    ground.hooks.turn_ended.subscribe(lambda ended: summaries.note(ended.turn))
     return summaries, RowWorker("summaries", summaries)
 
 
@@ -281,7 +287,7 @@ def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:
 def build_bots(ground: Ground) -> Bots:
     """The registry of bots."""
     settings = ground.settings
-    return Bots(
+    bots = Bots(
         ground.store,
         ground.agents,
         ground.people,
@@ -291,16 +297,21 @@ def build_bots(ground: Ground) -> Bots:
         trusted_operator=settings.telegram_operator_id,
         has_own_server=settings.has_own_bot_server,
     )
+    ground.hooks.agent_changed.subscribe(bots.follow)
+    return bots
 
 
-def build_metrics(
-    ground: Ground, cubicles: Cubicles, disk_bytes: Callable[[CubicleKey], int | None], samples: Samples
-) -> Metrics:
+def build_metrics(ground: Ground, cubicles: Cubicles, disk: Disk, samples: Samples) -> Metrics:
     """The house in numbers."""
     gauges = Gauges(
-        running=lambda: samples.running, streams=ground.broker.clients, disk_bytes=disk_bytes, cubicles=cubicles.known
+        running=lambda: samples.running,
+        streams=ground.broker.clients,
+        disk_bytes=disk.used_bytes,
+        cubicles=cubicles.known,
     )
-    return Metrics(ground.store, ground.home.path, ground.home.database, gauges)
+    metrics = Metrics(ground.store, ground.home.path, ground.home.database, gauges)
+    ground.hooks.door_called.subscribe(lambda key: metrics.door_request(key.agent))
+    return metrics
 
 
 def build_install(home: Home, settings: Settings) -> Install:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from orchestrator.agents import Agents
@@ -17,6 +18,7 @@ from orchestrator.capabilities.ask.capability import ASK, Ask
 from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import Event, Role, User
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import questions as rows
@@ -47,18 +49,17 @@ class Questions:
         store: Store,
         agents: Agents,
         broker: Broker,
+        hooks: Hooks,
         finish: Finish,
-        stir: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``finish`` ends waiting calls within the transaction; ``stir`` lets those who wait look, once it is
-        committed."""
+        """``finish`` ends waiting calls within the transaction."""
         self._store = store
         self._agents = agents
         self._broker = broker
         self._finish = finish
-        self._stir = stir
         self._now = now
+        hooks.turn_ended.subscribe(lambda ended: self._cancel_turn(ended.turn))
 
     @property
     def deeds(self) -> Deeds:
@@ -106,12 +107,6 @@ class Questions:
             raise Conflict(_too_late(self.get(question)))
         return answered
 
-    def cancel_turn(self, turn: int) -> None:
-        """The turn has ended: nobody waits for its answers any more."""
-        with self._store.reading() as db:
-            pending = rows.pending_of_turn(db, turn)
-        self._end_all(pending, CANCELLED)
-
     def expire_due(self) -> None:
         """Questions whose time is up are expired."""
         with self._store.reading() as db:
@@ -144,11 +139,11 @@ class Questions:
             rows.add(db, question)
             self._audit(db, question, "question.asked", f"Asked: {visible(question.text)}")
             asked = question
+        self._store.after_commit(partial(self._announce, asked))
         return Outcome(
             "The person was asked. The answer comes here.",
             {"question": asked.id},
             waits_for=f"question:{asked.id}",
-            then=(lambda: self._announce(asked),),
         )
 
     def _made(self, caller: Caller, action: Ask) -> Question:
@@ -169,6 +164,12 @@ class Questions:
             answered_at=None,
             answered_by=None,
         )
+
+    def _cancel_turn(self, turn: int) -> None:
+        """The turn has ended: nobody waits for its answers any more."""
+        with self._store.reading() as db:
+            pending = rows.pending_of_turn(db, turn)
+        self._end_all(pending, CANCELLED)
 
     def _end_all(self, questions: list[str], status: str) -> None:
         for question in questions:
@@ -194,7 +195,6 @@ class Questions:
             self._audit(db, ended, f"question.{status}", how)
             if along is not None:
                 along(ended)
-        self._stir()
         self._announce(ended)
         return ended
 

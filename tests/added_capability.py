@@ -29,7 +29,7 @@ def main(home: Path) -> None:
     with paper_house(home) as house:
         calls, caller = house.app._capabilities.calls, Caller(KEY, None)
         house.services.workspaces.prepare(KEY, uid=os.getuid(), gid=os.getgid())
-        house.app._capabilities.publish(KEY)
+        house.app._capabilities._commands.publish(KEY)
         (listed,) = home.rglob(FILE)
         commands = read_commands(listed.read_text(encoding="utf-8"))
         command, _ = commands.find(["toss", "7"])

@@ -30,7 +30,6 @@ from orchestrator.store.assets import Asset, AssetStatus
 from orchestrator.store.calls import Call
 from orchestrator.store.grants import Grant
 from orchestrator.workspace import Workspaces
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 from tests.web_sites import PUBLIC, Script, Site, Town, opened
 
@@ -148,12 +147,12 @@ def desk(
         house = stack.enter_context(rooms(home, **agent))
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notices(house.store, house.broker)
-        later = LaterCalls()
+        calls = Calls(store=house.store, agents=house.agents)
         endings = Endings(
+            store=house.store,
             broker=house.broker,
             notices=notices,
-            finish=later.finish,
-            stir=later.stir,
+            finish=calls.finish,
         )
         assets = Assets(
             store=house.store,
@@ -163,7 +162,7 @@ def desk(
             endings=endings,
             rules=rules,
         )
-        later.calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=assets.deeds)
+        calls.offer(REGISTRY, assets.deeds)
         place = workspaces(home)
         town = town or Town({"files.example": [[PUBLIC]]})
         downloads = Downloads(
@@ -175,7 +174,7 @@ def desk(
             folder=home / "scratch",
         )
         made = Desk(
-            house, town, certificates, later.calls, notices, assets, downloads, stack.enter_context(ExitStack()), place
+            house, town, certificates, calls, notices, assets, downloads, stack.enter_context(ExitStack()), place
         )
         stack.callback(downloads.close)
         if is_started:

@@ -147,6 +147,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.proxy turns wake"
         ),
     ),
+    ("the question about a command", "step_approvals"),
     ("asking a model for the house", "llm.trials summaries"),
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),

@@ -32,7 +32,6 @@ from orchestrator.nouns import (
     Usage,
 )
 from orchestrator.partial_replies import PartialReplies
-from orchestrator.scripts import Scripts
 from orchestrator.services import Services
 from orchestrator.steps import Steps
 from tests.fakes import HelpersByKind, engine_of
@@ -261,17 +260,7 @@ def paper_house(
     )
     app = App(settings, prepare(settings.home), parts)
     services = app.services
-    steps = Steps(
-        store=app._store,
-        broker=services.broker,
-        agents=services.agents,
-        approvals=services.approvals,
-        grants=services.grants,
-        scripts=Scripts(services.workspaces),
-        outputs=services.turns.outputs,
-        ended=app._out_watch.command_ended,
-    )
-    house = PaperHouse(app, services, steps, engine)
+    house = PaperHouse(app, services, app._steps, engine)
     if crabs:
         engine.on_start = house.hatch
     try:

@@ -24,7 +24,6 @@ from orchestrator.packages.installations import Packages
 from orchestrator.packages.outside import Outside
 from orchestrator.store.calls import Call
 from tests.fakes import NoHelpers
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 
 CONTENT = b"a wheel, for all the host knows"
@@ -134,7 +133,8 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
     errands = errands or PaperErrands()
     with rooms(home, **agent) as house:
         house.workspaces.prepare(KEY, uid=0, gid=0)
-        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
+        notices, clock = Notices(house.store, house.broker), [time.time()]
+        calls = Calls(store=house.store, agents=house.agents)
         (home / "errands").mkdir(exist_ok=True)
         packages = Packages(
             store=house.store,
@@ -143,11 +143,10 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
             notices=notices,
             workspaces=house.workspaces,
             courier=Courier(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
-            finish=later.finish,
-            stir=later.stir,
+            finish=calls.finish,
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=packages.deeds)
+        calls.offer(REGISTRY, packages.deeds)
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield Desk(house, later.calls, notices, packages, errands, shelf, clock)
+        yield Desk(house, calls, notices, packages, errands, shelf, clock)

@@ -29,6 +29,7 @@ from orchestrator.channels.telegram.reception import Reception
 from orchestrator.channels.telegram.whereabouts import Whereabouts
 from orchestrator.channels.telegram.zones import Zones
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, Turn
 from orchestrator.people import People
@@ -67,6 +68,7 @@ class Counter:
     """Mail that somebody sends; else it only lies there."""
 
     def __post_init__(self) -> None:
+        self.hooks = Hooks()
         self.mail = self.post or Mail(self.store, now=self.now)
         self.buttons = Buttons(self.store, now=self.now)
         self.papers = Papers(self.store, self.folder / "papers", now=self.now)
@@ -81,8 +83,8 @@ class Counter:
         self.notices = Notices(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
         self.questions = Questions(
-            store=self.store, agents=Agents(self.store, providers=("fake", "other"), on_change=lambda _: None),
-            broker=Broker(), finish=lambda *_, **__: None, stir=lambda: None, now=self.now,
+            store=self.store, agents=Agents(self.store, providers=("fake", "other"), hooks=self.hooks),
+            broker=Broker(), hooks=self.hooks, finish=lambda *_, **__: None, now=self.now,
         )  # fmt: skip
         self.handled: list[Message] = []
         self.inquiries = Inquiries(
@@ -149,7 +151,7 @@ class Counter:
         turn = turn or self.asks()
         self.approvals.follow(kind, lambda _db, _decided: ())
         with self.store.writing() as db:
-            approval = self.approvals.ask_host(
+            approval = self.approvals.ask(
                 db, turn.cubicle, turn.id, kind=kind, text=text, reason=reason, detail=detail, timeout_s=300
             )
         self.asking.tell(approval.id)

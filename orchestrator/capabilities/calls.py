@@ -18,7 +18,7 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.capabilities.actions.format import as_object
 from orchestrator.capabilities.actions.parse import read_action, read_command
-from orchestrator.capabilities.capability import Action, Asked, Caller, Deeds, Outcome
+from orchestrator.capabilities.capability import Action, Asked, Caller, Deeds
 from orchestrator.capabilities.registry import Registry
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
 from orchestrator.nouns import CubicleKey
@@ -49,17 +49,19 @@ class _Exhausted(TooMany):
 class Calls:
     """What every agent asks of the host."""
 
-    def __init__(
-        self, *, store: Store, agents: Agents, registry: Registry, deeds: Deeds, now: Callable[[], float] = time.time
-    ) -> None:
-        """``deeds``: what carries actions out; one without a deed is not available."""
+    def __init__(self, *, store: Store, agents: Agents, now: Callable[[], float] = time.time) -> None:
         self._store = store
         self._agents = agents
-        self._registry = registry
-        self._deeds = deeds
+        self._registry = Registry(())
+        self._deeds: Deeds = {}
         self._now = now
         self._changed = threading.Condition()  # notified when a call that waited has ended
         self._tidy_at = 0.0
+
+    def offer(self, registry: Registry, deeds: Deeds) -> None:
+        """This is what there is to ask for, and what carries it out; an action without a deed is not available. To be
+        called once, before anything is asked: a deed may end calls in turn, so both know each other."""
+        self._registry, self._deeds = registry, deeds
 
     def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> Call:
         """Do what a command inside the cubicle asks for; ``call`` is its id, and the same id gives the same answer.
@@ -99,10 +101,9 @@ class Calls:
         """End the calls that wait for this reference; ended already is fine. May be part of a larger transaction."""
         with self._store.writing() as db:
             rows.finish(db, waits_for, DONE if ok else FAILED, text=text, result=result or {}, now=self._now())
-        self.stir()
+            self._store.after_commit(self._wake_waiting)
 
-    def stir(self) -> None:
-        """Whoever waits looks again: for those who finish calls within a larger transaction, once it is committed."""
+    def _wake_waiting(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
@@ -146,23 +147,20 @@ class Calls:
         shown = as_object(asked)
         sha256 = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         try:
-            done, outcome = self._carried_out(caller, call, asked, sha256)
+            return self._carried_out(caller, call, asked, sha256)
         except OrchestratorError as error:
             if not isinstance(error, _Exhausted):
                 self._refused(caller, call, shown, sha256, error)
             raise
-        for follow in () if outcome is None else outcome.then:
-            follow()
-        return done
 
-    def _carried_out(self, caller: Caller, call: str, asked: Asked, sha256: str) -> tuple[Call, Outcome | None]:
+    def _carried_out(self, caller: Caller, call: str, asked: Asked, sha256: str) -> Call:
         now, key, action = self._now(), caller.key, asked.action
         with self._store.writing() as db:
             before = rows.one(db, key, call)
             if before is not None:
                 if before.sha256 != sha256:
                     raise Conflict("call: this id was used for something else.")
-                return before, None
+                return before
             self._check_allowance(db, key, action.cost, now)
             outcome = self._deeds[action.name](db, caller, asked.given)
             done = Call(
@@ -180,7 +178,7 @@ class Calls:
             )
             rows.add(db, done, action.cost)
             self._audit(db, done, as_object(asked) | {"policy": str(action.policy)})
-        return done, outcome
+        return done
 
     def _check_allowed(self, caller: Caller, action: Action) -> None:
         if action.name not in self._deeds:

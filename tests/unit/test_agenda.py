@@ -54,7 +54,7 @@ class Desk:
             broker=r.broker,
             announcer=announcer,
             submit=self._submit,
-            changed=self.shown.append,
+            hooks=r.hooks,
             now=self.now,
         )
         self.agenda = Agenda(
@@ -63,12 +63,14 @@ class Desk:
             announcer=announcer,
             runs=self.runs,
             feeds=Feeds(r.store, install="i", base_url="http://h", now=self.now),
-            changed=self.shown.append,
+            hooks=r.hooks,
             now=self.now,
         )
         self.offers = CalendarDeeds(self.agenda, self.runs, announcer)
         self.offers.register(self.notices)
-        self.calls = Calls(store=r.store, agents=r.agents, registry=REGISTRY, deeds=self.offers.deeds, now=self.now)
+        self.calls = Calls(store=r.store, agents=r.agents, now=self.now)
+        self.calls.offer(REGISTRY, self.offers.deeds)
+        r.hooks.calendar_changed.subscribe(self.shown.append)
 
     def now(self) -> float:
         """What the clock shows."""

@@ -54,7 +54,7 @@ def test_a_kind_without_a_card_of_its_own(paper: PaperHouse, browser: Browser) -
     """Its exact text stands there as of any other, and its facts as text."""
     approvals = paper.services.approvals
     with paper.app._store.writing() as db:
-        approvals.ask_host(
+        approvals.ask(
             db,
             CubicleKey("crab", 1),
             None,

@@ -70,12 +70,13 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     """An empty memory, a second agent, and a cap of 50."""
     with rooms(tmp_path / "home") as house:
         house.agents.create({"name": "newt"})
-        facts = Facts(house.store, house.broker, max_facts=50)
+        facts = Facts(house.store, house.broker, house.hooks, max_facts=50)
         search = Search(house.store, NoMeaning())
-        made = Desk(house, facts, search, Recollection(house.store, house.agents, search), Calls.__new__(Calls))
-        facts.follow(made.changed.append)
+        calls = Calls(store=house.store, agents=house.agents)
+        made = Desk(house, facts, search, Recollection(house.store, house.agents, search), calls)
+        house.hooks.fact_changed.subscribe(made.changed.append)
         offers = MemoryDeeds(house.store, facts, search, made.calls.finish)
-        Calls.__init__(made.calls, store=house.store, agents=house.agents, registry=REGISTRY, deeds=offers.deeds)
+        calls.offer(REGISTRY, offers.deeds)
         yield made
 
 

@@ -30,7 +30,6 @@ from orchestrator.nouns import TurnStatus
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.calls import Call
 from tests.fakes import NoHelpers
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 
 FILMS = {
@@ -111,7 +110,8 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
     paper = paper or PaperStudio()
     with rooms(home) as house:
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
-        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
+        notices, clock = Notices(house.store, house.broker), [time.time()]
+        calls = Calls(store=house.store, agents=house.agents)
         (home / "studio").mkdir(exist_ok=True)
         motions = Motions(
             store=house.store,
@@ -120,13 +120,12 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
             workspaces=house.workspaces,
             studio=Studio(paper, folder=home / "studio", image=lambda: "studio"),
             check_room=lambda: None,
-            finish=later.finish,
-            stir=later.stir,
+            finish=calls.finish,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=motions.deeds)
+        calls.offer(REGISTRY, motions.deeds)
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
-        yield Set(house, later.calls, notices, motions, paper, tray, clock)
+        yield Set(house, calls, notices, motions, paper, tray, clock)
 
 
 @pytest.fixture

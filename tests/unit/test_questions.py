@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.capability import Caller, Run
+from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.nouns import TurnStatus
@@ -55,18 +55,16 @@ def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[De
     """A desk over ``home``, which may have been there before."""
     with rooms(home, **agent) as house:
         clock = [start]
-        deeds: dict[str, Run] = {}
-        calls = Calls(store=house.store, agents=house.agents, registry=REGISTRY, deeds=deeds, now=lambda: clock[0])
+        calls = Calls(store=house.store, agents=house.agents, now=lambda: clock[0])
         questions = Questions(
             store=house.store,
             agents=house.agents,
             broker=house.broker,
+            hooks=house.hooks,
             finish=calls.finish,
-            stir=calls.stir,
             now=lambda: clock[0],
         )
-        deeds |= questions.deeds
-        house.turns.when_ended(questions.cancel_turn)
+        calls.offer(REGISTRY, questions.deeds)
         yield Desk(house, calls, questions, clock)
 
 
@@ -249,7 +247,7 @@ def test_a_death_loses_no_question(tmp_path: Path) -> None:
         desk.ask("c1", turn)
         desk.ask("c2", question="Open?")
         desk.ask("c3", question="Short?", timeout=5)
-        desk.house.turns._when_ended.clear()  # a death right after the turn's end
+        desk.house.hooks.turn_ended._listeners.clear()  # a death right after the turn's end
         desk.house.turns.end(KEY, turn, TurnStatus.DONE)
     with at_desk(home, start=1_000_010.0) as desk, watching(desk.house.broker) as news:
         desk.questions.reconcile()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import BadInput
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey, DeliveryStatus
 from orchestrator.people import People
 from orchestrator.store.calls import Call
@@ -43,16 +44,10 @@ class Desk:
 @contextmanager
 def at_a_desk(house: Outgoing) -> Iterator[Desk]:
     """The desk over a home."""
-    agents = Agents(house.store, providers=(), on_change=lambda _: None)
-
-    def finish(waits_for: str, *, ok: bool, text: str, result: Mapping[str, object] | None = None) -> None:
-        calls.finish(waits_for, ok=ok, text=text, result=result)
-
-    def stir() -> None:
-        calls.stir()
-
-    sending = Sending(store=house.store, taking=house.taking, finish=finish, stir=stir)
-    calls = Calls(store=house.store, agents=agents, registry=REGISTRY, deeds=sending.deeds)
+    agents = Agents(house.store, providers=(), hooks=Hooks())
+    calls = Calls(store=house.store, agents=agents)
+    sending = Sending(store=house.store, taking=house.taking, finish=calls.finish)
+    calls.offer(REGISTRY, sending.deeds)
     carrier = PaperCarrier()
     house.deliveries.serve(carrier)
     try:

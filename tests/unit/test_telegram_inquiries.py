@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator.channels.telegram.letters import Letter
 from orchestrator.errors import Conflict
+from orchestrator.hooks import TurnMoment
 from orchestrator.nouns import Event, TurnStatus
 from orchestrator.questions import Question, as_json
 from orchestrator.telegram_text import MARK, utf16_len
@@ -151,7 +152,7 @@ def test_a_reply_that_is_too_late_is_a_message(desk: Counter) -> None:
     """The agent reads it with the quote."""
     question = desk.inquires("What to drink?")
     number = desk.arrives(ref(question))
-    desk.questions.cancel_turn(question.turn or 0)
+    desk.hooks.turn_ended.fire(TurnMoment(KEY, question.turn or 0))
     assert says(desk, "tea", answers=number) is None
 
 
@@ -189,7 +190,7 @@ def test_how_a_question_ends_is_shown(desk: Counter, how: str, is_told: bool) ->
         desk.questions.expire_due()
     else:
         desk.turns.end(KEY, question.turn or 0, TurnStatus.DONE)
-        desk.questions.cancel_turn(question.turn or 0)
+        desk.hooks.turn_ended.fire(TurnMoment(KEY, question.turn or 0))
     if is_told:
         desk.inquiries.heard(Event("question", KEY, as_json(desk.questions.get(question.id))))
     else:

@@ -38,8 +38,9 @@ class Desk:
         self.thumbnails = Thumbnails(
             house.store, apps, house.broker, folder=self.folder, photographer=photographer, now=lambda: self.now
         )
-        house.turns.when_ended(AppChanges(house.store, apps, house.workspaces).note)
-        house.turns.when_ended(self.thumbnails.note)
+        changes = AppChanges(house.store, apps, house.workspaces)
+        house.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
+        house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.note(ended.turn))
         self.thumbnails.reconcile()
 
     def _image(self) -> str:
