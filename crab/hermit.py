@@ -10,7 +10,7 @@ import json
 import os
 
 from crab.door import Door, DoorRefused
-from crab.hermit_commands import FILE, Command, Commands, read_commands
+from crab.hermit_commands import FILE, Command, CommandList, read_commands
 from crab.hermit_files import NoFile, into_out
 from crab.hermit_words import Misused, Request, read
 
@@ -125,7 +125,7 @@ def _offered(door: Door) -> frozenset[str] | None:
 # --- saying ----------------------------------------------------------------------------------------------------
 
 
-def _no_command(commands: Commands, words: list[str], *, is_help: bool) -> int:
+def _no_command(commands: CommandList, words: list[str], *, is_help: bool) -> int:
     """A first word alone lists its commands; anything else is a mistake, with the nearest command named."""
     first, rest = words[0].lower(), [word for word in words[1:] if word not in ("-h", "--help", "--json")]
     groups = commands.groups()

@@ -120,7 +120,7 @@ class Command:
         return "\n".join([*lines, "", EXIT_CODES])
 
 
-class Commands:
+class CommandList:
     """Those that there are, in order."""
 
     __slots__ = ("every",)
@@ -163,16 +163,18 @@ class Commands:
         return "\n".join([head, *lines, "", foot, EXIT_CODES])
 
 
-def write_commands(commands: Commands) -> str:
+def write_commands(commands: CommandList) -> str:
     """The file's text."""
     listed = [_stored(one) | {"options": [_stored(option) for option in one.options]} for one in commands.every]
     return json.dumps(listed, ensure_ascii=False)
 
 
-def read_commands(text: str) -> Commands:
+def read_commands(text: str) -> CommandList:
     """The commands of the file; raises ValueError, TypeError or LookupError for anything else."""
     listed = json.loads(text)
-    return Commands(tuple(Command(**one | {"options": tuple(Option(**o) for o in one["options"])}) for one in listed))
+    return CommandList(
+        tuple(Command(**one | {"options": tuple(Option(**o) for o in one["options"])}) for one in listed)
+    )
 
 
 def _stored(one: Command | Option) -> dict[str, object]:

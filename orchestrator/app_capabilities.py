@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from crab.hermit_commands import FILE, Commands, write_commands
+from crab.hermit_commands import FILE, CommandList, write_commands
 from orchestrator.app_agenda import Calendar
 from orchestrator.app_assets import build_assets
 from orchestrator.app_builders import Ground
@@ -173,7 +173,7 @@ class Capabilities:
 
 
 def _write_commands(_: CubicleKey, path: Path) -> None:
-    path.write_text(write_commands(Commands(REGISTRY.commands)), encoding="utf-8")
+    path.write_text(write_commands(CommandList(REGISTRY.commands)), encoding="utf-8")
 
 
 def _meaning(ground: Ground) -> Meaning | None:

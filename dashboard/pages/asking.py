@@ -11,7 +11,7 @@ from typing import Any
 from dashboard.auth import asker
 from dashboard.house import services
 from orchestrator.approval_answers import note_of
-from orchestrator.capabilities.approval_kind import Caution, Fact, Quoted, Size
+from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.delivery.words import size
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
@@ -209,9 +209,9 @@ def _said(fact: Fact) -> str:
             return "".join(map(_said, fact))
         case Quoted():
             return f"“{one_line(fact.text, fact.limit)}”"
-        case Caution():
+        case WarningLine():
             return fact.text
-        case Size():
+        case ByteCount():
             return size(fact.count)
         case _:
             return fact

@@ -25,20 +25,20 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
-class Caution:
+class WarningLine:
     """A line that warns; it may name addresses."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ByteCount:
     """A number of bytes."""
 
     count: int
 
 
-FactPart = str | Quoted | Caution | Size
+FactPart = str | Quoted | WarningLine | ByteCount
 Fact = FactPart | tuple[FactPart, ...]
 """One line."""
 

@@ -18,7 +18,7 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.capabilities.actions.format import as_object
 from orchestrator.capabilities.actions.parse import read_action, read_command
-from orchestrator.capabilities.capability import Action, Asked, Caller, Deeds
+from orchestrator.capabilities.capability import Action, ActionRequest, Caller, Deeds
 from orchestrator.capabilities.registry import Registry
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
 from orchestrator.nouns import CubicleKey
@@ -142,7 +142,7 @@ class Calls:
             return {"ok": False, "error": error.message}
         return {"ok": done.status != FAILED, ("error" if done.status == FAILED else "result"): done.text}
 
-    def _once(self, caller: Caller, call: str, asked: Asked) -> Call:
+    def _once(self, caller: Caller, call: str, asked: ActionRequest) -> Call:
         self._check_allowed(caller, asked.action)
         shown = as_object(asked)
         sha256 = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
@@ -153,7 +153,7 @@ class Calls:
                 self._refused(caller, call, shown, sha256, error)
             raise
 
-    def _carried_out(self, caller: Caller, call: str, asked: Asked, sha256: str) -> Call:
+    def _carried_out(self, caller: Caller, call: str, asked: ActionRequest, sha256: str) -> Call:
         now, key, action = self._now(), caller.key, asked.action
         with self._store.writing() as db:
             before = rows.one(db, key, call)

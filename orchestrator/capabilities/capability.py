@@ -99,7 +99,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActionRequest:
     """An action that somebody asks for, with what its deed gets."""
 
     action: Action

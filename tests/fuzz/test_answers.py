@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crab.answer import KNOWN_KEYS, read_answer
 from crab.lenient import MAX_DEPTH
-from orchestrator.capabilities.capability import Asked
+from orchestrator.capabilities.capability import ActionRequest
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.drafts import Draft
 from orchestrator.errors import BadInput
@@ -133,5 +133,5 @@ def test_any_panel_action_is_one_or_is_refused_in_words(entry: object) -> None:
         assert len(found.message) < 2_000
         found.message.encode()
     else:
-        assert isinstance(found, Asked)
+        assert isinstance(found, ActionRequest)
         repr(found).encode()

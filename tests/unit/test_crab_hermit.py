@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from crab import hermit
-from crab.hermit_commands import FILE, Command, Commands, read_commands, write_commands
+from crab.hermit_commands import FILE, Command, CommandList, read_commands, write_commands
 from crab.hermit_files import NoFile, into_out
 from crab.hermit_words import Misused, read
 from orchestrator.capabilities.actions.parse import read_command
@@ -24,7 +24,7 @@ from orchestrator.errors import BadInput
 from tests.fake_door import FakeDoor
 
 Json = dict[str, Any]
-COMMANDS = Commands(REGISTRY.commands)
+COMMANDS = CommandList(REGISTRY.commands)
 START = ["--start", "2026-03-02T09:00"]
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from crab.hermit_commands import Commands
+from crab.hermit_commands import CommandList
 from crab.prompt import build_system_prompt
 from orchestrator.agents import TOOLSETS
 from orchestrator.capabilities.actions.parse import read_action
@@ -69,7 +69,7 @@ def test_what_it_says_is_true() -> None:
         fields = form.split("|")
         assert [field.name for field in REGISTRY.actions[name].fields][: len(fields)] == fields, name
     for words in re.findall(r"`hermit ((?:[a-z]+ ?){1,2})", text):
-        assert Commands(REGISTRY.commands).find(words.split())[0] is not None, words
+        assert CommandList(REGISTRY.commands).find(words.split())[0] is not None, words
     (example,) = re.findall(r'"(CALENDAR_CREATE:.*?)"', text)
     assert read_action(example, REGISTRY.actions)
 

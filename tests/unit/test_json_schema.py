@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.capabilities.actions.field_types import Kind, Unfit
+from orchestrator.capabilities.actions.field_types import FieldKind, Unfit
 from orchestrator.capabilities.actions.fields import fields_of
 from orchestrator.capabilities.actions.format import as_object
 from orchestrator.capabilities.actions.json_schema import check_schema, read_json
@@ -42,7 +42,7 @@ def test_the_fields_of_a_schema() -> None:
     fields = fields_of(SEARCH)
     assert [field.name for field in fields] == ["query", "maxResults", "kind", "sites", "near"]
     assert [field.is_required for field in fields] == [True, False, False, False, False]
-    assert {field.kind for field in fields} == {Kind.JSON}
+    assert {field.kind for field in fields} == {FieldKind.JSON}
     assert ACTION.form == "SEARCH:query|[maxResults]|[kind]|[sites]|[near]"
 
 

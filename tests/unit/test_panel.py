@@ -14,7 +14,7 @@ from orchestrator.capabilities.actions.format import as_object
 from orchestrator.capabilities.actions.parse import read_action as read_entry
 from orchestrator.capabilities.actions.parse import read_command
 from orchestrator.capabilities.calendar.capability import CalendarCreate, CalendarDelete, CalendarList, CalendarUpdate
-from orchestrator.capabilities.capability import Asked
+from orchestrator.capabilities.capability import ActionRequest
 from orchestrator.capabilities.downloads.capability import AssetRequest
 from orchestrator.capabilities.memory.capability import MemoryAdd, MemoryDelete
 from orchestrator.capabilities.table import REGISTRY
@@ -233,7 +233,7 @@ _actions: st.SearchStrategy[Read] = st.one_of(
 )  # fmt: skip
 
 
-def as_text(asked: Asked) -> str:
+def as_text(asked: ActionRequest) -> str:
     """``NAME:field|field``, escaped, without the empty fields at its end."""
     texts = ["" if value is None else write_value(value) for value in asked.values().values()]
     escaped = [text.replace("\\", "\\\\").replace("|", "\\|") for text in texts]
@@ -242,7 +242,7 @@ def as_text(asked: Asked) -> str:
     return f"{asked.action.name}:{'|'.join(escaped)}"
 
 
-def outcome_of(entry: object) -> Asked | BadInput:
+def outcome_of(entry: object) -> ActionRequest | BadInput:
     """The action that it means, or what is wrong with it."""
     try:
         return read_entry(entry, REGISTRY.actions)
@@ -266,6 +266,6 @@ def test_nothing_else_comes_out(entry: object) -> None:
 @given(_actions)
 def test_what_is_written_is_read_as_the_same(action: Read) -> None:
     """In both forms, with bars, backslashes and new lines in any text."""
-    asked = Asked(next(one for one in REGISTRY.actions.values() if one.asked is type(action)), action)
+    asked = ActionRequest(next(one for one in REGISTRY.actions.values() if one.asked is type(action)), action)
     assert read_action(as_text(asked)) == action
     assert read_action(as_object(asked)) == action

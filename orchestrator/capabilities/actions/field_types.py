@@ -53,7 +53,7 @@ class Unfit(ValueError):
     """The value is not of its kind; the text continues a sentence after the field's name."""
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     """What sort of value a field has."""
 
     LINE = "text on one line"
@@ -73,7 +73,7 @@ class Kind(StrEnum):
     """Read by ``json_schema``, with the field's schema."""
 
 
-def read_value(kind: Kind, value: object, max_chars: int) -> object:
+def read_value(kind: FieldKind, value: object, max_chars: int) -> object:
     """What the field holds; raises Unfit."""
     return _READERS[kind](value, max_chars)
 
@@ -248,20 +248,20 @@ def _named(value: object) -> str:
     return names.get(type(value), "something else")
 
 
-_READERS: Mapping[Kind, Callable[[object, int], object]] = MappingProxyType(
+_READERS: Mapping[FieldKind, Callable[[object, int], object]] = MappingProxyType(
     {
-        Kind.LINE: _line,
-        Kind.TEXT: _text,
-        Kind.WHEN: _when,
-        Kind.ID: _id,
-        Kind.URL: _url,
-        Kind.SECONDS: _seconds,
-        Kind.COLOR: _color,
-        Kind.FILE_TYPE: _file_type,
-        Kind.FILE_NAME: _file_name,
-        Kind.LINES: _lines,
-        Kind.FLAG: _flag,
-        Kind.COUNT: _count,
-        Kind.SYSTEM: _system,
+        FieldKind.LINE: _line,
+        FieldKind.TEXT: _text,
+        FieldKind.WHEN: _when,
+        FieldKind.ID: _id,
+        FieldKind.URL: _url,
+        FieldKind.SECONDS: _seconds,
+        FieldKind.COLOR: _color,
+        FieldKind.FILE_TYPE: _file_type,
+        FieldKind.FILE_NAME: _file_name,
+        FieldKind.LINES: _lines,
+        FieldKind.FLAG: _flag,
+        FieldKind.COUNT: _count,
+        FieldKind.SYSTEM: _system,
     }
 )

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from orchestrator.capabilities.actions.field_types import Kind
+from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.json_schema import check_schema
 
 
@@ -16,7 +16,7 @@ class Field(NamedTuple):
     name: str
     attribute: str
     """Its name in what the deed gets."""
-    kind: Kind
+    kind: FieldKind
     max_chars: int = 0
     may_clear: bool = False
     """A ``-`` empties it, where an empty text leaves it as it is."""
@@ -25,7 +25,7 @@ class Field(NamedTuple):
     """What its values are, where its kind is JSON."""
 
 
-def holds(kind: Kind, max_chars: int = 200, *, may_clear: bool = False) -> Mapping[str, Any]:
+def holds(kind: FieldKind, max_chars: int = 200, *, may_clear: bool = False) -> Mapping[str, Any]:
     """What a field of an action's class says in its ``metadata``."""
     return {"kind": kind, "max_chars": max_chars, "may_clear": may_clear}
 
@@ -43,4 +43,4 @@ def fields_of(asked: type | Mapping[str, Any]) -> tuple[Field, ...]:
         raise ValueError("the schema of an action must be of type object")
     required = asked.get("required", ())
     parts = sorted(asked.get("properties", {}).items(), key=lambda part: part[0] not in required)
-    return tuple(Field(name, name, Kind.JSON, is_required=name in required, schema=part) for name, part in parts)
+    return tuple(Field(name, name, FieldKind.JSON, is_required=name in required, schema=part) for name, part in parts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from orchestrator.capabilities.actions.field_types import write_value
-from orchestrator.capabilities.capability import Asked
+from orchestrator.capabilities.capability import ActionRequest
 
 
-def as_object(asked: Asked) -> dict[str, object]:
+def as_object(asked: ActionRequest) -> dict[str, object]:
     """``{"name": …, fields…}`` of JSON values, without what is left out."""
     shown = {name: _plain(value) for name, value in asked.values().items()}
     return {"name": asked.action.name, **{name: value for name, value in shown.items() if value != ""}}

@@ -15,7 +15,7 @@ from crab.answer import split_action
 from orchestrator.capabilities.actions.field_types import CLEARED, Unfit, read_value
 from orchestrator.capabilities.actions.fields import Field
 from orchestrator.capabilities.actions.json_schema import read_json
-from orchestrator.capabilities.capability import Action, Asked
+from orchestrator.capabilities.capability import Action, ActionRequest
 from orchestrator.errors import BadInput
 from orchestrator.text import one_line
 
@@ -29,7 +29,7 @@ Known = Mapping[str, Action]
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def read_action(entry: object, known: Known) -> Asked:
+def read_action(entry: object, known: Known) -> ActionRequest:
     """What an entry of ``panelActions`` asks for; raises BadInput."""
     if isinstance(entry, str):
         return read_text(entry, known)
@@ -38,7 +38,7 @@ def read_action(entry: object, known: Known) -> Asked:
     raise BadInput('A panel action must be text such as "MEMORY_ADD:…", or an object with a "name".')
 
 
-def read_text(text: str, known: Known) -> Asked:
+def read_text(text: str, known: Known) -> ActionRequest:
     """What ``NAME:field|field`` asks for; raises BadInput."""
     if len(text) > MAX_TEXT:
         raise BadInput(f"The panel action is too long: {len(text):,} characters; {MAX_TEXT:,} are the most.")
@@ -47,7 +47,7 @@ def read_text(text: str, known: Known) -> Asked:
     return _build(action, _by_position(action, values))
 
 
-def read_object(entry: Mapping[str, object], known: Known) -> Asked:
+def read_object(entry: Mapping[str, object], known: Known) -> ActionRequest:
     """What ``{"name": …, fields…}`` asks for; raises BadInput."""
     name = entry.get("name")
     if not isinstance(name, str):
@@ -64,12 +64,12 @@ def read_object(entry: Mapping[str, object], known: Known) -> Asked:
     return _read_fields(action, rest)
 
 
-def read_command(name: str, fields: Mapping[str, object], known: Known) -> Asked:
+def read_command(name: str, fields: Mapping[str, object], known: Known) -> ActionRequest:
     """What a command asks for by named values, of actions too that no answer may hold; raises BadInput."""
     return _read_fields(_named(name, known, is_command=True), fields)
 
 
-def _read_fields(action: Action, fields: Mapping[str, object]) -> Asked:
+def _read_fields(action: Action, fields: Mapping[str, object]) -> ActionRequest:
     if len(fields) > MAX_KEYS:
         raise BadInput(f"{action.name} has too many fields. Its form is {action.form}")
     known = {_plain(field.name): field.name for field in action.fields}
@@ -112,7 +112,7 @@ def _by_position(action: Action, values: Sequence[object]) -> dict[str, object]:
     return {field.name: value for field, value in zip(fields, values, strict=False)}
 
 
-def _build(action: Action, named: Mapping[str, object]) -> Asked:
+def _build(action: Action, named: Mapping[str, object]) -> ActionRequest:
     missing = [f.name for f in action.fields if f.is_required and _is_left_out(named.get(f.name))]
     if missing:
         raise BadInput(f"{action.name} needs {_listed(missing)}. Its form is {action.form}")
@@ -120,7 +120,7 @@ def _build(action: Action, named: Mapping[str, object]) -> Asked:
     values = {field.attribute: _value(action, field, named[field.name]) for field in given}
     if len(values) == 1 and action.is_change:
         raise BadInput(f"{action.name} changes nothing: give a field beside the id. Its form is {action.form}")
-    return Asked(action, action.build(values))
+    return ActionRequest(action, action.build(values))
 
 
 def _value(action: Action, field: Field, value: object) -> object:

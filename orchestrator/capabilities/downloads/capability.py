@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crab.hermit_commands import Command, Option
-from orchestrator.capabilities.actions.field_types import Kind
+from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import holds
-from orchestrator.capabilities.approval_kind import ApprovalKind, Caution, Fact, Quoted, host_of
+from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, WarningLine, host_of
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.nouns import Approval
 from orchestrator.text import one_line
@@ -21,9 +21,9 @@ _MOST_WARNINGS = 8
 class AssetRequest:
     """A wish for a file from the internet, for a person to decide."""
 
-    description: str = field(metadata=holds(Kind.TEXT, 500))
-    url: str = field(metadata=holds(Kind.URL, 2000))
-    file_type: str = field(default="", metadata=holds(Kind.FILE_TYPE, 100))
+    description: str = field(metadata=holds(FieldKind.TEXT, 500))
+    url: str = field(metadata=holds(FieldKind.URL, 2000))
+    file_type: str = field(default="", metadata=holds(FieldKind.FILE_TYPE, 100))
 
 
 def _facts(approval: Approval) -> list[Fact]:
@@ -37,7 +37,7 @@ def _facts(approval: Approval) -> list[Fact]:
         lines.append(f"Sent to the host: {count:,} characters after its name.")
     warnings = detail.get("warnings")
     listed = warnings if isinstance(warnings, list) else []
-    return [*lines, *(Caution(one_line(str(warning), 400)) for warning in listed[:_MOST_WARNINGS])]
+    return [*lines, *(WarningLine(one_line(str(warning), 400)) for warning in listed[:_MOST_WARNINGS])]
 
 
 def _consequences(approval: Approval) -> list[Fact]:

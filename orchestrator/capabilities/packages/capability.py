@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crab.hermit_commands import Command, Option
-from orchestrator.capabilities.actions.field_types import Kind
+from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import holds
-from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, Size
+from orchestrator.capabilities.approval_kind import ApprovalKind, ByteCount, Fact, Quoted
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
 from orchestrator.nouns import Approval
 
@@ -18,9 +18,9 @@ _MOST_ASKED = 10
 class Install:
     """A wish for packages, for a person to decide."""
 
-    system: str = field(metadata=holds(Kind.SYSTEM, 10))
+    system: str = field(metadata=holds(FieldKind.SYSTEM, 10))
     """``pip`` or ``npm``."""
-    packages: tuple[str, ...] = field(metadata=holds(Kind.LINES, 200))
+    packages: tuple[str, ...] = field(metadata=holds(FieldKind.LINES, 200))
     """``NAME`` or ``NAME==VERSION`` (of npm also ``NAME@VERSION``)."""
 
 
@@ -38,7 +38,7 @@ def _facts(approval: Approval) -> list[Fact]:
     packages, total = detail.get("packages"), detail.get("total_bytes")
     if isinstance(packages, list) and isinstance(total, int):
         count = f"{len(packages):,} package{'' if len(packages) == 1 else 's'}"
-        lines.append((f"With dependencies: {count}, ", Size(total), " in total."))
+        lines.append((f"With dependencies: {count}, ", ByteCount(total), " in total."))
     return lines
 
 

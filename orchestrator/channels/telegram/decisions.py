@@ -11,11 +11,11 @@ from orchestrator.approval_answers import note_of
 from orchestrator.capabilities.approval_kind import (
     COMMAND_KIND,
     ApprovalKind,
-    Caution,
+    ByteCount,
     Fact,
     FactPart,
     Quoted,
-    Size,
+    WarningLine,
     host_of,
 )
 from orchestrator.capabilities.table import REGISTRY
@@ -93,9 +93,9 @@ def _part(part: FactPart) -> str | Theirs:
     match part:
         case Quoted():
             return Theirs(part.text, part.limit)
-        case Caution():
+        case WarningLine():
             return f"⚠ {unlinked(part.text)}"
-        case Size():
+        case ByteCount():
             return size(part.count)
         case _:
             return part
