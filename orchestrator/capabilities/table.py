@@ -9,6 +9,7 @@ from orchestrator.capabilities.downloads import capability as downloads
 from orchestrator.capabilities.memory import capability as memory
 from orchestrator.capabilities.packages import capability as packages
 from orchestrator.capabilities.registry import Registry
+from orchestrator.capabilities.roll import capability as roll
 from orchestrator.capabilities.status import capability as status
 from orchestrator.capabilities.video import capability as video
 
@@ -21,6 +22,7 @@ CAPABILITIES = (
     video.CAPABILITY,
     delivery.CAPABILITY,
     status.CAPABILITY,
+    roll.CAPABILITY,
 )
 
 REGISTRY = Registry(CAPABILITIES)
