@@ -12,7 +12,8 @@ from typing import Any
 
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.ask.capability import Ask
+from orchestrator.capabilities.capability import Caller
 from orchestrator.channels.telegram.asking import Asking
 from orchestrator.channels.telegram.buttons import Buttons
 from orchestrator.channels.telegram.cards import Cards
@@ -31,7 +32,6 @@ from orchestrator.events import Broker
 from orchestrator.hooks import Hooks
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, Turn
-from orchestrator.panel.actions import Ask
 from orchestrator.people import People
 from orchestrator.questions import Question, Questions
 from orchestrator.steps import Steps
@@ -165,7 +165,7 @@ class Counter:
         turn = turn or self.asks()
         with self.store.writing() as db:
             action = Ask(text, choices, free_text=free_text, timeout=timeout)
-            outcome = self.questions.capability.run(db, Caller(turn.cubicle, turn.id), action)
+            outcome = self.questions.deeds["ASK"](db, Caller(turn.cubicle, turn.id), action)
         found = self.questions.get(str(outcome.result["question"]))
         self.inquiries.tell(found.id)
         return found

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import HOURLY_UNITS
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.door_calls import CALL_BYTES
 from orchestrator.store.grants import GrantKind, Scope
 from tests.over_socket import OverSocket
@@ -345,7 +345,7 @@ _VICTIM = """
     import os, signal, sys
     from pathlib import Path
     sys.path.insert(0, {root!r})
-    from orchestrator.capabilities.table import Caller
+    from orchestrator.capabilities.capability import Caller
     from orchestrator.nouns import CubicleKey
     from tests.house import paper_house
 

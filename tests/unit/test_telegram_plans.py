@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.ask.capability import Ask
+from orchestrator.capabilities.capability import Caller
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, TokenUse
-from orchestrator.panel.actions import Ask
 from orchestrator.store.agenda import Entry, EntryStatus
 from orchestrator.telegram_text import MARK
 from tests.rooms import at_once
@@ -205,7 +205,7 @@ def test_what_an_agent_wants_to_know_is_among_what_waits(shop: Shop) -> None:
     turn = shop.house.services.turns.take(shop.key, "boot", 20)
     assert turn is not None
     with shop.counter.store.writing() as db:
-        ask = shop.house.services.questions.capability.run
+        ask = shop.house.services.questions.deeds["ASK"]
         ask(db, Caller(shop.key, turn.id), Ask(f"Tea or coffee? {NASTY}"))
     text = shop.says("/approvals")
     assert text.startswith(f"{MARK} 1 question for you\ncrab asks: Tea or coffee?")

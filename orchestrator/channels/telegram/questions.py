@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.capabilities.approval_kind import ApprovalKind
 from orchestrator.channels.telegram import decisions
-from orchestrator.channels.telegram.decisions import Decision
 from orchestrator.channels.telegram.notes import NOT_THE_MARK, Line, clock, laid_out
 from orchestrator.nouns import Approval
 from orchestrator.telegram_entities import moved, settled
@@ -53,14 +53,14 @@ class Question:
         return visible(self.approval.text)
 
     @property
-    def kind(self) -> Decision:
+    def kind(self) -> ApprovalKind:
         """How it is spoken of."""
         return decisions.of(self.approval)
 
     @property
     def facts(self) -> list[Line]:
         """What else there is to know."""
-        return [_without_mark(line) for line in self.kind.facts(self.approval)]
+        return [_without_mark(line) for line in decisions.facts(self.approval)]
 
     @property
     def reason(self) -> str:
@@ -75,7 +75,7 @@ class Question:
     @property
     def _units_around(self) -> int:
         """How much room the facts take, beyond what little is always there."""
-        lines = [*self.facts, *self.kind.consequences(self.approval)]
+        lines = [*self.facts, *decisions.consequences(self.approval)]
         return max(laid_out("", lines).units - _LITTLE_UNITS, 0)
 
     @property
@@ -91,7 +91,7 @@ def asked(question: Question, now: float) -> Rich:
         return _over_a_file(question, expires)
     kind = question.kind
     lapses = f"{kind.unless} It expires at {expires}."
-    after = ["", *kind.consequences(approval), lapses]
+    after = ["", *decisions.consequences(approval), lapses]
     return _laid_out(_asks(question), _about(question), question, after, limit=MESSAGE_UNITS)
 
 
