@@ -12,6 +12,7 @@ from dashboard.times import iso, with_iso_times
 from orchestrator import agents, grants
 from orchestrator.approval_json import approval_json as approval_body
 from orchestrator.budget import Standing
+from orchestrator.channels.telegram.accounts.rows import BotState, CodeWay
 from orchestrator.cubicles import State
 from orchestrator.delivery import deliveries
 from orchestrator.disk.metering import DiskUse
@@ -23,7 +24,6 @@ from orchestrator.store.audit import AuditRow
 from orchestrator.store.grants import Grant
 from orchestrator.store.people import Session
 from orchestrator.store.summaries import Summary
-from orchestrator.store.telegram_bots import BotState, CodeWay
 from orchestrator.turn_json import step_json as step_body
 from orchestrator.turn_json import turn_json as turn_body
 

@@ -31,6 +31,7 @@ from orchestrator.audit import Audit
 from orchestrator.backup.keeping import Backups
 from orchestrator.budget import Budget
 from orchestrator.capabilities.status import Space
+from orchestrator.channels.chat.contact_rows import KnownStranger
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.checkups import Checkups
 from orchestrator.config import Settings
@@ -61,7 +62,6 @@ from orchestrator.samples import Samples
 from orchestrator.seen import Seen
 from orchestrator.services import Health, Services
 from orchestrator.store.database import Store
-from orchestrator.store.telegram_people import Known
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
 from orchestrator.workspace import Workspaces
@@ -320,7 +320,7 @@ class App:
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
         self._telegram.receive(agent, update)  # made after the services that it needs
 
-    def _strangers(self) -> list[Known]:
+    def _strangers(self) -> list[KnownStranger]:
         return self._telegram.office.cards.waiting()
 
     def _decide_stranger(self, agent: str, person: int, kind: str, by: User) -> User | None:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
+    ("packages", "channels channels.chat channels.telegram channels.telegram.accounts channels.telegram.format"),
     ("what bytes say, and what they cost", "file_contents markdown_cost"),
     (
         "pure",
         (
-            "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk "
+            "agenda agenda.telling config conversation delivery delivery.download_links delivery.settling disk "
             "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
             "migrations policy policy.code policy.git policy.judge policy.kinds "
             "policy.languages policy.options policy.parts policy.scripts policy.variables policy.wrapper_table "
             "policy.python policy.rules policy.wrappers pricing shell shell.bodies shell.parts "
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
-            "telegram_entities "
-            "prompts telegram_markdown telegram_pieces telegram_text terminals terminals.inside terminals.lines "
+            "channels.telegram.format.entities "
+            "prompts channels.telegram.format.markdown channels.telegram.format.split channels.telegram.format.text "
+            "terminals terminals.inside terminals.lines "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
@@ -54,16 +56,17 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
-            "store.telegram_bots store.preferences throttle "
-            "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
+            "channels.telegram.accounts.rows store.preferences throttle "
+            "channels.chat.outbox_rows channels.chat.inbox_rows store store.agents store.approvals store.audit "
+            "store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.damage store.salvage "
             "store.approval_history store.turn_sizes store.grants store.summaries store.turn_words "
-            "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
-            "store.telegram_carried "
-            "store.partial_replies store.telegram_marks store.telegram_people store.turns "
+            "store.people store.questions store.seen channels.chat.turn_reply_rows channels.chat.button_rows "
+            "channels.chat.delivery_link_rows "
+            "store.partial_replies channels.chat.cursor_rows channels.chat.contact_rows store.turns "
             "llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
@@ -94,7 +97,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "rules",
         (
             "approvals budget_notices "
-            "bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls "
+            "channels.telegram.accounts.pairing_codes channels.telegram.accounts.pairing "
+            "channels.telegram.accounts.token_check channels.telegram.accounts.bots capabilities.calls "
             "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
             "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
@@ -141,27 +145,28 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.answers channels.telegram.app_letters "
-            "channels.telegram.arrivals channels.telegram.channel "
-            "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.calls "
-            "channels.telegram.carrier "
-            "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
-            "channels.telegram.commands_files channels.telegram.commands_operator channels.telegram.commands_own "
-            "channels.telegram.commands_plans "
-            "channels.telegram.contents channels.telegram.decisions channels.telegram.groups channels.telegram.hearing "
-            "channels.telegram.inbox channels.telegram.incoming channels.telegram.inquiries "
-            "channels.telegram.inquiry_text channels.telegram.letters channels.telegram.line "
-            "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_terms "
-            "channels.telegram.line_wire channels.telegram.opening "
-            "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.noticing "
-            "channels.telegram.office channels.telegram.whereabouts channels.telegram.zones "
-            "channels.telegram.pacing channels.telegram.station "
-            "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
-            "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
-            "channels.telegram.questions channels.telegram.reading "
-            "channels.telegram.reception channels.telegram.refusals "
-            "channels.telegram.replies channels.telegram.seams channels.telegram.showing "
-            "channels.telegram.sorting channels.telegram.status_text"
+            "channels.chat.replies_to_turns channels.chat.app_messages "
+            "channels.chat.inbound_files channels.telegram.channel "
+            "channels.chat.approval_prompts channels.chat.progress_rows_view channels.chat.buttons "
+            "channels.chat.command_context "
+            "channels.chat.file_sender "
+            "channels.chat.access_requests channels.telegram.bot_check channels.chat.commands "
+            "channels.chat.commands_files channels.chat.commands_operator channels.chat.commands_own "
+            "channels.chat.commands_calendar "
+            "channels.telegram.update_parser channels.chat.approval_kinds channels.chat.groups channels.chat.inbound "
+            "channels.chat.inbox channels.chat.events channels.chat.question_prompts "
+            "channels.chat.question_text channels.chat.message channels.telegram.client "
+            "channels.telegram.ptb_bot channels.telegram.ptb_objects channels.telegram.client_types "
+            "channels.telegram.ptb_request channels.telegram.lazy_import "
+            "channels.chat.outbox channels.chat.outbox_sender channels.chat.system_text channels.chat.notifications "
+            "channels.chat.wiring channels.chat.address_book channels.chat.time_zone_prompt "
+            "channels.chat.throttle channels.telegram.bot "
+            "channels.chat.message_json channels.chat.temp_files channels.telegram.updates "
+            "channels.chat.callbacks channels.chat.progress channels.chat.inbound_messages "
+            "channels.chat.approval_text channels.chat.text_pages "
+            "channels.chat.access_context channels.telegram.api_errors "
+            "channels.chat.replies channels.chat.protocols channels.chat.progress_view "
+            "channels.telegram.update_filter channels.chat.progress_text"
         ),
     ),
     ("builders of the composition", "app_builders"),
@@ -172,7 +177,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "examinations",
         (
             "examine.embeddings examine.engine examine.inside examine.previews "
-            "examine.services examine.surroundings examine.telegram examine.walls"
+            "examine.services examine.surroundings channels.telegram.doctor examine.walls"
         ),
     ),
     (
@@ -261,16 +266,14 @@ FAMILIES = (
     "orchestrator.commands",
     "orchestrator.examine",
     "orchestrator.fetch",
-    "orchestrator.telegram_",
     "orchestrator.terminals",
     "orchestrator.thumbnails",
-    "orchestrator.channels.telegram",
-    "orchestrator.bots",
+    "orchestrator.channels",
     "dashboard.api",
     "dashboard.pages",
 )
 """Modules that share an idea and a beginning of their names may know each other, without a cycle."""
-RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrator.telegram_", "orchestrator.text")})
+RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrator.channels", "orchestrator.text")})
 
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
@@ -316,7 +319,7 @@ _SHOWS = (
     "store.notices",
     "store.people",
     "store.summaries",
-    "store.telegram_bots",
+    "channels.telegram.accounts.rows",
     "terminals.lines",
     "terminals.terminal",
     "turn_json",
@@ -339,6 +342,6 @@ BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "b
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
-LOOPS = ("orchestrator.channels.telegram", "orchestrator.previews", "orchestrator.live.harbour")
+LOOPS = ("orchestrator.channels", "orchestrator.previews", "orchestrator.live.harbour")
 """Who has an event loop of its own, in a thread of its own."""
 HOST_SEES = frozenset({"orchestrator.errors"})

@@ -13,7 +13,9 @@ import docker
 import requests
 
 from orchestrator.backup import rescue
-from orchestrator.channels.telegram.checkup import check_up
+from orchestrator.channels.telegram.accounts.rows import BotToken, stored
+from orchestrator.channels.telegram.bot_check import check_up
+from orchestrator.channels.telegram.doctor import TELEGRAM, Expected, examine_telegram
 from orchestrator.commands.colours import Paint
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.explaining import explain
@@ -27,12 +29,10 @@ from orchestrator.examine.engine import ENGINE, IMAGE, examine_engine, examine_i
 from orchestrator.examine.finding import Finding, State, fail, ok, warn
 from orchestrator.examine.previews import examine_previews
 from orchestrator.examine.services import MODEL, examine_model
-from orchestrator.examine.telegram import TELEGRAM, Expected, examine_telegram
 from orchestrator.examine.walls import PART as WALLS
 from orchestrator.examine.walls import examine_walls
 from orchestrator.home import running_pid
 from orchestrator.host.engine_setup import find_engine, usable
-from orchestrator.store.telegram_bots import Token, stored
 from orchestrator.text import terminal_safe
 
 HERMITSHELL, DATABASE = "hermitshell", "database"
@@ -133,7 +133,7 @@ def _telegram(context: Context) -> list[Finding]:
     settings = context.settings
     bots, operator = stored(settings.home / "db" / "hermit.db")
     expected = Expected(
-        Token(settings.secrets.get("TELEGRAM_BOT_TOKEN")),
+        BotToken(settings.secrets.get("TELEGRAM_BOT_TOKEN")),
         settings.telegram_webhook_url,
         is_running=running_pid(settings.home) is not None,
     )

@@ -7,8 +7,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from orchestrator.channels.chat import contact_rows as people_rows
 from orchestrator.examine.finding import fail, ok
-from orchestrator.store import telegram_people as people_rows
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
 from tests.browser.test_house_pages import go

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
-from orchestrator.errors import NotFound
-from orchestrator.previews.live_headers import relocated, to_the_browser, with_prefix
-from orchestrator.previews.origins import is_own_host
-from orchestrator.previews.shim import with_shim
-from orchestrator.previews.static_files import parts_below
-from orchestrator.previews.tickets import Tickets
-from orchestrator.telegram_text import (
+from orchestrator.channels.telegram.format.text import (
     MAX_PIECES,
     MESSAGE_UNITS,
     caption,
@@ -28,6 +22,12 @@ from orchestrator.telegram_text import (
     split,
     utf16_len,
 )
+from orchestrator.errors import NotFound
+from orchestrator.previews.live_headers import relocated, to_the_browser, with_prefix
+from orchestrator.previews.origins import is_own_host
+from orchestrator.previews.shim import with_shim
+from orchestrator.previews.static_files import parts_below
+from orchestrator.previews.tickets import Tickets
 from orchestrator.text import chat_safe, in_quotes, one_line, terminal_safe, visible
 from orchestrator.thumbnails.png import size_of
 from tests.fuzzing import bounded

@@ -14,6 +14,7 @@ from crab.answer import read_answer, split_action
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
+from orchestrator.channels.telegram.format.text import as_file, header, messages, quote, render, split
 from orchestrator.delivery.file_kinds import judge as judge_file
 from orchestrator.drafts import Draft
 from orchestrator.errors import OrchestratorError
@@ -33,7 +34,6 @@ from orchestrator.recall.words import match_of
 from orchestrator.schedule.repeats import read_repeat
 from orchestrator.shell.syntax import read
 from orchestrator.strict_json import read_object
-from orchestrator.telegram_text import as_file, header, messages, quote, render, split
 from orchestrator.text import chat_safe, one_line, terminal_safe, visible
 from tests.fuzzing import bounded
 

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram.inbox import LANES, Inbox, Lane, Waiting, chat_of
-from orchestrator.channels.telegram.incoming import Membership, Stranger
-from orchestrator.channels.telegram.sorting import sort
+from orchestrator.channels.chat.events import MembershipChange, StrangerMessage
+from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent, chat_of
+from orchestrator.channels.telegram.update_filter import sort
 from orchestrator.nouns import Role, User
 from tests.bot_api import BotApi
 from tests.fuzzing import bounded
 from tests.rooms import rooms
-from tests.unit.test_telegram_sorting import Scene
-from tests.unit.test_telegram_sorting import _Me as Me
+from tests.unit.test_telegram_update_filter import Scene
+from tests.unit.test_telegram_update_filter import _Me as Me
 
 ADA, EVE, ENABLED = 42, 666, -5
 Json = dict[str, Any]
@@ -152,12 +152,12 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
         return
     repr(found).encode()
     assert 0 <= found.update < 2**53
-    if not isinstance(found, Stranger | Membership):
+    if not isinstance(found, StrangerMessage | MembershipChange):
         assert found.sender.id == ADA
         assert _is_ada(update)
         assert found.place.is_private == (found.place.chat == ADA)
         assert found.place.is_private or found.place.chat == post.group
-    if isinstance(found, Stranger):
+    if isinstance(found, StrangerMessage):
         assert set(asdict(found)) == {"agent", "bot", "update", "sender", "six_digits"}
         assert found.sender.id != ADA
     again = [waiting.item for lane in LANES if (waiting := _first(post.inbox, chat_of(found), lane))]
@@ -165,5 +165,5 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
     post.inbox.done(*again, found)
 
 
-def _first(inbox: Inbox, chat: int, lane: Lane) -> Waiting | None:
+def _first(inbox: Inbox, chat: int, lane: Lane) -> WaitingEvent | None:
     return inbox.first("crab", chat, lane)

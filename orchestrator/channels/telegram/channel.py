@@ -15,17 +15,17 @@ from collections.abc import Awaitable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.channels.telegram.office import Office
-from orchestrator.channels.telegram.refusals import Revoked
-from orchestrator.channels.telegram.station import Hook, Menus, Station
+from orchestrator.channels.chat.wiring import ChatWiring
+from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
+from orchestrator.channels.telegram.api_errors import TokenRevoked
+from orchestrator.channels.telegram.bot import Bot, Menus, WebhookTarget
 from orchestrator.errors import BadInput, OrchestratorError, Unavailable
 from orchestrator.nouns import Carrier, Event
 from orchestrator.services import Services
 from orchestrator.store.database import Store
-from orchestrator.store.telegram_bots import BotState, BotStatus
 
 if TYPE_CHECKING:
-    from orchestrator.channels.telegram.line import Line  # for its name alone: it loads the library
+    from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ class TelegramChannel:
     def __init__(self, services: Services, store: Store, *, folder: Path) -> None:
         """``folder`` is private to the channel. Nothing runs yet."""
         self._services = services
-        self._stations: dict[str, tuple[Station, asyncio.Task[None]]] = {}
-        self.office = Office(services, store, folder=folder, line_of=self._line_of)
+        self._stations: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
+        self.office = ChatWiring(services, store, folder=folder, line_of=self._line_of)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news: asyncio.Queue[Event] = asyncio.Queue()
         self._ended = asyncio.Event()
@@ -195,9 +195,9 @@ class TelegramChannel:
         hook = None
         if settings.telegram_webhook_url:
             url = f"{settings.telegram_webhook_url}/telegram/{state.bot}"
-            hook = Hook(url, self._services.bots.webhook_secret(state.agent))
+            hook = WebhookTarget(url, self._services.bots.webhook_secret(state.agent))
         try:
-            station = Station(
+            station = Bot(
                 state,
                 token,
                 api_url=settings.telegram_api_url,
@@ -220,17 +220,17 @@ class TelegramChannel:
         if isinstance(outcome, Exception):
             logger.error("the bot of %s broke off", agent, exc_info=outcome)
 
-    def _line_of(self, agent: str) -> Line | None:
+    def _line_of(self, agent: str) -> TelegramClient | None:
         station = self._station(agent)
         return None if station is None else station.line
 
-    def _station(self, agent: str) -> Station | None:
+    def _station(self, agent: str) -> Bot | None:
         found = self._stations.get(agent)
         return None if found is None else found[0]
 
     def _trouble(self, agent: str, error: Exception) -> None:
         station = self._station(agent)
-        if isinstance(error, Revoked) and self._loop is not None and station is not None:
+        if isinstance(error, TokenRevoked) and self._loop is not None and station is not None:
             self._loop.run_in_executor(None, station.mark_revoked, agent)
         else:
             logger.debug("%s: %s", agent, error)

@@ -1,0 +1,173 @@
+"""The channel's composition root: everything between a bot's line and the house, put together. Nothing runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.channels.chat import contact_rows as people_rows
+from orchestrator.channels.chat.access_context import AccessContext
+from orchestrator.channels.chat.access_requests import AccessRequests
+from orchestrator.channels.chat.address_book import AddressBook
+from orchestrator.channels.chat.app_messages import AppMessages
+from orchestrator.channels.chat.approval_prompts import ApprovalPrompts
+from orchestrator.channels.chat.buttons import Buttons
+from orchestrator.channels.chat.callbacks import Callbacks
+from orchestrator.channels.chat.command_context import CommandContext
+from orchestrator.channels.chat.commands import Commands
+from orchestrator.channels.chat.events import IncomingMessage
+from orchestrator.channels.chat.file_sender import FileSender
+from orchestrator.channels.chat.groups import Groups
+from orchestrator.channels.chat.inbound import Inbound, InboundHandlers
+from orchestrator.channels.chat.inbound_files import InboundFiles
+from orchestrator.channels.chat.inbound_messages import InboundMessages
+from orchestrator.channels.chat.inbox import Inbox
+from orchestrator.channels.chat.message import Message
+from orchestrator.channels.chat.notifications import ChatNotifications
+from orchestrator.channels.chat.outbox import Outbox
+from orchestrator.channels.chat.progress import Progress
+from orchestrator.channels.chat.question_prompts import QuestionPrompts
+from orchestrator.channels.chat.replies_to_turns import TurnReplies
+from orchestrator.channels.chat.temp_files import TempFiles
+from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
+from orchestrator.channels.telegram.accounts.rows import BotStatus
+from orchestrator.nouns import CubicleKey, Event, User
+from orchestrator.services import Services
+from orchestrator.store.database import Store
+
+if TYPE_CHECKING:
+    from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library
+
+
+class ChatWiring:
+    """The parts, ready to be run by the channel."""
+
+    def __init__(
+        self, services: Services, store: Store, *, folder: Path, line_of: Callable[[str], TelegramClient | None]
+    ) -> None:
+        """``folder`` is private: what the house writes for its letters lies in it until they are sent."""
+        self._services, self._store = services, store
+        self.mail = mail = Outbox(store)
+        count = services.metrics.telegram_updates
+        self.inbox = Inbox(store, people=services.people.of_telegram, groups_enabled=self._is_enabled, count=count)
+        self.carrier = FileSender(store=store, mail=mail, people=services.people, deliveries=services.deliveries)
+        buttons, papers = Buttons(store), TempFiles(store, folder / "papers")
+        self.asking = self._made_asking(buttons, papers)
+        whereabouts = AddressBook(store, services.people)
+        zones = TimeZonePrompt(store=store, people=services.people, whereabouts=whereabouts, mail=mail, buttons=buttons)
+        self.noticing = self._made_noticing(buttons, whereabouts, zones)
+        self.inquiries = self._made_inquiries(buttons, papers, whereabouts)
+        reception = AccessContext(store, mail, buttons, services.people, tell=self._tell_of_people)
+        self.cards, groups = AccessRequests(reception), Groups(reception)
+        cards = self.cards
+        self.commands = Commands(CommandContext(services, store, buttons, self.asking, cards, groups, papers, zones))
+        handlers = {
+            **self.asking.handlers,
+            **self.inquiries.handlers,
+            **self.noticing.handlers,
+            **zones.handlers,
+            **cards.handlers,
+            **groups.handlers,
+            **self.commands.handlers,
+        }
+        presses = Callbacks(buttons=buttons, mail=mail, people=services.people.of_telegram, handlers=handlers)
+        self.answers = TurnReplies(
+            store=store,
+            mail=mail,
+            turns=services.turns,
+            folder=folder / "answers",
+            spot_of=whereabouts.private,
+            title_of=self._title_of,
+        )
+        self.app_letters = self._made_app_letters(papers)
+        self.progress = Progress(store=store, mail=mail, turns=services.turns, line_of=line_of)
+        arrivals = InboundFiles(workspaces=services.workspaces, audit=services.audit, room=self._room, line_of=line_of)
+        prompting = InboundMessages(
+            turns=services.turns,
+            inbox=self.inbox,
+            arrivals=arrivals,
+            commands=self.commands.run,
+            answers=self._answered,
+            met=zones.met,
+        )
+        deeds = InboundHandlers(
+            people=services.people.of_telegram,
+            press=presses.press,
+            stranger=cards.stranger,
+            membership=groups.membership,
+            is_paired=self._is_paired,
+            is_code=services.bots.heard,
+        )
+        self.hearing = Inbound(store=store, inbox=self.inbox, mail=mail, asks=prompting, deeds=deeds, line_of=line_of)
+
+    def _answered(self, message: IncomingMessage, user: User) -> list[Message] | None:
+        """What a message says to something that was asked; None where it is for the agent."""
+        denied = self.asking.take(message, user)
+        return self.inquiries.take(message, user) if denied is None else denied
+
+    def _made_app_letters(self, papers: TempFiles) -> AppMessages:
+        services = self._services
+        return AppMessages(
+            store=self._store,
+            mail=self.mail,
+            turns=services.turns,
+            people=services.people,
+            pictures=services.thumbnails,
+            papers=papers,
+            app_of=services.previews.app,
+            place_of=self.answers.place,
+            dashboard=services.settings.link_url,
+        )
+
+    def _made_asking(self, buttons: Buttons, papers: TempFiles) -> ApprovalPrompts:
+        services = self._services
+        return ApprovalPrompts(
+            store=self._store,
+            approvals=services.approvals,
+            turns=services.turns,
+            people=services.people,
+            mail=self.mail,
+            buttons=buttons,
+            papers=papers,
+        )
+
+    def _made_noticing(self, buttons: Buttons, whereabouts: AddressBook, zones: TimeZonePrompt) -> ChatNotifications:
+        return ChatNotifications(
+            store=self._store,
+            notices=self._services.notices,
+            whereabouts=whereabouts,
+            mail=self.mail,
+            buttons=buttons,
+            ask_zone=zones.ask,
+        )
+
+    def _made_inquiries(self, buttons: Buttons, papers: TempFiles, whereabouts: AddressBook) -> QuestionPrompts:
+        return QuestionPrompts(
+            store=self._store,
+            questions=self._services.questions,
+            whereabouts=whereabouts,
+            mail=self.mail,
+            buttons=buttons,
+            papers=papers,
+            handled=self.inbox.done,
+        )
+
+    def _is_enabled(self, agent: str, chat: int) -> bool:
+        with self._store.reading() as db:
+            return people_rows.is_enabled(db, agent, chat)
+
+    def _tell_of_people(self) -> None:
+        self._services.broker.publish(Event("people", None, {}))
+
+    def _title_of(self, turn: int) -> str:
+        entry = self._services.agenda.entry_of(turn)
+        return "" if entry is None else entry.title
+
+    def _is_paired(self, agent: str) -> bool:
+        state = self._services.bots.of(agent)
+        return state is not None and state.state is BotStatus.PAIRED
+
+    def _room(self, key: CubicleKey) -> int:
+        use = self._services.disk.use_of(key)
+        return max(use.limit_bytes - use.used_bytes, 0)
