@@ -20,7 +20,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
             "channels.telegram.format.entities "
-            "prompts channels.telegram.format.markdown channels.telegram.format.split channels.telegram.format.text "
+            "prompts hooks channels.telegram.format.markdown channels.telegram.format.split "
+            "channels.telegram.format.text "
             "terminals terminals.inside terminals.lines "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),

@@ -8,16 +8,19 @@ any instant; a power cut may take back the last moments before it, never half a 
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator.errors import Unavailable
 from orchestrator.migrations import migrations
 from orchestrator.store import upgrading
+
+logger = logging.getLogger(__name__)
 
 PATIENCE_S = 10.0
 """So long whoever writes or reads waits for another program, the line of our own writers included."""
@@ -50,7 +53,8 @@ class Store:
         self.trouble = ""
         """Why nothing is written any more, as a sentence; empty while all is well. It stays until the next start."""
         self._pool_lock = threading.Lock()  # protects _readers and _is_closed
-        self._write_lock = threading.RLock()  # protects _writer and its transaction
+        self._write_lock = threading.RLock()  # protects _writer, its transaction and _after_commit
+        self._after_commit: list[Callable[[], object]] = []
         try:
             path.touch(mode=0o600)
             self._writer = self._connect()
@@ -83,7 +87,7 @@ class Store:
         """The one writing connection inside a transaction: committed at the end, rolled back on any exception.
 
         Raises Unavailable when the disk is full or broken, or somebody else keeps the database locked; nothing has
-        changed then.
+        changed then. What was given to ``after_commit`` is done after the outermost block, with the lock let go.
         """
         came = time.monotonic()
         with self._write_lock:
@@ -96,12 +100,31 @@ class Store:
                 self._begin(time.monotonic() - came)
                 yield self._writer
                 self._writer.execute("COMMIT")
+                deeds = self._after_commit
             except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.DatabaseError) and _is_of_the_disk(error):
                     raise self._unavailable(error, "written") from error
                 raise
+            finally:
+                self._after_commit = []
+        for deed in deeds:
+            try:
+                deed()
+            except Exception:  # the rows are written: whoever wrote them must not hear of somebody else's fault
+                logger.exception("what follows a commit failed")
+
+    def after_commit(self, deed: Callable[[], object]) -> None:
+        """Do this once the transaction under way is committed, in the order of asking, and never if it is rolled back.
+        One that raises is logged, and the others are done all the same. Raises RuntimeError outside ``writing``.
+
+        A death may come between the commit and this: it must be found again from the rows, or not matter.
+        """
+        with self._write_lock:
+            if not self._writer.in_transaction:
+                raise RuntimeError("after_commit is for within writing()")
+            self._after_commit.append(deed)
 
     def _begin(self, waited_s: float) -> None:
         """Whoever has waited for other writers of ours waits for other programs only for what is left: however many

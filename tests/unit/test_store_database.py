@@ -169,3 +169,89 @@ def test_survives_being_opened_again(tmp_path: Path) -> None:
     assert _keys(second) == ["a"]
     second.close()
     first.close()
+
+
+def test_after_commit_is_done_in_order_once_the_rows_are_there(store: Store) -> None:
+    """Whoever is told can read what was written, and may write in turn."""
+    done: list[tuple[str, list[str]]] = []
+    with store.writing():
+        _put(store, "a")
+        store.after_commit(lambda: done.append(("first", _keys(store))))
+        store.after_commit(lambda: _put(store, "b"))
+        store.after_commit(lambda: done.append(("last", _keys(store))))
+        assert done == []
+    assert done == [("first", ["a"]), ("last", ["a", "b"])]
+    _put(store, "c")
+    assert len(done) == 2
+
+
+def test_after_commit_waits_for_the_outermost_transaction(store: Store) -> None:
+    """An inner block commits nothing, so nothing follows it."""
+    done: list[str] = []
+    with store.writing():
+        with store.writing():
+            store.after_commit(lambda: done.append("inner"))
+        assert done == []
+        store.after_commit(lambda: done.append("outer"))
+    assert done == ["inner", "outer"]
+
+
+def test_after_commit_is_never_done_after_a_rollback(store: Store) -> None:
+    """Not then, and not after the next transaction either."""
+    done: list[str] = []
+
+    def fail() -> None:
+        with store.writing():
+            store.after_commit(lambda: done.append("rolled back"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    _put(store, "a")
+    assert done == []
+
+
+def test_after_commit_that_raises_is_logged_and_keeps_nothing_else_back(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The rows are there, whoever wrote them hears nothing of it, and the others are done."""
+    done: list[str] = []
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with store.writing():
+        _put(store, "a")
+        store.after_commit(fail)
+        store.after_commit(lambda: done.append("next"))
+    assert (_keys(store), done) == (["a"], ["next"])
+    assert [record.getMessage() for record in caplog.records] == ["what follows a commit failed"]
+
+
+def test_after_commit_outside_a_transaction_is_a_mistake(store: Store) -> None:
+    """Also while another thread is in one: nothing of ours hangs on that."""
+    done: list[str] = []
+    with pytest.raises(RuntimeError, match="within writing"):
+        store.after_commit(lambda: done.append("lost"))
+    is_in, may_end = threading.Event(), threading.Event()
+
+    def write_slowly() -> None:
+        with store.writing():
+            is_in.set()
+            may_end.wait(5)
+
+    other = threading.Thread(target=write_slowly)
+    other.start()
+    is_in.wait(5)
+    threading.Timer(0.05, may_end.set).start()
+    with pytest.raises(RuntimeError, match="within writing"):
+        store.after_commit(lambda: done.append("lost"))
+    other.join()
+    assert done == []
+
+
+def test_after_commit_holds_no_lock(store: Store) -> None:
+    """Others write while what follows is still going on."""
+    with store.writing():
+        store.after_commit(lambda: at_once(partial(_put, store, "from another thread")))
+    assert _keys(store) == ["from another thread"]
