@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from orchestrator.channels.chat.message import Message, MessageBody
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.throttle import LoopClock
-from orchestrator.channels.telegram.format.text import RichText
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.store.database import Store
 from tests.rooms import KEY, Rooms

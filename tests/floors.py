@@ -19,9 +19,9 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "policy.python policy.rules policy.wrappers pricing shell shell.bodies shell.parts "
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
-            "channels.telegram.format.entities "
-            "prompts hooks channels.telegram.format.markdown channels.telegram.format.split "
-            "channels.telegram.format.text "
+            "channels.chat.rich_text "
+            "prompts hooks channels.telegram.format.markdown channels.chat.split "
+            "channels.chat.agent_text "
             "terminals terminals.inside terminals.lines "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),

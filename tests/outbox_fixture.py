@@ -15,9 +15,9 @@ from typing import Any, Self, TypeVar
 
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
-from orchestrator.channels.telegram.format.text import RichText
 from orchestrator.nouns import Agent, ApprovalPolicy, Limits
 from orchestrator.store import agents
 from orchestrator.store.database import Store

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, unlinked
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.telegram.client import TelegramClient
-from orchestrator.channels.telegram.format.text import MARK
 from orchestrator.nouns import TurnStatus
 from orchestrator.text import chat_safe
 from tests.bot_api import BotApi, Call

@@ -11,17 +11,9 @@ from hypothesis import strategies as st
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
-from orchestrator.channels.telegram.format.text import (
-    MAX_PIECES,
-    MESSAGE_UNITS,
-    caption,
-    fits,
-    messages,
-    quote,
-    render,
-    split,
-    utf16_len,
-)
+from orchestrator.channels.chat.agent_text import MAX_PIECES, MESSAGE_UNITS, caption, fits, messages, quote, split
+from orchestrator.channels.chat.rich_text import utf16_len
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.errors import NotFound
 from orchestrator.previews.live_headers import relocated, to_the_browser, with_prefix
 from orchestrator.previews.origins import is_own_host

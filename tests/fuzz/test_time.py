@@ -14,7 +14,8 @@ from crab.answer import read_answer, split_action
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
-from orchestrator.channels.telegram.format.text import as_file, header, messages, quote, render, split
+from orchestrator.channels.chat.agent_text import as_file, header, messages, quote, split
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.delivery.file_kinds import judge as judge_file
 from orchestrator.drafts import Draft
 from orchestrator.errors import OrchestratorError

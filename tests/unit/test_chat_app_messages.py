@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from dashboard.app import create_app
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.app_messages import LOGIN_S, WAITS_S, AppMessages
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.channels.telegram.format.text import MARK
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, Turn
 from orchestrator.previews.apps import App, Kind

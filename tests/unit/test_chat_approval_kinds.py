@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.channels.telegram.format.text import MARK, utf16_len
+from orchestrator.channels.chat.agent_text import MARK
+from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.nouns import ApprovalStatus
 from tests.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
 from tests.rooms import Rooms, at_once

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.message import AttachedFile
-from orchestrator.channels.telegram.format.text import RichText, utf16_len
+from orchestrator.channels.chat.rich_text import RichText, utf16_len
 from orchestrator.nouns import ApprovalStatus, CubicleKey, Event, TurnStatus
 from orchestrator.text import visible
 from tests.chat_fixture import ADA, BOB, DANGEROUS, GROUP, ChatFixture, chat_fixture

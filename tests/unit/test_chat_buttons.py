@@ -15,7 +15,7 @@ from orchestrator.channels.chat.buttons import FOREVER_S
 from orchestrator.channels.chat.callbacks import NO_LONGER
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.telegram.format.text import RichText
+from orchestrator.channels.chat.rich_text import RichText
 from tests.chat_fixture import ADA, BOB, BOT, EVE, ChatFixture, chat_fixture
 from tests.rooms import at_once
 

@@ -14,8 +14,8 @@ from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import NO_LONGER, TOO_EARLY, PressResult
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.system_text import note
-from orchestrator.channels.telegram.format.text import RichText
 from orchestrator.errors import Conflict, Forbidden, Unavailable
 from orchestrator.nouns import ApprovalStatus, User
 from tests.bot_api import BotApi

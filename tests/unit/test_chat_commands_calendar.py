@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.capabilities.table import Caller
-from orchestrator.channels.telegram.format.text import MARK
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, TokenUse
 from orchestrator.panel.actions import Ask

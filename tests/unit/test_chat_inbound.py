@@ -22,8 +22,8 @@ from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.telegram.client import TelegramClient
-from orchestrator.channels.telegram.format.text import RichText
 from orchestrator.channels.telegram.updates import PollPace, UpdatePoller
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.nouns import CubicleKey, TurnStatus, User

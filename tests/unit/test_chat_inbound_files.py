@@ -14,7 +14,7 @@ import pytest
 from orchestrator.audit import Audit
 from orchestrator.channels.chat.events import IncomingFile
 from orchestrator.channels.chat.inbound_files import FetchPatience, InboundFiles, ReceivedFiles
-from orchestrator.channels.telegram.api_errors import FloodWait, SendRefused, TokenRevoked, Unreachable
+from orchestrator.channels.chat.send_errors import FloodWait, SendRefused, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.errors import Unavailable
 from tests.bot_api import BotApi, Person

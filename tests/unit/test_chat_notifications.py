@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import MessageBody
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.system_text import quoting
-from orchestrator.channels.telegram.format.text import MARK, RichText
 from orchestrator.errors import Conflict
 from orchestrator.notices import as_json
 from orchestrator.nouns import Event, User

@@ -17,7 +17,7 @@ import pytest
 from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.message_json import packed, unpacked
-from orchestrator.channels.telegram.format.text import RichText, TextEntity
+from orchestrator.channels.chat.rich_text import RichText, TextEntity
 from orchestrator.errors import Unavailable
 from orchestrator.store.audit import search
 from orchestrator.store.database import Store
@@ -423,7 +423,7 @@ def test_a_revoked_token_keeps_the_letters(api: BotApi, store: Store, bot: str, 
         until = time.monotonic() + 10
         while not office.troubles and time.monotonic() < until:
             time.sleep(0.01)
-        assert [type(error).__name__ for _, error in office.troubles] == ["Revoked"]
+        assert [type(error).__name__ for _, error in office.troubles] == ["TokenRevoked"]
         assert office.stands("a") == "waiting"
         calls = len(api.calls("sendMessage"))
         office.post("b")

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.progress import Progress
 from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, told
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
-from orchestrator.channels.telegram.api_errors import (
+from orchestrator.channels.chat.rich_text import utf16_len
+from orchestrator.channels.chat.send_errors import (
     ChatForbidden,
     FloodWait,
     NoSuchMessage,
@@ -22,7 +24,6 @@ from orchestrator.channels.telegram.api_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.channels.telegram.format.text import MARK, utf16_len
 from orchestrator.events import Subscription
 from orchestrator.nouns import Event, Turn
 from tests.chat_fakes import GROUP, FakeClient, FakeLoopClock, FakeOutbox, TurnsFixture

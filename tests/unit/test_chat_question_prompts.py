@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import Message
-from orchestrator.channels.telegram.format.text import MARK, utf16_len
+from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.errors import Conflict
 from orchestrator.nouns import Event, TurnStatus
 from orchestrator.questions import Question, as_json

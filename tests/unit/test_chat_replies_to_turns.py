@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from orchestrator.channels.chat.address_book import ChatAddress
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
-from orchestrator.channels.telegram.format.text import MARK, utf16_len
+from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import TurnStatus
 from tests.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from orchestrator.channels.chat.message import AttachedFile, MessageBody, MessageButton
-from orchestrator.channels.telegram.api_errors import (
+from orchestrator.channels.chat.rich_text import RichText, TextEntity
+from orchestrator.channels.chat.send_errors import (
     ChatForbidden,
     ChatMoved,
     FileTooBig,
@@ -20,17 +21,14 @@ from orchestrator.channels.telegram.api_errors import (
     NoSuchChat,
     NoSuchMessage,
     NotModified,
-    OtherPoller,
     SendError,
     SendRefused,
     TokenRevoked,
     Unreachable,
-    cleaned,
-    refusal,
 )
+from orchestrator.channels.telegram.api_errors import OtherPoller, cleaned, refusal
 from orchestrator.channels.telegram.client import TelegramClient, prove
 from orchestrator.channels.telegram.client_types import BotIdentity, ClientTimeouts
-from orchestrator.channels.telegram.format.text import RichText, TextEntity
 from orchestrator.channels.telegram.ptb_request import told_of
 from orchestrator.errors import BadInput, Unavailable
 from tests.bot_api import BotApi, Person

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.channels.chat.send_errors import FloodWait
 from orchestrator.channels.telegram.accounts.rows import BotToken, StoredBot, stored
-from orchestrator.channels.telegram.api_errors import FloodWait
 from orchestrator.channels.telegram.bot_check import BotCheck, check_up
 from orchestrator.channels.telegram.client_types import BotIdentity, WebhookStatus
 from orchestrator.channels.telegram.doctor import Expected, examine_telegram

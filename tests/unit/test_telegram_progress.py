@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.progress import Progress
 from orchestrator.channels.chat.progress_text import finished
@@ -19,7 +20,6 @@ from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.throttle import LoopClock
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
-from orchestrator.channels.telegram.format.text import MARK
 from orchestrator.nouns import Event, Turn
 from tests.bot_api import BotApi
 from tests.bot_api_people import Person

@@ -11,22 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram.format.text import (
+from orchestrator.channels.chat.agent_text import (
     MARK,
     MAX_PIECES,
-    RichText,
-    TextEntity,
     as_file,
     caption,
     fits,
     header,
     messages,
-    plain,
     quote,
-    render,
     split,
-    utf16_len,
 )
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, utf16_len
+from orchestrator.channels.telegram.format.markdown import render
 
 FAMILY = "👩\u200d👩\u200d👧"
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"

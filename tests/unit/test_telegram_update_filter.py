@@ -13,8 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, MembershipChange, StrangerMessage
-from orchestrator.channels.telegram.update_filter import IncomingEvent, sort
+from orchestrator.channels.chat.events import (
+    ButtonPress,
+    IncomingEvent,
+    IncomingMessage,
+    MembershipChange,
+    StrangerMessage,
+)
+from orchestrator.channels.telegram.update_filter import sort
 from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.nouns import Role, User
 from tests.bot_api import BotApi, Group, Person

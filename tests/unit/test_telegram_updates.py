@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.inbox import Inbox
-from orchestrator.channels.telegram.api_errors import SendError, SendRefused, Unreachable
+from orchestrator.channels.chat.send_errors import SendError, SendRefused, Unreachable
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
 from orchestrator.channels.telegram.updates import AWAY, DISK, OTHER, PollPace, UpdatePoller

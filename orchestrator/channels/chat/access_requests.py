@@ -11,13 +11,13 @@ import sqlite3
 from orchestrator.channels.chat import button_rows
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.access_context import MOST_CARDS, AccessContext, check_operator, parts_of
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
 from orchestrator.channels.chat.contact_rows import KnownChat, KnownStranger
 from orchestrator.channels.chat.events import ButtonPress, Sender, StrangerMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.system_text import QuotedText, note
-from orchestrator.channels.telegram.format.text import MARK
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.nouns import Role, User
 from orchestrator.store import audit as audit_rows

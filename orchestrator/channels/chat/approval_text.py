@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.channels.chat import approval_kinds
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.approval_kinds import ApprovalKind
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, clock, laid_out
-from orchestrator.channels.telegram.format.entities import moved, settled
-from orchestrator.channels.telegram.format.text import MARK, RichText, TextEntity, utf16_len
 from orchestrator.nouns import Approval
 from orchestrator.text import one_line, visible
 

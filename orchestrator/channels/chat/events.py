@@ -117,3 +117,6 @@ class StrangerMessage:
     sender: Sender
     six_digits: str = ""
     """The text when it is six digits and nothing else: it may be the code of a handshake."""
+
+
+IncomingEvent = IncomingMessage | ButtonPress | MembershipChange | StrangerMessage

@@ -15,13 +15,14 @@ from pathlib import Path
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat import delivery_link_rows as rows
 from orchestrator.channels.chat import turn_reply_rows as places
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
 from orchestrator.channels.telegram.accounts import rows as bots
 from orchestrator.channels.telegram.accounts.rows import BotStatus
 from orchestrator.channels.telegram.client_types import ALBUM_MOST, UPLOAD_BYTES
-from orchestrator.channels.telegram.format.text import MARK, RichText
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, Delivery, Turn

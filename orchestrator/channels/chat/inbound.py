@@ -14,15 +14,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, MembershipChange, StrangerMessage
+from orchestrator.channels.chat.events import (
+    ButtonPress,
+    IncomingEvent,
+    IncomingMessage,
+    MembershipChange,
+    StrangerMessage,
+)
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.protocols import Post
 from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.send_errors import SendError, TokenRevoked
 from orchestrator.channels.chat.system_text import note
-from orchestrator.channels.telegram.api_errors import SendError, TokenRevoked
-from orchestrator.channels.telegram.format.text import RichText
-from orchestrator.channels.telegram.update_filter import IncomingEvent
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.nouns import User
 from orchestrator.store.database import Store

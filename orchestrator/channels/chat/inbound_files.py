@@ -17,8 +17,8 @@ from typing import IO, Protocol
 from orchestrator.attachments import Attachment
 from orchestrator.audit import Audit
 from orchestrator.channels.chat.events import IncomingFile
+from orchestrator.channels.chat.send_errors import FileTooBig, FloodWait, SendRefused, Unreachable
 from orchestrator.channels.chat.system_text import size
-from orchestrator.channels.telegram.api_errors import FileTooBig, FloodWait, SendRefused, Unreachable
 from orchestrator.errors import OrchestratorError
 from orchestrator.file_types import HEAD_BYTES, type_of
 from orchestrator.files import Stored

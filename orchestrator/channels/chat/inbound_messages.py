@@ -14,8 +14,8 @@ from orchestrator.channels.chat.inbound_files import ReceivedFiles
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.system_text import note
-from orchestrator.channels.telegram.format.text import RichText
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.turns import Turns
 

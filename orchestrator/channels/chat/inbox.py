@@ -17,13 +17,14 @@ from orchestrator.channels.chat import inbox_rows as rows
 from orchestrator.channels.chat.events import (
     ButtonPress,
     ChatPlace,
+    IncomingEvent,
     IncomingFile,
     IncomingMessage,
     MembershipChange,
     Sender,
     StrangerMessage,
 )
-from orchestrator.channels.telegram.update_filter import IncomingEvent, sort, update_number
+from orchestrator.channels.telegram.update_filter import sort, update_number
 from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.nouns import User
 from orchestrator.store.database import Store

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.channels.telegram.format.text import RichText
+from orchestrator.channels.chat.rich_text import RichText
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.channels.chat.message import AttachedFile, MessageBody, MessageButton
-from orchestrator.channels.telegram.format.text import RichText, TextEntity
+from orchestrator.channels.chat.rich_text import RichText, TextEntity
 
 
 def packed(body: MessageBody) -> str:

@@ -18,7 +18,8 @@ from orchestrator.channels.chat import outbox_rows as rows
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.message_json import packed, unpacked
 from orchestrator.channels.chat.outbox_rows import StoredMessage
-from orchestrator.channels.telegram.api_errors import (
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.send_errors import (
     ChatForbidden,
     ChatMoved,
     FileTooBig,
@@ -30,7 +31,6 @@ from orchestrator.channels.telegram.api_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.channels.telegram.format.text import RichText
 from orchestrator.errors import Unavailable
 from orchestrator.store import audit
 from orchestrator.store.database import Store

@@ -12,16 +12,9 @@ from enum import StrEnum
 from typing import Any
 
 from orchestrator.channels.chat import system_text
-from orchestrator.channels.telegram.format.text import (
-    MARK,
-    RichText,
-    TextEntity,
-    header,
-    messages,
-    plain,
-    render,
-    utf16_len,
-)
+from orchestrator.channels.chat.agent_text import MARK, header, messages
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, utf16_len
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.nouns import ApprovalStatus, Event, TurnStatus
 from orchestrator.text import one_line
 

@@ -13,9 +13,8 @@ from typing import Protocol
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.progress_rows_view import ProgressRowsView
 from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, finished, line, so_far, told, unlinked
-from orchestrator.channels.chat.throttle import GROUP, PRIVATE, ChatThrottle, LoopClock, ProgressPace
-from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.channels.telegram.api_errors import (
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.send_errors import (
     ChatForbidden,
     FloodWait,
     NoSuchChat,
@@ -25,7 +24,8 @@ from orchestrator.channels.telegram.api_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.channels.telegram.format.text import RichText
+from orchestrator.channels.chat.throttle import GROUP, PRIVATE, ChatThrottle, LoopClock, ProgressPace
+from orchestrator.channels.chat.turn_reply_rows import TurnPlace
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import Event
 

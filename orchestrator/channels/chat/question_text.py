@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import MessageButton
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, QuotedText, clock, note, shown, unlinked
-from orchestrator.channels.telegram.format.entities import settled
-from orchestrator.channels.telegram.format.text import MARK, RichText, TextEntity, utf16_len
 from orchestrator.nouns import User
 from orchestrator.questions import ANSWERED, EXPIRED, Question
 from orchestrator.text import one_line, visible

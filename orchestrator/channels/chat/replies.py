@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestrator.channels.chat.events import IncomingMessage
+from orchestrator.channels.chat.events import IncomingEvent, IncomingMessage
 from orchestrator.channels.chat.inbox import chat_of
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.telegram.update_filter import IncomingEvent
 
 
 def replies(item: IncomingEvent, bodies: Sequence[MessageBody]) -> list[Message]:

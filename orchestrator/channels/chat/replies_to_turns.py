@@ -19,23 +19,12 @@ from pathlib import Path
 from orchestrator.agenda.telling import is_told
 from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.address_book import ChatAddress
+from orchestrator.channels.chat.agent_text import MARK, as_file, fits, header, messages, split
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody
 from orchestrator.channels.chat.protocols import Asked, Post
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, plain, utf16_len
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.channels.telegram.format.entities import moved
-from orchestrator.channels.telegram.format.text import (
-    MARK,
-    RichText,
-    TextEntity,
-    as_file,
-    fits,
-    header,
-    messages,
-    plain,
-    render,
-    split,
-    utf16_len,
-)
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CALENDAR, CubicleKey, Turn, TurnStatus
 from orchestrator.store.database import Store

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from orchestrator.channels.telegram.format.text import MARK, RichText, TextEntity, caption, utf16_len
+from orchestrator.channels.chat.agent_text import MARK, caption
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, utf16_len
 from orchestrator.text import one_line
 
 NOT_THE_MARK = "◇"

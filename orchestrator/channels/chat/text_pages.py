@@ -6,10 +6,10 @@ page alone.
 
 from __future__ import annotations
 
+from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.approval_text import MOST_PAGES, PAGE_UNITS, ApprovalQuestion
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, laid_out
-from orchestrator.channels.telegram.format.entities import settled
-from orchestrator.channels.telegram.format.text import MARK, RichText, TextEntity, utf16_len
 
 
 def pages(question: ApprovalQuestion) -> list[str]:

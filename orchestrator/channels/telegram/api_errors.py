@@ -5,96 +5,35 @@ description go in, an error comes out. No text here ever holds a token.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
-Why = Literal["blocked", "kicked", "deactivated", "cannot_write_first", "cannot_write"]
+from orchestrator.channels.chat.send_errors import (
+    ChatForbidden,
+    ChatMoved,
+    FileTooBig,
+    FloodWait,
+    NoSuchChat,
+    NoSuchMessage,
+    NotModified,
+    SendError,
+    SendRefused,
+    TokenRevoked,
+    Unreachable,
+    Why,
+)
 
-
-class SendError(Exception):
-    """Telegram did not do what it was asked."""
-
-
-class TokenRevoked(SendError):
-    """The token is not (or no longer) a bot's. Nothing will work until there is another."""
-
-    def __init__(self) -> None:
-        super().__init__("Telegram no longer accepts the bot's token")
-
-
-class ChatForbidden(SendError):
-    """The bot may not write there."""
-
-    def __init__(self, why: Why) -> None:
-        super().__init__(f"the bot may not write there: {why}")
-        self.why = why
-
-
-class NoSuchChat(SendError):
-    """There is no such chat for this bot; nobody has opened it."""
-
-    def __init__(self) -> None:
-        super().__init__("there is no such chat for this bot")
-
-
-class ChatMoved(SendError):
-    """The group has become a supergroup, with another number."""
-
-    def __init__(self, chat: int) -> None:
-        super().__init__(f"the group has become a supergroup: {chat}")
-        self.chat = chat
-
-
-class NoSuchMessage(SendError):
-    """The message is gone, or is not one that the bot can change like that."""
-
-    def __init__(self) -> None:
-        super().__init__("there is no such message of the bot")
-
-
-class NotModified(SendError):
-    """The message says exactly that already."""
-
-    def __init__(self) -> None:
-        super().__init__("the message says that already")
-
-
-class FloodWait(SendError):
-    """The bot spoke too often; before the time is over, nothing is sent."""
-
-    def __init__(self, retry_after_s: float) -> None:
-        super().__init__(f"the bot spoke too often, it has to wait {retry_after_s:.0f} s")
-        self.retry_after_s = retry_after_s
-
-
-class Unreachable(SendError):
-    """No answer that is Telegram's. ``may_have_arrived``: what was sent may be there all the same."""
-
-    def __init__(self, what: str, *, may_have_arrived: bool) -> None:
-        super().__init__(f"Telegram can't be reached ({what})")
-        self.may_have_arrived = may_have_arrived
+APP = "Telegram"
 
 
 class OtherPoller(SendError):
     """Another program asks for this bot's updates, or a webhook gets them."""
 
+    kind = "otherpoller"
+
     def __init__(self) -> None:
         super().__init__("another program fetches this bot's messages")
-
-
-class FileTooBig(SendError):
-    """The file is larger than bots may send (50 MB) or fetch (20 MB)."""
-
-    def __init__(self) -> None:
-        super().__init__("the file is larger than Telegram takes from bots")
-
-
-class SendRefused(SendError):
-    """Telegram does not take it, and will not take it the next time either."""
-
-    def __init__(self, description: str) -> None:
-        super().__init__(f"Telegram refused: {description}")
-        self.description = description
 
 
 _TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{20,}")
@@ -107,7 +46,7 @@ _FORBIDDEN: tuple[tuple[str, Why], ...] = (
     ("kicked", "kicked"),
     ("not a member", "kicked"),
 )
-_BAD_REQUESTS: tuple[tuple[str, type[SendError] | Why], ...] = (
+_BAD_REQUESTS: tuple[tuple[str, Callable[[], SendError] | Why], ...] = (
     ("message is not modified", NotModified),
     ("chat not found", NoSuchChat),
     ("peer_id_invalid", NoSuchChat),
@@ -121,7 +60,7 @@ _BAD_REQUESTS: tuple[tuple[str, type[SendError] | Why], ...] = (
     ("not enough rights", "cannot_write"),
     ("no rights to send", "cannot_write"),
     ("chat_write_forbidden", "cannot_write"),
-    ("file is too big", FileTooBig),
+    ("file is too big", partial(FileTooBig, app=APP)),
 )
 """What a description says, in lower case; the first that fits counts."""
 
@@ -135,18 +74,18 @@ def refusal(status: int, description: str, parameters: Mapping[str, Any]) -> Sen
     if status == 429:
         return FloodWait(5.0)
     if status >= 500:
-        return Unreachable(f"status {status}", may_have_arrived=True)
+        return Unreachable(f"status {status}", may_have_arrived=True, app=APP)
     if status == 404 and "method" in description:
-        return SendRefused("this Bot API server does not know the method")
+        return SendRefused("this Bot API server does not know the method", app=APP)
     match status:
         case 401 | 404:
-            return TokenRevoked()
+            return TokenRevoked(app=APP)
         case 403:
             return ChatForbidden(_why(description.lower()))
         case 409:
             return OtherPoller()
         case 413:
-            return FileTooBig()
+            return FileTooBig(app=APP)
     return _bad_request(description)
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import MessageBody
+from orchestrator.channels.chat.send_errors import ChatForbidden, NoSuchChat, SendError, TokenRevoked
 from orchestrator.channels.chat.system_text import note
 from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
-from orchestrator.channels.telegram.api_errors import ChatForbidden, NoSuchChat, SendError, TokenRevoked
 from orchestrator.channels.telegram.client_types import MenuScope
 from orchestrator.channels.telegram.updates import UpdatePoller
 from orchestrator.errors import Unavailable

@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.channels.chat.send_errors import TokenRevoked
 from orchestrator.channels.chat.wiring import ChatWiring
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
-from orchestrator.channels.telegram.api_errors import TokenRevoked
 from orchestrator.channels.telegram.bot import Bot, Menus, WebhookTarget
 from orchestrator.errors import BadInput, OrchestratorError, Unavailable
 from orchestrator.nouns import Carrier, Event

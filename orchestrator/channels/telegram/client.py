@@ -20,7 +20,8 @@ from telegram.error import TelegramError
 
 from orchestrator.agents import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.telegram.api_errors import (
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.send_errors import (
     FileTooBig,
     FloodWait,
     NoSuchMessage,
@@ -30,6 +31,7 @@ from orchestrator.channels.telegram.api_errors import (
     TokenRevoked,
     Unreachable,
 )
+from orchestrator.channels.telegram.api_errors import APP
 from orchestrator.channels.telegram.client_types import (
     ALBUM_MOST,
     BotIdentity,
@@ -37,7 +39,6 @@ from orchestrator.channels.telegram.client_types import (
     MenuScope,
     WebhookStatus,
 )
-from orchestrator.channels.telegram.format.text import RichText
 from orchestrator.channels.telegram.ptb_bot import UPDATES, BotPace, PlainBot, whose
 from orchestrator.channels.telegram.ptb_objects import (
     NO_PREVIEW,
@@ -155,7 +156,7 @@ class TelegramClient:
         :class:`SendRefused`; the sink may have got a part by then."""
         found = await self._call(self._bot.get_file, file_id)
         if not (found.file_path or "").startswith(self._files):
-            raise SendRefused("the Bot API server keeps files where they can't be fetched")
+            raise SendRefused("the Bot API server keeps files where they can't be fetched", app=APP)
         return await self._call(self._calling.fetch, str(found.file_path), sink, max_bytes)
 
     async def answer_press(self, query: str, text: str = "", *, alert: bool = False) -> None:
@@ -267,7 +268,7 @@ class TelegramClient:
             sent = await self._call(method, chat, **parcel.single(), **more)
             return [sent.message_id]
         if len(parcel.files) > ALBUM_MOST or body.buttons:
-            raise SendRefused("an album has 2 to 10 files and no buttons")
+            raise SendRefused("an album has 2 to 10 files and no buttons", app=APP)
         album = await self._call(self._bot.send_media_group, chat, parcel.album(), **titled(body), **manner(body))
         return [message.message_id for message in album]
 
@@ -310,7 +311,7 @@ class TelegramClient:
         except (TelegramError, AttributeError, KeyError, TypeError) as error:
             told = told_of(error)
             self._note(is_there=not isinstance(told, Unreachable))
-            self._count(type(told).__name__.lower())
+            self._count(told.kind)
             raise told from None
         self._note(is_there=True)
         self._count("ok")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.agents import ANY_TELEGRAM_TOKEN
+from orchestrator.channels.chat.send_errors import SendError, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.accounts.rows import BotStatus, BotToken, StoredBot
-from orchestrator.channels.telegram.api_errors import SendError, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.bot_check import BotCheck
 from orchestrator.examine.finding import Finding, fail, ok, warn
 from orchestrator.text import one_line

@@ -20,10 +20,12 @@ from telegram import (
     ReplyParameters,
 )
 
+from orchestrator.channels.chat.agent_text import caption
 from orchestrator.channels.chat.message import AttachedFile, MessageBody, MessageButton
-from orchestrator.channels.telegram.api_errors import FileTooBig, SendRefused
+from orchestrator.channels.chat.rich_text import RichText, utf16_len
+from orchestrator.channels.chat.send_errors import FileTooBig, SendRefused
+from orchestrator.channels.telegram.api_errors import APP
 from orchestrator.channels.telegram.client_types import UPLOAD_BYTES
-from orchestrator.channels.telegram.format.text import RichText, caption, utf16_len
 
 PHOTO_BYTES = 10 * 1000 * 1000
 NO_PREVIEW = {"link_preview_options": LinkPreviewOptions(is_disabled=True)}
@@ -48,9 +50,9 @@ class Parcel:
             handles = tuple(opened.enter_context(file.path.open("rb")) for file in files)
             sizes = [file.path.stat().st_size for file in files]
         except OSError:
-            raise SendRefused("the file is no longer there") from None
+            raise SendRefused("the file is no longer there", app=APP) from None
         if sum(sizes) > UPLOAD_BYTES:
-            raise FileTooBig
+            raise FileTooBig(app=APP)
         kinds = [_kind(file, size) for file, size in zip(files, sizes, strict=True)]
         if len(files) > 1 and not any(set(kinds) <= together for together in _TOGETHER):
             kinds = ["document"] * len(files)

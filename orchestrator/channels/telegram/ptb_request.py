@@ -15,14 +15,8 @@ import httpx
 from telegram.error import NetworkError, TelegramError
 from telegram.request import BaseRequest, HTTPXRequest, RequestData
 
-from orchestrator.channels.telegram.api_errors import (
-    FileTooBig,
-    SendError,
-    SendRefused,
-    TokenRevoked,
-    Unreachable,
-    refusal,
-)
+from orchestrator.channels.chat.send_errors import FileTooBig, SendError, SendRefused, TokenRevoked, Unreachable
+from orchestrator.channels.telegram.api_errors import APP, refusal
 from orchestrator.channels.telegram.client_types import ClientTimeouts
 
 logger = logging.getLogger(__name__)
@@ -89,7 +83,7 @@ class BotRequest(HTTPXRequest):
         except NetworkError as error:
             raise RequestError(_unreachable(error.__cause__)) from None
         except RuntimeError:
-            raise RequestError(Unreachable("the line is closed", may_have_arrived=False)) from None
+            raise RequestError(Unreachable("the line is closed", may_have_arrived=False, app=APP)) from None
         except (OSError, ValueError) as error:  # a file that can't be read, a text that can't be encoded
             raise RequestError(SendRefused(f"it can't be sent ({type(error).__name__})")) from None
         _judge(status, content, url.rpartition("/")[2])
@@ -105,7 +99,7 @@ class BotRequest(HTTPXRequest):
                 async for piece in answer.aiter_bytes(_CHUNK_BYTES):
                     size += len(piece)
                     if size > max_bytes:
-                        raise RequestError(FileTooBig())
+                        raise RequestError(FileTooBig(app=APP))
                     await asyncio.to_thread(sink.write, piece)
         except httpx.HTTPError as error:
             raise RequestError(_unreachable(error)) from None
@@ -142,7 +136,7 @@ def told_of(error: Exception) -> SendError:
         return error.error
     if not isinstance(error, TelegramError):
         logger.info("an answer of the Bot API server could not be read", exc_info=error)
-    return Unreachable(type(error).__name__, may_have_arrived=True)
+    return Unreachable(type(error).__name__, may_have_arrived=True, app=APP)
 
 
 def _judge(status: int, content: bytes, asked: str) -> None:
@@ -152,13 +146,13 @@ def _judge(status: int, content: bytes, asked: str) -> None:
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or "ok" not in answer:
-        raise RequestError(Unreachable(f"status {status}, and no answer of Telegram's", may_have_arrived=True))
+        raise RequestError(Unreachable(f"status {status}, and no answer of Telegram's", may_have_arrived=True, app=APP))
     if answer["ok"] is True and 200 <= status < 300 and "result" in answer:
         return
     parameters = answer.get("parameters")
     code = answer.get("error_code", status)
     if code == 404 and asked not in _ALWAYS_KNOWN:
-        raise RequestError(SendRefused("this Bot API server does not know the method"))
+        raise RequestError(SendRefused("this Bot API server does not know the method", app=APP))
     raise RequestError(
         refusal(
             code if isinstance(code, int) else status,
@@ -170,11 +164,11 @@ def _judge(status: int, content: bytes, asked: str) -> None:
 
 def _fetch_failed(status: int) -> NoReturn:
     if status in (400, 404, 410):
-        raise RequestError(SendRefused("the file is no longer there"))
+        raise RequestError(SendRefused("the file is no longer there", app=APP))
     if status == 401:
-        raise RequestError(TokenRevoked())
-    raise RequestError(Unreachable(f"status {status}", may_have_arrived=False))
+        raise RequestError(TokenRevoked(app=APP))
+    raise RequestError(Unreachable(f"status {status}", may_have_arrived=False, app=APP))
 
 
 def _unreachable(cause: BaseException | None) -> Unreachable:
-    return Unreachable(type(cause).__name__, may_have_arrived=not isinstance(cause, _NEVER_ARRIVED))
+    return Unreachable(type(cause).__name__, may_have_arrived=not isinstance(cause, _NEVER_ARRIVED), app=APP)

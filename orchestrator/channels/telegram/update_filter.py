@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from orchestrator.channels.chat.events import (
     ButtonPress,
     ChatPlace,
+    IncomingEvent,
     IncomingMessage,
     MembershipChange,
     Sender,
@@ -21,8 +22,6 @@ from orchestrator.channels.chat.events import (
 )
 from orchestrator.channels.telegram.update_parser import BotAccount, Raw, files, line, number, part, quoted, said, words
 from orchestrator.nouns import User
-
-IncomingEvent = IncomingMessage | ButtonPress | MembershipChange | StrangerMessage
 
 _NOBODY = frozenset({777000, 1087968824, 136817688})
 """Telegram itself, which brings a linked channel's posts; anonymous administrators; whoever writes as a channel."""

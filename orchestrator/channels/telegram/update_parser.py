@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from orchestrator.channels.chat.agent_text import MARK, quote
 from orchestrator.channels.chat.events import IncomingFile
-from orchestrator.channels.telegram.format.text import MARK, quote
 from orchestrator.text import one_line
 
 Raw = Mapping[str, Any]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from orchestrator.channels.chat.inbox import Inbox
-from orchestrator.channels.telegram.api_errors import FloodWait, OtherPoller, SendError, TokenRevoked, Unreachable
+from orchestrator.channels.chat.send_errors import FloodWait, SendError, TokenRevoked, Unreachable
+from orchestrator.channels.telegram.api_errors import OtherPoller
 from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.errors import Unavailable
 

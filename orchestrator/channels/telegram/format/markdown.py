@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block.table import escapedSplit
 from markdown_it.token import Token
 
-from orchestrator.channels.telegram.format.entities import RichText, TextEntity, settled, utf16_len
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, settled, utf16_len
 from orchestrator.markdown_cost import is_costly
 from orchestrator.text import chat_safe
 
@@ -41,11 +41,6 @@ def render(markdown: str) -> RichText:
     page = _Page()
     _Layout(page, source.split("\n")).blocks(tokens)
     return page.rich() if page.has_text() else plain(source)
-
-
-def plain(text: str) -> RichText:
-    """The text as it is written, made safe to look at."""
-    return RichText(chat_safe(text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip())
 
 
 def _reader() -> MarkdownIt:

@@ -1,5 +1,5 @@
-"""What a Telegram message is made of: plain text, and which stretches of it are bold, code or a quote. Offsets count
-UTF-16 units, as Telegram does. Pure; knows Telegram's rules about entities, nothing of Markdown or of sending.
+"""What a message is before an adapter formats it: plain text, and which stretches of it are bold, code or a quote.
+Offsets count UTF-16 units. Pure; knows how stretches may lie, nothing of Markdown, of an app or of sending.
 """
 
 from __future__ import annotations
@@ -7,6 +7,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+
+from orchestrator.text import chat_safe
 
 STYLES = ("bold", "italic", "strikethrough")
 """They may contain one another, and stand in a quote; never in or around code."""
@@ -45,13 +47,18 @@ class RichText:
 
     @property
     def units(self) -> int:
-        """How long Telegram says it is."""
+        """Its length as limits count it."""
         return utf16_len(self.text)
 
 
 def utf16_len(text: str) -> int:
     """The length of the text in UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def plain(text: str) -> RichText:
+    """The text as it is written, made safe to look at."""
+    return RichText(chat_safe(text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip())
 
 
 def moved(entities: Iterable[TextEntity], by: int) -> tuple[TextEntity, ...]:
@@ -68,7 +75,7 @@ def clipped(entities: Iterable[TextEntity], start: int, end: int) -> Iterator[Te
 
 
 def settled(text: str, entities: Iterable[TextEntity]) -> tuple[TextEntity, ...]:
-    """The entities as Telegram takes them: within the text, none empty or blank at its ends, none within its like, and
+    """The entities as chat apps take them: within the text, none empty or blank at its ends, none within its like, and
     the styles interrupted where there is code.
 
     The entities given must nest: of any two, one contains the other, or they don't touch.

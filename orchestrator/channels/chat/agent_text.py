@@ -1,22 +1,17 @@
-"""What goes out to Telegram, measured: an agent's text in pieces that Telegram takes, under a line that says whose it
-is, and the question whether a command may run. Pure; sends nothing and knows no bot.
+"""An agent's text as messages: in pieces that a chat app takes, under a line that says whose it is, which no agent can
+write. Pure; sends nothing and knows no app.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.channels.telegram.format.entities import RichText, TextEntity, moved, utf16_len
-from orchestrator.channels.telegram.format.markdown import plain, render
-from orchestrator.channels.telegram.format.split import MAX_ENTITIES, pieces, reach, whole
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, utf16_len
+from orchestrator.channels.chat.split import MAX_ENTITIES, pieces, reach, whole
 from orchestrator.text import chat_safe, one_line
 
-__all__ = [
-    "MARK", "MAX_PIECES", "RichText", "TextEntity", "as_file", "caption", "fits", "header", "messages",
-    "plain", "quote", "render", "split", "utf16_len",
-]  # fmt: skip
-
 MESSAGE_UNITS = 4096
+"""What most chat apps take in a message, in UTF-16 units; no message of the house itself is longer."""
 CAPTION_UNITS = 1024
 MAX_PIECES = 8
 """A text of more messages than this is better read as a file."""
@@ -34,9 +29,10 @@ def split(rich: RichText, limit: int = MESSAGE_UNITS) -> list[RichText]:
     return list(pieces(rich, limit))
 
 
-def fits(rich: RichText, most: int = MAX_PIECES) -> bool:
-    """Whether it goes out in so many messages, each with its header; otherwise send :func:`as_file`."""
-    return all(n < most for n, _ in enumerate(_bodies(rich)))
+def fits(rich: RichText, most: int = MAX_PIECES, limit: int = MESSAGE_UNITS) -> bool:
+    """Whether it goes out in so many messages of ``limit`` units, each with its header; otherwise send
+    :func:`as_file`."""
+    return all(n < most for n, _ in enumerate(_bodies(rich, limit)))
 
 
 def as_file(rich: RichText) -> bytes:
@@ -62,16 +58,17 @@ def header(agent_name: str, rich: RichText, part: str = "") -> RichText:
     return RichText(f"{line}\n{body}" if body else line, entities[:MAX_ENTITIES])
 
 
-def messages(agent_name: str, rich: RichText) -> list[RichText]:
-    """The agent's text as messages, each with its header and numbered where there are several."""
-    bodies = list(_bodies(rich))
+def messages(agent_name: str, rich: RichText, limit: int = MESSAGE_UNITS) -> list[RichText]:
+    """The agent's text as messages of at most ``limit`` units, each with its header and numbered where there are
+    several."""
+    bodies = list(_bodies(rich, limit))
     several = len(bodies) > 1
     return [header(agent_name, body, f"{n}/{len(bodies)}" if several else "") for n, body in enumerate(bodies, 1)]
 
 
-def _bodies(rich: RichText) -> Iterator[RichText]:
+def _bodies(rich: RichText, limit: int) -> Iterator[RichText]:
     """Pieces that leave room for a header."""
-    return pieces(rich, MESSAGE_UNITS - _HEADER_UNITS, MAX_ENTITIES - 1)
+    return pieces(rich, limit - _HEADER_UNITS, MAX_ENTITIES - 1)
 
 
 def quote(text: str, limit: int = 500) -> str:

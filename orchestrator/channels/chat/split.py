@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
-from orchestrator.channels.telegram.format.entities import RichText, TextEntity, clipped, settled, utf16_len
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, clipped, settled, utf16_len
 
 MAX_ENTITIES = 100
 """Of one message; Telegram drops the others silently."""
