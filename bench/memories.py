@@ -83,7 +83,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
     """An empty one."""
     with tempfile.TemporaryDirectory() as folder:
         store, broker = Store(Path(folder) / "hermit.db"), Broker()
-        People(store).ensure_operator("ada", "", None)
+        People(store).ensure_operator("ada", "")
         agents = Agents(store, providers=(), on_change=lambda _: None)
         agents.create({"name": KEY.agent})
         facts = Facts(store, broker, max_facts=MANY * 2)

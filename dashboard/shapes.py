@@ -58,7 +58,14 @@ def activity(house: Services) -> Activity:
 
 def user_json(user: User) -> dict[str, Any]:
     """A person."""
-    return {**asdict(user), "role": str(user.role)}
+    return {
+        "id": user.id,
+        "name": user.name,
+        "role": str(user.role),
+        "telegram_id": user.id_in("telegram"),
+        "time_zone": user.time_zone,
+        "time_zone_known": user.time_zone_known,
+    }
 
 
 def agent_json(house: Services, agent: Agent, status: str, viewer: User) -> dict[str, Any]:

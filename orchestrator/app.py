@@ -219,7 +219,7 @@ class App:
         services.people.ensure_operator(
             self._settings.admin_user,
             self._settings.secrets.get("HERMIT_ADMIN_PASSWORD"),
-            self._settings.telegram_operator_id,
+            telegram_id=self._settings.telegram_operator_id,
         )
         if not services.agents.every():
             services.agents.create({"name": FIRST_AGENT})
@@ -321,10 +321,10 @@ class App:
         self._telegram.receive(agent, update)  # made after the services that it needs
 
     def _strangers(self) -> list[KnownStranger]:
-        return self._telegram.office.cards.waiting()
+        return self._telegram.access_requests.waiting()
 
     def _decide_stranger(self, agent: str, person: int, kind: str, by: User) -> User | None:
-        return self._telegram.office.cards.decide(agent, person, kind, by)
+        return self._telegram.access_requests.decide(agent, person, kind, by)
 
     def _health(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())

@@ -71,7 +71,7 @@ class BotsFixture:
     @property
     def ada(self) -> int | None:
         """The operator's Telegram id now."""
-        return self.house.people.operator().telegram_id
+        return self.house.people.operator().id_in("telegram")
 
     def crab(self) -> BotState:
         """Crab's bot."""

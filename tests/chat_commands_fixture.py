@@ -12,6 +12,7 @@ from orchestrator.channels.chat.command_context import CommandContext
 from orchestrator.channels.chat.commands import Commands
 from orchestrator.channels.chat.message import Message
 from orchestrator.nouns import Approval, CubicleKey, User
+from tests.chat_fakes import telegram_store
 from tests.chat_fixture import ADA, BOB, DANGEROUS, ChatFixture
 from tests.house import PaperHouse, paper_house
 
@@ -82,7 +83,7 @@ def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
         commands = Commands(
             CommandContext(
                 services,
-                store,
+                telegram_store(store),
                 made.buttons,
                 made.asking,
                 made.cards,

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import Message, MessageBody
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.throttle import LoopClock
+from orchestrator.channels.telegram.channel import TRAITS
 from orchestrator.nouns import CubicleKey, Turn, TurnStatus
 from orchestrator.store.database import Store
 from tests.rooms import KEY, Rooms
@@ -18,7 +21,12 @@ CHAT = 42
 GROUP = -100_500
 
 
-class FakeOutbox:
+def telegram_store(store: Store) -> ChannelStore:
+    """The database as the Telegram channel sees it."""
+    return ChannelStore(store, TRAITS)
+
+
+class FakeOutbox(Outbox):
     """Keeps letters in the outbox's table, and sends one when the test says so."""
 
     def __init__(self, store: Store) -> None:
@@ -32,8 +40,8 @@ class FakeOutbox:
             raise self.trouble
         with self.store.writing() as db:
             cursor = db.execute(
-                "INSERT INTO telegram_outbox (agent, chat, ref, body, state, created_at) "
-                "VALUES (?, ?, ?, '', 'waiting', 0) ON CONFLICT DO NOTHING",
+                "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, created_at) "
+                "VALUES ('telegram', ?, ?, ?, '', 'waiting', 0) ON CONFLICT DO NOTHING",
                 (letter.agent, letter.chat, letter.ref),
             )
         self.letters += [letter] * cursor.rowcount
@@ -42,14 +50,14 @@ class FakeOutbox:
     def withdraw(self, ref: str) -> bool:
         """Only what was not sent."""
         with self.store.writing() as db:
-            cursor = db.execute("DELETE FROM telegram_outbox WHERE ref = ? AND state = 'waiting'", (ref,))
+            cursor = db.execute("DELETE FROM chat_outbox WHERE ref = ? AND state = 'waiting'", (ref,))
         self.letters = [letter for letter in self.letters if cursor.rowcount == 0 or letter.ref != ref]
         return cursor.rowcount == 1
 
     def set(self, ref: str, state: str, message: int | None = None) -> None:
         """A letter gets on."""
         with self.store.writing() as db:
-            db.execute("UPDATE telegram_outbox SET state = ?, message = ? WHERE ref = ?", (state, message, ref))
+            db.execute("UPDATE chat_outbox SET state = ?, message = ? WHERE ref = ?", (state, message, ref))
 
     @property
     def refs(self) -> list[str]:
@@ -83,8 +91,8 @@ class TurnsFixture:
         origin = f"telegram:{BOT}:{self.updates}"
         with self.house.store.writing() as db:
             db.execute(
-                "INSERT INTO telegram_inbox (bot, update_id, agent, chat, thread, person, message, album, origin, "
-                "received_at) VALUES (?, ?, ?, ?, ?, 42, ?, ?, ?, 0)",
+                "INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, thread, person, message, album, origin, "
+                "received_at) VALUES ('telegram', ?, ?, ?, ?, ?, 42, ?, ?, ?, 0)",
                 (BOT, self.updates, key.agent, chat, thread, number, album, origin),
             )
         return self.house.turns.submit(key, text, source="telegram", origin=origin)

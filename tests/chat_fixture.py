@@ -20,6 +20,7 @@ from orchestrator.channels.chat.address_book import AddressBook
 from orchestrator.channels.chat.approval_prompts import ApprovalPrompts
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import ButtonHandler, Callbacks
+from orchestrator.channels.chat.channel_store import ChannelDb, ChannelStore
 from orchestrator.channels.chat.contact_rows import KnownChat
 from orchestrator.channels.chat.events import (
     ButtonPress,
@@ -38,13 +39,14 @@ from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
 from orchestrator.events import Broker
 from orchestrator.notices import Notices
-from orchestrator.nouns import Approval, CubicleKey, Turn
+from orchestrator.nouns import Approval, CubicleKey, Turn, User
 from orchestrator.panel.actions import Ask
 from orchestrator.people import People
 from orchestrator.questions import Question, Questions
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
 from orchestrator.turns import Turns
+from tests.chat_fakes import telegram_store
 from tests.rooms import KEY, Rooms, rooms
 
 BOT = 7_000_000_001
@@ -73,16 +75,22 @@ class ChatFixture:
     post: Outbox | None = None
     """Mail that somebody sends; else it only lies there."""
 
+    @property
+    def rows(self) -> ChannelStore:
+        """The database as the channel sees it."""
+        return telegram_store(self.store)
+
     def __post_init__(self) -> None:
-        self.mail = self.post or Outbox(self.store, now=self.now)
-        self.buttons = Buttons(self.store, now=self.now)
-        self.papers = TempFiles(self.store, self.folder / "papers", now=self.now)
+        rows = self.rows
+        self.mail = self.post or Outbox(rows, now=self.now)
+        self.buttons = Buttons(rows, now=self.now)
+        self.papers = TempFiles(rows, self.folder / "papers", now=self.now)
         self.asking = ApprovalPrompts(
-            store=self.store, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
+            store=rows, approvals=self.approvals, turns=self.turns, people=self.people, mail=self.mail,
             buttons=self.buttons, papers=self.papers, now=self.now,
         )  # fmt: skip
         self.zones = TimeZonePrompt(
-            store=self.store, people=self.people, whereabouts=AddressBook(self.store, self.people), mail=self.mail,
+            store=rows, people=self.people, whereabouts=AddressBook(rows, self.people), mail=self.mail,
             buttons=self.buttons, now=self.now,
         )  # fmt: skip
         self.notices = Notices(self.store, Broker(), now=self.now)
@@ -93,10 +101,10 @@ class ChatFixture:
         )  # fmt: skip
         self.handled: list[IncomingMessage] = []
         self.inquiries = QuestionPrompts(
-            store=self.store, questions=self.questions, whereabouts=AddressBook(self.store, self.people),
+            store=rows, questions=self.questions, whereabouts=AddressBook(rows, self.people),
             mail=self.mail, buttons=self.buttons, papers=self.papers, handled=self.handled.append, now=self.now,
         )  # fmt: skip
-        reception = AccessContext(self.store, self.mail, self.buttons, self.people, self.now)
+        reception = AccessContext(rows, self.mail, self.buttons, self.people, self.now)
         self.cards, self.groups = AccessRequests(reception), Groups(reception)
         self.handlers: dict[str, ButtonHandler] = {
             **self.asking.handlers, **self.noticing.handlers, **self.inquiries.handlers, **self.cards.handlers,
@@ -108,17 +116,21 @@ class ChatFixture:
         """The time, as the test has it."""
         return time.time() + self.clock_s
 
+    def person(self, number: int) -> User | None:
+        """Who has this Telegram id."""
+        return self.people.of_identity("telegram", number)
+
     def fresh_presses(self) -> Callbacks:
         """As after a restart: nothing is remembered but rows."""
         return Callbacks(
-            buttons=Buttons(self.store, now=self.now), mail=self.mail, people=self.people.of_telegram,
+            buttons=Buttons(telegram_store(self.store), now=self.now), mail=self.mail, people=self.person,
             handlers=self.handlers, pause=self.pauses.append,
         )  # fmt: skip
 
     def fresh_noticing(self) -> ChatNotifications:
         """As after a restart."""
         return ChatNotifications(
-            store=self.store, notices=self.notices, whereabouts=AddressBook(self.store, self.people), mail=self.mail,
+            store=self.rows, notices=self.notices, whereabouts=AddressBook(self.rows, self.people), mail=self.mail,
             buttons=self.buttons, ask_zone=self.zones.ask, now=self.now,
         )  # fmt: skip
 
@@ -131,8 +143,8 @@ class ChatFixture:
         origin = f"telegram:{BOT}:{self.updates}"
         with self.store.writing() as db:
             db.execute(
-                "INSERT INTO telegram_inbox (bot, update_id, agent, chat, thread, person, message, album, origin, "
-                "received_at) VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, 0)",
+                "INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, thread, person, message, album, origin, "
+                "received_at) VALUES ('telegram', ?, ?, ?, ?, ?, ?, ?, '', ?, 0)",
                 (BOT, self.updates, key.agent, chat, thread, chat, self.messages, origin),
             )
         self.turns.submit(key, text, source="telegram", origin=origin)
@@ -178,7 +190,7 @@ class ChatFixture:
     def opens(self, person: int, *, agent: str = "crab", state: str = "open") -> None:
         """A chat of the bot is known."""
         with self.store.writing() as db:
-            chats.put_chat(db, KnownChat(agent, person, "", state, 0.0))
+            chats.put_chat(ChannelDb(db, "telegram"), KnownChat(agent, person, "", state, 0.0))
 
     def stranger(self, person: int = EVE, name: str = "Eve", username: str = "") -> None:
         """Somebody whom nobody knows writes."""
@@ -208,12 +220,12 @@ class ChatFixture:
     def refs(self) -> list[str]:
         """What was posted, in order."""
         with self.store.reading() as db:
-            return [str(row["ref"]) for row in db.execute("SELECT ref FROM telegram_outbox ORDER BY id")]
+            return [str(row["ref"]) for row in db.execute("SELECT ref FROM chat_outbox ORDER BY id")]
 
     def chat_of(self, ref: str) -> int:
         """Where a letter goes."""
         with self.store.reading() as db:
-            return int(db.execute("SELECT chat FROM telegram_outbox WHERE ref = ?", (ref,)).fetchone()[0])
+            return int(db.execute("SELECT chat FROM chat_outbox WHERE ref = ?", (ref,)).fetchone()[0])
 
     def body(self, ref: str) -> MessageBody:
         """What a letter says, amendments included."""
@@ -239,13 +251,13 @@ class ChatFixture:
     def arrives(self, ref: str, message: int | None = None) -> int:
         """A letter is in its chat now, under this number."""
         with self.store.writing() as db:
-            row = db.execute("SELECT message, body FROM telegram_outbox WHERE ref = ?", (ref,)).fetchone()
+            row = db.execute("SELECT message, body FROM chat_outbox WHERE ref = ?", (ref,)).fetchone()
             assert row is not None, f"no letter {ref} among {self.refs}"
             if row["message"] is not None and message is None:
                 return int(row["message"])
             self.messages += 1
             number = message or self.messages
-            db.execute("UPDATE telegram_outbox SET state = 'sent', message = ? WHERE ref = ?", (number, ref))
+            db.execute("UPDATE chat_outbox SET state = 'sent', message = ? WHERE ref = ?", (number, ref))
         return number
 
     def a_press(self, data: str, *, by: int, chat: int, message: int, agent: str = "crab") -> ButtonPress:

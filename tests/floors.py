@@ -19,9 +19,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "policy.python policy.rules policy.wrappers pricing shell shell.bodies shell.parts "
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
-            "channels.chat.rich_text "
-            "prompts hooks channels.telegram.format.markdown channels.chat.split "
-            "channels.chat.agent_text "
+            "prompts hooks "
             "terminals terminals.inside terminals.lines "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
@@ -57,17 +55,16 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
-            "channels.telegram.accounts.rows store.preferences throttle "
-            "channels.chat.outbox_rows channels.chat.inbox_rows store store.agents store.approvals store.audit "
+            "store.preferences throttle "
+            "store store.agents store.approvals store.audit "
             "store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.damage store.salvage "
             "store.approval_history store.turn_sizes store.grants store.summaries store.turn_words "
-            "store.people store.questions store.seen channels.chat.turn_reply_rows channels.chat.button_rows "
-            "channels.chat.delivery_link_rows "
-            "store.partial_replies channels.chat.cursor_rows channels.chat.contact_rows store.turns "
+            "store.people store.questions store.seen "
+            "store.partial_replies store.turns "
             "llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
@@ -98,8 +95,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "rules",
         (
             "approvals budget_notices "
-            "channels.telegram.accounts.pairing_codes channels.telegram.accounts.pairing "
-            "channels.telegram.accounts.token_check channels.telegram.accounts.bots capabilities.calls "
+            "capabilities.calls "
             "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
             "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
@@ -142,32 +138,40 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's table of calls", "door_routes"),
     ("the inside's requests", "door_calls door_streams"),
+    (
+        "what chats are made of, and whose bots there are",
+        (
+            "channels.chat.adapter channels.chat.button_rows channels.chat.channel_store "
+            "channels.chat.contact_rows channels.chat.cursor_rows channels.chat.delivery_link_rows "
+            "channels.chat.inbox_rows channels.chat.message channels.chat.outbox_rows channels.chat.rich_text "
+            "channels.chat.turn_reply_rows channels.telegram.accounts.bots channels.telegram.accounts.pairing "
+            "channels.telegram.accounts.pairing_codes channels.telegram.accounts.rows "
+            "channels.telegram.accounts.token_check"
+        ),
+    ),
     ("what the inside and the surfaces may call", "door services"),
     (
         "chat apps",
         (
-            "channels.chat.replies_to_turns channels.chat.app_messages "
-            "channels.chat.inbound_files channels.telegram.channel "
-            "channels.chat.approval_prompts channels.chat.progress_rows_view channels.chat.buttons "
-            "channels.chat.command_context "
-            "channels.chat.file_sender "
-            "channels.chat.access_requests channels.telegram.bot_check channels.chat.commands "
-            "channels.chat.commands_files channels.chat.commands_operator channels.chat.commands_own "
-            "channels.chat.commands_calendar "
-            "channels.telegram.update_parser channels.chat.approval_kinds channels.chat.groups channels.chat.inbound "
-            "channels.chat.inbox channels.chat.events channels.chat.question_prompts "
-            "channels.chat.question_text channels.chat.message channels.telegram.client "
-            "channels.telegram.ptb_bot channels.telegram.ptb_objects channels.telegram.client_types "
-            "channels.telegram.ptb_request channels.telegram.lazy_import "
-            "channels.chat.outbox channels.chat.outbox_sender channels.chat.system_text channels.chat.notifications "
-            "channels.chat.wiring channels.chat.address_book channels.chat.time_zone_prompt "
-            "channels.chat.throttle channels.telegram.bot "
-            "channels.chat.message_json channels.chat.temp_files channels.telegram.updates "
-            "channels.chat.callbacks channels.chat.progress channels.chat.inbound_messages "
-            "channels.chat.approval_text channels.chat.text_pages "
-            "channels.chat.access_context channels.telegram.api_errors "
-            "channels.chat.replies channels.chat.protocols channels.chat.progress_view "
-            "channels.telegram.update_filter channels.chat.progress_text"
+            "channels.chat.access_context channels.chat.access_requests channels.chat.address_book "
+            "channels.chat.agent_text channels.chat.app_messages channels.chat.approval_kinds "
+            "channels.chat.approval_prompts channels.chat.approval_text channels.chat.buttons "
+            "channels.chat.callbacks channels.chat.command_context channels.chat.commands "
+            "channels.chat.commands_calendar channels.chat.commands_files channels.chat.commands_operator "
+            "channels.chat.commands_own channels.chat.events channels.chat.file_sender channels.chat.groups "
+            "channels.chat.inbound channels.chat.inbound_files channels.chat.inbound_messages channels.chat.inbox "
+            "channels.chat.message_json channels.chat.notifications channels.chat.outbox "
+            "channels.chat.outbox_sender channels.chat.progress channels.chat.progress_rows_view "
+            "channels.chat.progress_text channels.chat.progress_view channels.chat.question_prompts "
+            "channels.chat.question_text channels.chat.replies channels.chat.replies_to_turns "
+            "channels.chat.runner channels.chat.send_errors channels.chat.split channels.chat.system_text "
+            "channels.chat.temp_files channels.chat.text_pages channels.chat.throttle "
+            "channels.chat.time_zone_prompt channels.chat.wiring channels.telegram.api_errors "
+            "channels.telegram.bot channels.telegram.bot_check channels.telegram.channel channels.telegram.client "
+            "channels.telegram.client_types channels.telegram.format.markdown channels.telegram.lazy_import "
+            "channels.telegram.ptb_bot channels.telegram.ptb_objects channels.telegram.ptb_request "
+            "channels.telegram.update_filter channels.telegram.update_inbox channels.telegram.update_parser "
+            "channels.telegram.updates"
         ),
     ),
     ("builders of the composition", "app_builders"),
@@ -178,7 +182,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "examinations",
         (
             "examine.embeddings examine.engine examine.inside examine.previews "
-            "examine.services examine.surroundings channels.telegram.doctor examine.walls"
+            "channels.telegram.doctor examine.services examine.surroundings examine.walls"
         ),
     ),
     (

@@ -22,6 +22,7 @@ from orchestrator.nouns import Agent, ApprovalPolicy, Limits
 from orchestrator.store import agents
 from orchestrator.store.database import Store
 from tests.bot_api import BotApi
+from tests.chat_fakes import telegram_store
 
 T = TypeVar("T")
 QUICK = ClientTimeouts(connect_s=3.0, read_s=3.0, upload_s=3.0, digest_s=3.0)
@@ -56,7 +57,7 @@ class OutboxFixture:
         """``tokens``: for each agent its bot's. ``first_pause_s``: after the first try in vain."""
         self.api = api
         self.store = store
-        self.mail = Outbox(store, first_pause_s=first_pause_s)
+        self.mail = Outbox(telegram_store(store), first_pause_s=first_pause_s)
         self.troubles: list[tuple[str, Exception]] = []
         self.told: list[tuple[str, str | None]] = []
         self.mail.listen(lambda ref, why: self.told.append((ref, why)))
@@ -96,7 +97,7 @@ class OutboxFixture:
     def stands(self, ref: str) -> str:
         """``waiting``, ``sending``, ``amended``, ``sent`` or ``failed``."""
         with self.store.reading() as db:
-            row = db.execute("SELECT state, amendment FROM telegram_outbox WHERE ref = ?", (ref,)).fetchone()
+            row = db.execute("SELECT state, amendment FROM chat_outbox WHERE ref = ?", (ref,)).fetchone()
         return "amended" if row["amendment"] is not None else str(row["state"])
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -106,7 +106,7 @@ def rooms(home: Path, *, ended: Callable[[CubicleKey], None] = lambda _: None, *
         ended=ended,
     )
     people = People(store)
-    operator = people.ensure_operator("ada", "", None)
+    operator = people.ensure_operator("ada", "")
     member = next((user for user in people.every() if user.role is Role.MEMBER), None) or people.add({"name": "bob"})
     if not agents.every():
         agents.create({"name": "crab", **agent})

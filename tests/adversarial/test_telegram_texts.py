@@ -20,11 +20,12 @@ from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, unlinked
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.telegram.client import TelegramClient
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.nouns import TurnStatus
 from orchestrator.text import chat_safe
 from tests.bot_api import BotApi, Call
 from tests.bot_api_rules import Json, units
-from tests.chat_fakes import FakeOutbox, TurnsFixture
+from tests.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
 from tests.rooms import Rooms, rooms
 
 _people = count(1_000)
@@ -57,7 +58,13 @@ class Bench:
 
     async def _answered(self) -> None:
         house = self.desk.house
-        answers = TurnReplies(store=house.store, mail=self.desk.mail, turns=house.turns, folder=house.home / "answers")
+        answers = TurnReplies(
+            render=render,
+            store=telegram_store(house.store),
+            mail=self.desk.mail,
+            turns=house.turns,
+            folder=house.home / "answers",
+        )
         assert await answers.sweep() == 1
         await self.send(self.desk.mail.letters)
 
@@ -89,8 +96,8 @@ class Bench:
         try:
             command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
             (message,) = await wire.send(chat, MessageBody(command, is_silent=True))
-            await wire.edit(chat, message, MessageBody(so_far("crab", text + "\nmore")))
-            await wire.draft(chat, 1, unlinked(so_far("crab", text)))
+            await wire.edit(chat, message, MessageBody(so_far("crab", render, text + "\nmore")))
+            await wire.draft(chat, 1, unlinked(so_far("crab", render, text)))
         finally:
             await wire.close()
 

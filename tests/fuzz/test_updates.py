@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from orchestrator.channels.chat.events import MembershipChange, StrangerMessage
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent, chat_of
 from orchestrator.channels.telegram.update_filter import sort
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.nouns import Role, User
 from tests.bot_api import BotApi
+from tests.chat_fakes import telegram_store
 from tests.fuzzing import bounded
 from tests.rooms import rooms
 from tests.unit.test_telegram_update_filter import Scene
@@ -35,10 +37,11 @@ class Post:
     me: Me
     group: int
     inbox: Inbox
+    updates_in: UpdateInbox
 
 
 def _people(number: int) -> User | None:
-    return User(1, "ada", Role.OPERATOR, ADA, "UTC") if number == ADA else None
+    return User(1, "ada", Role.OPERATOR, (("telegram", ADA),), "UTC") if number == ADA else None
 
 
 @pytest.fixture
@@ -69,8 +72,10 @@ def post(tmp_path: Path) -> Iterator[Post]:
             who.unblocks(token)
         other.removes(token)
         updates = api.pending(token)
-        inbox = Inbox(house.store, people=_people, groups_enabled=lambda _, chat: chat == group.id)
-        yield Post(updates, scene.me, group.id, inbox)
+        rows = telegram_store(house.store)
+        inbox = Inbox(rows)
+        kept = UpdateInbox(rows, inbox, people=_people, groups_enabled=lambda _, chat: chat == group.id)
+        yield Post(updates, scene.me, group.id, inbox, kept)
 
 
 _NUMBERS = st.sampled_from(
@@ -146,7 +151,7 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
     something only when it says that an allowed person did it; of anybody else there is at most that they were there."""
     update = _changed(data.draw(st.sampled_from(post.updates)), data)
     found = sort(update, agent="crab", me=post.me, people=_people, groups_enabled=lambda chat: chat == post.group)
-    kept = post.inbox.keep("crab", post.me, [update])
+    kept = post.updates_in.keep("crab", post.me, [update])
     if found is None:
         assert kept.chats == ()
         return

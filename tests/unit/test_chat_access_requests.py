@@ -14,6 +14,7 @@ from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.access_context import MOST_CARDS
 from orchestrator.channels.chat.access_requests import MOST_ANSWERED, member_name
 from orchestrator.channels.chat.callbacks import NO_LONGER
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.events import Sender
 from orchestrator.nouns import Role, User
 from tests.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
@@ -48,7 +49,7 @@ def card(desk: ChatFixture) -> str:
 
 def member(desk: ChatFixture, person: int = EVE) -> User | None:
     """Who has this Telegram id."""
-    return desk.people.of_telegram(person)
+    return desk.people.of_identity("telegram", person)
 
 
 # --- strangers -------------------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ def test_nothing_of_a_stranger_starts_anything(pair: tuple[ChatFixture, Rooms]) 
     assert house.woken == []
     with desk.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM turns").fetchone()[0] == 0
-        known = rows.stranger(db, "crab", EVE)
+        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert (known.name, known.state) == ("Eve", "asked")
     assert len(desk.people.every()) == 2
@@ -231,7 +232,7 @@ def test_cards_work_once_and_after_a_restart(desk: ChatFixture) -> None:
     assert desk.fresh_presses().press(allow) == "Eve is a member now."
     assert desk.fresh_presses().press(block) == NO_LONGER
     assert desk.fresh_presses().press(allow) == NO_LONGER
-    assert len([user for user in desk.people.every() if user.telegram_id == EVE]) == 1
+    assert len([user for user in desk.people.every() if user.id_in("telegram") == EVE]) == 1
 
 
 def test_shut_out_takes_it_back(desk: ChatFixture) -> None:
@@ -274,7 +275,7 @@ def test_a_name_is_never_empty() -> None:
 def is_heard(desk: ChatFixture, chat: int = GROUP) -> bool:
     """The bot listens there."""
     with desk.store.reading() as db:
-        return rows.is_enabled(db, "crab", chat)
+        return rows.is_enabled(ChannelDb(db, "telegram"), "crab", chat)
 
 
 def group_card(desk: ChatFixture) -> str:
@@ -342,7 +343,7 @@ def test_groups_are_no_flood(desk: ChatFixture) -> None:
         desk.joins(chat=GROUP - number)
     assert len(to(desk, ADA)) == MOST_CARDS
     with desk.store.reading() as db:
-        assert len(rows.groups(db, "crab")) == 50
+        assert len(rows.groups(ChannelDb(db, "telegram"), "crab")) == 50
 
 
 @pytest.mark.parametrize("by", [BOB, EVE])
@@ -358,10 +359,10 @@ def test_a_private_chat_opens_and_closes(desk: ChatFixture) -> None:
     for is_in, state in ((False, "closed"), (True, "open")):
         desk.joins(chat=BOB, by=BOB, is_in=is_in)
         with desk.store.reading() as db:
-            found = rows.chat(db, "crab", BOB)
+            found = rows.chat(ChannelDb(db, "telegram"), "crab", BOB)
         assert found is not None
         assert found.state == state
     desk.joins(chat=EVE, by=EVE, is_in=False)
     with desk.store.reading() as db:
-        assert rows.chat(db, "crab", EVE) is None
+        assert rows.chat(ChannelDb(db, "telegram"), "crab", EVE) is None
     assert desk.refs == []

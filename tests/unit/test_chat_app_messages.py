@@ -24,7 +24,7 @@ from orchestrator.nouns import CubicleKey, Turn
 from orchestrator.previews.apps import App, Kind
 from orchestrator.store import turns as turn_rows
 from tests.bot_api import BotApi
-from tests.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture
+from tests.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture, telegram_store
 from tests.house import PaperHouse, Scene, paper_house
 from tests.paper_browser import PaperBrowser, png
 from tests.rooms import KEY, rooms
@@ -65,12 +65,12 @@ class Gallery:
     def letters(self, dashboard: str = PUBLIC) -> AppMessages:
         """As the channel makes them."""
         return AppMessages(
-            store=self.house.store,
+            store=telegram_store(self.house.store),
             mail=self.mail,
             turns=self.house.turns,
             people=self.house.people,
             pictures=self.pictures,
-            papers=TempFiles(self.house.store, self.folder / "papers"),
+            papers=TempFiles(telegram_store(self.house.store), self.folder / "papers"),
             app_of=self._app,
             place_of=lambda _: self.place,
             dashboard=dashboard,

@@ -193,8 +193,8 @@ def test_ask_again_makes_the_agent_try_again(desk: ChatFixture) -> None:
     press = desk.a_press(desk.data(ref, "Ask again"), by=ADA, chat=ADA, message=desk.arrives(ref))
     with desk.store.writing() as db:
         db.execute(
-            "INSERT INTO telegram_inbox (bot, update_id, agent, chat, person, message, album, received_at) "
-            "VALUES (?, ?, 'crab', ?, ?, ?, '', 0)",
+            "INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, person, message, album, received_at) "
+            "VALUES ('telegram', ?, ?, 'crab', ?, ?, ?, '', 0)",
             (press.bot, press.update, ADA, ADA, press.message),
         )
     assert desk.presses.press(press) == "crab was asked to try again."
@@ -335,7 +335,7 @@ def test_a_reply_never_agrees(desk: ChatFixture, words: str) -> None:
 def test_only_whose_question_it_is_denies_by_reply(desk: ChatFixture) -> None:
     """Words of others, or in answer to something else, are for the agent."""
     number = desk.arrives(f"approval:{desk.wants().id}")
-    bob = desk.people.of_telegram(BOB)
+    bob = desk.people.of_identity("telegram", BOB)
     assert bob is not None
     assert desk.asking.take(replying(desk, number, "no"), bob) is None
     assert desk.asking.take(replying(desk, number + 1000, "no"), desk.people.operator()) is None

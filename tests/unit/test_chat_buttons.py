@@ -1,4 +1,4 @@
-"""``channels.telegram.buttons`` and ``store.telegram_buttons``: a button means what it was made for, where it was put,
+"""``channels.telegram.buttons`` and ``store.chat_buttons``: a button means what it was made for, where it was put,
 for whom, until when, once."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pytest
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat.buttons import FOREVER_S
 from orchestrator.channels.chat.callbacks import NO_LONGER
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.rich_text import RichText
@@ -141,7 +142,7 @@ def test_retired_buttons_do_nothing(desk: ChatFixture) -> None:
     assert desk.buttons.take(replace(press, data=deny), is_operator=False) is None
     assert desk.buttons.take(replace(press, data=again), is_operator=False) is not None
     with desk.store.reading() as db:
-        assert rows.live(db, "another", desk.now()) == {"deny"}
+        assert rows.live(ChannelDb(db, "telegram"), "another", desk.now()) == {"deny"}
     assert elsewhere
 
 
@@ -164,6 +165,6 @@ def test_buttons_go_with_their_agent_and_with_time(desk: ChatFixture) -> None:
     desk.clock_s = 30 * 24 * 3600
     desk.buttons.tidy()
     with desk.store.reading() as db:
-        assert db.execute("SELECT COUNT(*) FROM telegram_buttons").fetchone()[0] == 0
+        assert db.execute("SELECT COUNT(*) FROM chat_buttons").fetchone()[0] == 0
     assert desk.presses.press(press) == NO_LONGER
     assert press.bot == BOT

@@ -226,7 +226,7 @@ def test_a_press_waits_for_the_number_of_its_message(desk: ChatFixture) -> None:
     deed = Deed(PressResult("Done."))
     press = under(desk, "deed", deed)
     with desk.store.writing() as db:
-        db.execute("UPDATE telegram_outbox SET state = 'sending', message = NULL")
+        db.execute("UPDATE chat_outbox SET state = 'sending', message = NULL")
     assert desk.presses.press(press) == TOO_EARLY
     assert desk.pauses
     assert deed.done == 0
@@ -242,7 +242,7 @@ def test_the_number_may_come_while_a_press_is_looked_at(desk: ChatFixture, monke
     """Between two looks at the same button: it is no button of nobody's then."""
     press = under(desk, "deed", Deed(PressResult("Done.")))
     with desk.store.writing() as db:
-        db.execute("UPDATE telegram_outbox SET state = 'sending', message = NULL")
+        db.execute("UPDATE chat_outbox SET state = 'sending', message = NULL")
     take = desk.presses._buttons.take
 
     def take_and_see_it_arrive(press: ButtonPress, *, is_operator: bool) -> TakenButton | None:

@@ -315,7 +315,7 @@ def test_users_can_be_shut_out_and_groups_enabled(shop: CommandsFixture) -> None
     letters = shop.letters("/users")
     assert "bob" in letters[0].body.rich.text
     assert shop.counter.press(letters[1].ref, "Remove") == "Removed."
-    assert shop.house.services.people.of_telegram(BOB) is None
+    assert shop.house.services.people.of_identity("telegram", BOB) is None
     shop.counter.joins(title="Family")
     letters = shop.letters("/groups")
     assert shop.counter.press(letters[1].ref, "Enable") == "Enabled."

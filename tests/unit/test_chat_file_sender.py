@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.file_sender import FileSender
 from orchestrator.channels.chat.outbox_rows import note
 from orchestrator.channels.telegram.accounts import rows as bots
@@ -16,7 +17,9 @@ from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
 from orchestrator.nouns import CubicleKey, Delivery, DeliveryStatus
 from orchestrator.people import People
 from orchestrator.store import turns as turn_rows
+from orchestrator.store.database import Store
 from tests.bot_api import BotApi, Person
+from tests.chat_fakes import telegram_store
 from tests.outbox_fixture import OutboxFixture
 from tests.outgoing import KEY, Outgoing, outgoing
 
@@ -52,8 +55,8 @@ def turn_from_telegram(out: Outgoing, chat: int = 42, *, thread: int | None = No
     """A turn under way that somebody asked for in a chat."""
     with out.store.writing() as db:
         db.execute(
-            "INSERT INTO telegram_inbox (bot, update_id, agent, chat, thread, person, message, album, origin, "
-            "received_at) VALUES (1, ?, 'crab', ?, ?, 42, ?, '', ?, 0)",
+            "INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, thread, person, message, album, origin, "
+            "received_at) VALUES ('telegram', 1, ?, 'crab', ?, ?, 42, ?, '', ?, 0)",
             (chat % 1000, chat, thread, message, f"telegram:1:{chat}"),
         )
         origin = f"telegram:1:{chat}"
@@ -75,10 +78,23 @@ def furnished(out: Outgoing, office: OutboxFixture) -> House:
     people.change(KEY.user, {"telegram_id": 42})
     with out.store.writing() as db:
         bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
-        note(db, "crab", 42, 1, 0.0)
-    carrier = FileSender(store=out.store, mail=office.mail, people=people, deliveries=out.deliveries, gather_s=GATHER_S)
+        note(ChannelDb(db, "telegram"), "crab", 42, 1, 0.0)
+    carrier = FileSender(
+        store=telegram_store(out.store),
+        mail=office.mail,
+        people=people,
+        deliveries=out.deliveries,
+        is_linked=lambda agent: _is_linked(out.store, agent),
+        gather_s=GATHER_S,
+    )
     out.deliveries.serve(carrier)
     return House(out, office, carrier)
+
+
+def _is_linked(store: Store, agent: str) -> bool:
+    with store.reading() as db:
+        bot = bots.of_agent(db, agent)
+    return bot is not None and bot.state is BotStatus.PAIRED
 
 
 def test_a_file_arrives(api: BotApi, house: House) -> None:
@@ -166,7 +182,7 @@ def test_without_a_turn_only_an_open_chat_is_reached(house: House) -> None:
     assert carrier.reaches(KEY, None) is None
     with house.out.store.writing() as db:
         bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
-        db.execute("UPDATE telegram_chats SET state = 'closed'")
+        db.execute("UPDATE chat_rooms SET state = 'closed'")
     assert carrier.reaches(KEY, None) is None
 
 

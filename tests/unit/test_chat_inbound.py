@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 
 from orchestrator.audit import Audit
-from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, MembershipChange, StrangerMessage
+from orchestrator.channels.chat.events import (
+    ButtonPress,
+    IncomingMessage,
+    MembershipChange,
+    StrangerMessage,
+    turn_origin,
+)
 from orchestrator.channels.chat.inbound import BROKEN, Inbound, InboundHandlers
 from orchestrator.channels.chat.inbound_files import FetchPatience, InboundFiles
 from orchestrator.channels.chat.inbound_messages import InboundMessages
@@ -23,11 +29,14 @@ from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.telegram.channel import TRAITS
 from orchestrator.channels.telegram.client import TelegramClient
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.channels.telegram.updates import PollPace, UpdatePoller
 from orchestrator.errors import Conflict, Unavailable
 from orchestrator.nouns import CubicleKey, TurnStatus, User
 from tests.bot_api import BotApi, Group, Person
+from tests.chat_fakes import telegram_store
 from tests.rooms import Rooms, rooms
 
 pytestmark = pytest.mark.anyio
@@ -68,7 +77,7 @@ class Scene:
 
     def people(self, telegram_id: int) -> User | None:
         """Who is allowed."""
-        return self.house.people.of_telegram(telegram_id)
+        return self.house.people.of_identity("telegram", telegram_id)
 
     def run_command(self, message: IncomingMessage, user: User) -> list[Message]:
         """A command."""
@@ -88,12 +97,17 @@ class Scene:
 
     def inbox(self) -> Inbox:
         """As a start makes it."""
-        groups = {self.group.id}
-        return Inbox(self.house.store, people=self.people, groups_enabled=lambda _, chat: chat in groups)
+        return Inbox(telegram_store(self.house.store))
+
+    def updates(self, inbox: Inbox) -> UpdateInbox:
+        """As a start makes it."""
+        groups, rows = {self.group.id}, telegram_store(self.house.store)
+        return UpdateInbox(rows, inbox, people=self.people, groups_enabled=lambda _, chat: chat in groups)
 
     def hearing(self, inbox: Inbox, line: TelegramClient | None, mail: Any = None) -> Inbound:
         """As a start makes it."""
         arrivals = InboundFiles(
+            traits=TRAITS,
             workspaces=self.house.workspaces,
             audit=Audit(self.house.store),
             room=lambda _: 1 << 30,
@@ -101,10 +115,12 @@ class Scene:
             patience=FetchPatience(1.0, 0.01, 0.02),
         )
         return Inbound(
-            store=self.house.store,
+            store=telegram_store(self.house.store),
             inbox=inbox,
-            mail=mail or Outbox(self.house.store),
-            asks=InboundMessages(turns=self.house.turns, inbox=inbox, arrivals=arrivals, commands=self.run_command),
+            mail=mail or Outbox(telegram_store(self.house.store)),
+            asks=InboundMessages(
+                channel="telegram", turns=self.house.turns, inbox=inbox, arrivals=arrivals, commands=self.run_command
+            ),
             deeds=InboundHandlers(
                 people=self.people,
                 press=self.press,
@@ -112,6 +128,7 @@ class Scene:
                 membership=self.memberships.append,
                 is_paired=lambda _: self.is_paired,
                 is_code=self.is_code,
+                how_to_link=lambda agent: f"Link {agent}.",
             ),
             line_of=lambda _: line,
             gather_s=0.1,
@@ -125,7 +142,7 @@ class Scene:
         await line.open()
         inbox = self.inbox()
         hearing = self.hearing(inbox, line, mail)
-        poller = UpdatePoller("crab", line, inbox, on_kept=hearing.hear, reports=_Reports(), pace=_FAST)
+        poller = UpdatePoller("crab", line, self.updates(inbox), on_kept=hearing.hear, reports=_Reports(), pace=_FAST)
         await hearing.resume("crab")
         task = asyncio.ensure_future(poller.run())
         try:
@@ -143,7 +160,7 @@ class Scene:
     def keep(self, *updates: Json) -> None:
         """What an earlier life kept and did not get to."""
         me = type("Me", (), {"bot": self.api.bot_user(self.token)["id"], "username": "crab_bot"})()
-        self.inbox().keep("crab", me, updates)
+        self.updates(self.inbox()).keep("crab", me, updates)
 
     def prompts(self, user: int = 1) -> list[str]:
         """What the agent was asked, in order."""
@@ -151,11 +168,9 @@ class Scene:
 
     def posted(self, chat: int = ADA) -> list[str]:
         """The texts that go to a chat, in order."""
-        mail = Outbox(self.house.store)
+        mail = Outbox(telegram_store(self.house.store))
         with self.house.store.reading() as db:
-            refs = [
-                row["ref"] for row in db.execute("SELECT * FROM telegram_outbox WHERE chat = ? ORDER BY id", (chat,))
-            ]
+            refs = [row["ref"] for row in db.execute("SELECT * FROM chat_outbox WHERE chat = ? ORDER BY id", (chat,))]
         return [body.rich.text for ref in refs if (body := mail.body_of(ref)) is not None]
 
 
@@ -427,7 +442,7 @@ async def test_a_strangers_updates_of_every_kind_have_no_effect(scene: Scene) ->
         assert not scene.api.calls(method)
     with scene.house.store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM turns").fetchone()[0] == 0
-        assert db.execute("SELECT COUNT(*) FROM telegram_outbox").fetchone()[0] == 0
+        assert db.execute("SELECT COUNT(*) FROM chat_outbox").fetchone()[0] == 0
     assert (scene.commands, scene.pressed) == ([], [])
     assert {one.sender.id for one in scene.strangers} == {EVE}
 
@@ -482,7 +497,9 @@ async def test_a_death_between_the_turn_and_its_note(scene: Scene) -> None:
     waiting = scene.inbox().first("crab", ADA, "talk")
     assert waiting is not None
     assert isinstance(waiting.item, IncomingMessage)
-    scene.house.turns.submit(CubicleKey("crab", 1), "once", source="telegram", origin=waiting.item.origin)
+    scene.house.turns.submit(
+        CubicleKey("crab", 1), "once", source="telegram", origin=turn_origin("telegram", waiting.item)
+    )
     async with scene.listening():
         await scene.settled()
     assert scene.prompts() == ["once"]
@@ -507,7 +524,7 @@ class _Refusing(Outbox):
     """A mail whose disk refuses at first, or that never takes anything."""
 
     def __init__(self, scene: Scene, *errors: Exception) -> None:
-        super().__init__(scene.house.store)
+        super().__init__(telegram_store(scene.house.store))
         self.errors = list(errors)
 
     def post(self, letter: Message) -> bool:

@@ -15,6 +15,7 @@ from orchestrator.audit import Audit
 from orchestrator.channels.chat.events import IncomingFile
 from orchestrator.channels.chat.inbound_files import FetchPatience, InboundFiles, ReceivedFiles
 from orchestrator.channels.chat.send_errors import FloodWait, SendRefused, TokenRevoked, Unreachable
+from orchestrator.channels.telegram.channel import TRAITS
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.errors import Unavailable
 from tests.bot_api import BotApi, Person
@@ -55,6 +56,7 @@ class Scene:
     def arrivals(self, line: Any) -> InboundFiles:
         """What takes files in."""
         return InboundFiles(
+            traits=TRAITS,
             workspaces=self.house.workspaces,
             audit=Audit(self.house.store),
             room=lambda _: self.room,

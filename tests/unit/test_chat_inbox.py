@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, StrangerMessage
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.outbox_rows import known_after
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.nouns import Role, User
+from tests.chat_fakes import telegram_store
 from tests.rooms import Rooms, rooms
 
 ADA, EVE, BOT = 42, 666, 7
@@ -31,16 +34,17 @@ class Scene:
 
     house: Rooms
     inbox: Inbox
+    updates: UpdateInbox
     now: float = 1_000.0
 
     def keep(self, *updates: object) -> list[int]:
         """The chats where something waits."""
-        return list(self.inbox.keep("crab", _Me(), updates).chats)
+        return list(self.updates.keep("crab", _Me(), updates).chats)
 
     def rows(self) -> list[Json]:
         """What is in the table."""
         with self.house.store.reading() as db:
-            return [dict(row) for row in db.execute("SELECT * FROM telegram_inbox ORDER BY update_id")]
+            return [dict(row) for row in db.execute("SELECT * FROM chat_inbox ORDER BY update_id")]
 
     def texts(self, chat: int = ADA) -> list[str]:
         """Handles everything that was said in a chat."""
@@ -69,12 +73,15 @@ def opened(house: Rooms) -> Scene:
     def now() -> float:
         return scene.now
 
-    scene = Scene(house, Inbox(house.store, people=_people, groups_enabled=lambda _, chat: chat == -5, now=now))
+    rows = telegram_store(house.store)
+    inbox = Inbox(rows, now=now)
+    updates = UpdateInbox(rows, inbox, people=_people, groups_enabled=lambda _, chat: chat == -5)
+    scene = Scene(house, inbox, updates)
     return scene
 
 
 def _people(telegram_id: int) -> User | None:
-    return User(1, "ada", Role.OPERATOR, ADA, "UTC") if telegram_id == ADA else None
+    return User(1, "ada", Role.OPERATOR, (("telegram", ADA),), "UTC") if telegram_id == ADA else None
 
 
 def update(number: int, text: str = "hello", *, by: int = ADA, kind: str = "message", **more: Any) -> Json:
@@ -93,10 +100,10 @@ def press(number: int) -> Json:
 
 def test_a_batch_is_kept_and_says_where_to_go_on(scene: Scene) -> None:
     """In the order in which it came, with the number after the last, which a restart finds again."""
-    kept = scene.inbox.keep("crab", _Me(), [update(10, "a"), update(11, "x", by=EVE), {"update_id": 12, "poll": {}}])
+    kept = scene.updates.keep("crab", _Me(), [update(10, "a"), update(11, "x", by=EVE), {"update_id": 12, "poll": {}}])
     assert (kept.next_update, sorted(kept.chats)) == (13, [ADA, EVE])
     again = opened(scene.house)
-    assert again.inbox.next_update("crab", BOT) == 13
+    assert again.updates.next_update("crab", BOT) == 13
     assert again.inbox.waiting_chats() == [("crab", ADA), ("crab", EVE)]
     assert again.texts() == ["a"]
 
@@ -113,16 +120,16 @@ def test_the_same_update_twice_is_one(scene: Scene) -> None:
 def test_what_is_lower_than_the_last_is_kept_all_the_same(scene: Scene) -> None:
     """After a week of silence Telegram begins anew with any number."""
     scene.keep(update(900))
-    kept = scene.inbox.keep("crab", _Me(), [update(20)])
+    kept = scene.updates.keep("crab", _Me(), [update(20)])
     assert (kept.next_update, kept.chats) == (21, (ADA,))
 
 
 def test_nothing_with_a_number_changes_nothing(scene: Scene) -> None:
     """Garbage in a batch has no effect, and none on where to go on."""
     scene.keep(update(10))
-    kept = scene.inbox.keep("crab", _Me(), [None, 5, "x", {}, {"update_id": "11"}, {"update_id": True}])
+    kept = scene.updates.keep("crab", _Me(), [None, 5, "x", {}, {"update_id": "11"}, {"update_id": True}])
     assert (kept.next_update, kept.chats) == (11, ())
-    assert scene.inbox.keep("crab", _Me(), []).next_update == 11
+    assert scene.updates.keep("crab", _Me(), []).next_update == 11
 
 
 def test_nothing_that_a_stranger_wrote_is_on_disk(scene: Scene) -> None:
@@ -173,7 +180,7 @@ def test_a_pressed_message_is_none_of_theirs(scene: Scene) -> None:
     pressed its button already must not hide it, or it would be sent again and the button be dead."""
     scene.keep(update(2), press(11))
     with scene.house.store.reading() as db:
-        assert known_after(db, "crab", ADA, 0) == {2}
+        assert known_after(ChannelDb(db, "telegram"), "crab", ADA, 0, 0) == {2}
 
 
 def test_everything_comes_back_as_it_was_sorted(scene: Scene) -> None:
@@ -209,7 +216,7 @@ def test_a_row_that_cannot_be_read_does_not_block_the_chat(scene: Scene, caplog:
     """It is said in the log and dropped."""
     scene.keep(update(10, "broken"), update(11, "fine"))
     with scene.house.store.writing() as db:
-        db.execute("""UPDATE telegram_inbox SET body = '{"kind": "message"}' WHERE update_id = 10""")
+        db.execute("""UPDATE chat_inbox SET body = '{"kind": "message"}' WHERE update_id = 10""")
     assert scene.texts() == ["fine"]
     assert "update 10 for crab" in caplog.text
 
@@ -218,13 +225,13 @@ def test_a_chat_is_open_once_a_person_wrote(scene: Scene) -> None:
     """And how far its numbers have got is known."""
     scene.keep(update(10), update(12), update(11, kind="edited_message"), update(13, by=EVE))
     with scene.house.store.writing() as db:
-        assert [
-            (row["chat"], row["state"], row["last_message"]) for row in db.execute("SELECT * FROM telegram_chats")
-        ] == [(ADA, "open", 12)]
-        db.execute("UPDATE telegram_chats SET state = 'closed'")
+        assert [(row["chat"], row["state"], row["last_message"]) for row in db.execute("SELECT * FROM chat_rooms")] == [
+            (ADA, "open", 12)
+        ]
+        db.execute("UPDATE chat_rooms SET state = 'closed'")
     scene.keep(update(14))
     with scene.house.store.reading() as db:
-        assert db.execute("SELECT state FROM telegram_chats").fetchone()["state"] == "open"
+        assert db.execute("SELECT state FROM chat_rooms").fetchone()["state"] == "open"
 
 
 def test_a_disk_that_refuses_keeps_nothing_at_all(scene: Scene) -> None:
@@ -232,10 +239,10 @@ def test_a_disk_that_refuses_keeps_nothing_at_all(scene: Scene) -> None:
     scene.keep(update(10))
     with scene.house.store.writing() as db:
         db.execute(
-            "CREATE TRIGGER full BEFORE INSERT ON telegram_inbox WHEN new.update_id = 12 "
+            "CREATE TRIGGER full BEFORE INSERT ON chat_inbox WHEN new.update_id = 12 "
             "BEGIN SELECT RAISE (ABORT, 'full'); END"
         )
     with pytest.raises(Exception, match="full"):
         scene.keep(update(11), update(12))
-    assert scene.inbox.next_update("crab", BOT) == 11
+    assert scene.updates.next_update("crab", BOT) == 11
     assert [row["update_id"] for row in scene.rows()] == [10]

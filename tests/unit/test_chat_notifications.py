@@ -45,7 +45,7 @@ def deed(do: str) -> Callable[[sqlite3.Connection, Notice, User], tuple[str, tup
     """What a button does in these tests: it leaves a trace in the database."""
 
     def done(db: sqlite3.Connection, notice: Notice, _: User) -> tuple[str, tuple[Callable[[], None], ...]]:
-        db.execute("INSERT INTO telegram_marks VALUES (?, 1)", (f"done {notice.id} {do}",))
+        db.execute("INSERT INTO chat_cursors VALUES ('telegram', ?, 1)", (f"done {notice.id} {do}",))
         return DONE[do], ()
 
     return done
@@ -73,7 +73,7 @@ def codes(rich: RichText) -> list[str]:
 def traces(desk: ChatFixture) -> int:
     """How often any button did anything."""
     with desk.store.reading() as db:
-        return int(db.execute("SELECT COUNT(*) FROM telegram_marks WHERE name LIKE 'done %'").fetchone()[0])
+        return int(db.execute("SELECT COUNT(*) FROM chat_cursors WHERE name LIKE 'done %'").fetchone()[0])
 
 
 def test_a_notice_comes_with_its_buttons(desk: ChatFixture) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator.channels.chat import outbox_rows as rows
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.message_json import packed, unpacked
 from orchestrator.channels.chat.rich_text import RichText, TextEntity
@@ -70,10 +71,10 @@ def accepted(api: BotApi, method: str = "") -> list[str]:
 def died_while_sending(store: Store, ref: str) -> None:
     """The row as a death between the call and its answer leaves it, however it went."""
     with store.writing() as db:
-        letter = rows.first(db, "crab", 42)
+        letter = rows.first(ChannelDb(db, "telegram"), "crab", 42)
         assert letter is not None
         assert letter.ref == ref
-        assert rows.begin(db, letter)
+        assert rows.begin(ChannelDb(db, "telegram"), letter, shared_above=0)
 
 
 def wait_until_silent(store: Store) -> None:
@@ -81,7 +82,7 @@ def wait_until_silent(store: Store) -> None:
     until = time.monotonic() + 10
     while time.monotonic() < until:
         with store.reading() as db:
-            if rows.silent_until(db, "crab"):
+            if rows.silent_until(ChannelDb(db, "telegram"), "crab"):
                 return
         time.sleep(0.01)
     raise AssertionError("nobody heard")
@@ -127,7 +128,7 @@ def test_a_chat_keeps_the_order(api: BotApi, office: OutboxFixture) -> None:
         thread.join()
     office.wait_for(*(f"t{n}" for n in range(20)))
     with office.store.reading() as db:
-        posted = [row["ref"] for row in db.execute("SELECT ref FROM telegram_outbox ORDER BY id")]
+        posted = [row["ref"] for row in db.execute("SELECT ref FROM chat_outbox ORDER BY id")]
     assert api.said(42) == posted
 
 
@@ -395,7 +396,7 @@ def test_a_blocked_bot_fails_all_that_waits(api: BotApi, office: OutboxFixture, 
     assert "blocked" in (outcome.why or "")
     office.wait_until(lambda: sorted(ref for ref, why in office.told if why) == ["b", "c", "d"])
     with office.store.reading() as db:
-        state = db.execute("SELECT state FROM telegram_chats WHERE chat = 42").fetchone()[0]
+        state = db.execute("SELECT state FROM chat_rooms WHERE chat = 42").fetchone()[0]
         assert state == "closed"
         assert len(search(db, kind="telegram")) == 1
     ada.unblocks(bot)
@@ -403,7 +404,7 @@ def test_a_blocked_bot_fails_all_that_waits(api: BotApi, office: OutboxFixture, 
     office.wait_for("e")
     assert api.said(42) == ["a", "e"]
     with office.store.reading() as db:
-        assert db.execute("SELECT state FROM telegram_chats WHERE chat = 42").fetchone()[0] == "open"
+        assert db.execute("SELECT state FROM chat_rooms WHERE chat = 42").fetchone()[0] == "open"
 
 
 def test_nobody_there(api: BotApi, office: OutboxFixture) -> None:
@@ -450,8 +451,8 @@ def test_a_group_that_grew_keeps_its_letters(api: BotApi, office: OutboxFixture,
     """When Telegram says that the chat has another number, the letters go there."""
     group = api.group("The group", bot)
     with office.store.writing() as db:
-        rows.add(db, "crab", -5, "a", packed(MessageBody(RichText("hello"))), now=0.0)
-        rows.move_chat(db, "crab", -5, group.id)
+        rows.add(ChannelDb(db, "telegram"), "crab", -5, "a", packed(MessageBody(RichText("hello"))), now=0.0)
+        rows.move_chat(ChannelDb(db, "telegram"), "crab", -5, group.id)
     office.post("b", chat=group.id)
     office.wait_for("a", "b")
     assert api.said(group) == ["hello", "b"]
@@ -742,7 +743,7 @@ def test_a_clock_that_goes_back_silences_no_bot_for_years(api: BotApi, store: St
         office.post("a", "Late")
         wait_until_silent(store)
     with store.writing() as db:
-        rows.silence(db, "crab", time.time() + 365 * 24 * 3600.0)
+        rows.silence(ChannelDb(db, "telegram"), "crab", time.time() + 365 * 24 * 3600.0)
     with OutboxFixture(api, store, crab=bot) as office:
         office.post("b", "Later")
         office.wait_for("b")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,9 +24,10 @@ from orchestrator.channels.chat.send_errors import (
     TokenRevoked,
     Unreachable,
 )
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.events import Subscription
 from orchestrator.nouns import Event, Turn
-from tests.chat_fakes import GROUP, FakeClient, FakeLoopClock, FakeOutbox, TurnsFixture
+from tests.chat_fakes import GROUP, FakeClient, FakeLoopClock, FakeOutbox, TurnsFixture, telegram_store
 from tests.rooms import KEY, OTHER, rooms
 
 
@@ -44,7 +45,13 @@ class Stage:
         house = self.desk.house
         wall = lambda: 1_000_000.0  # noqa: E731 - a clock that stands still
         return Progress(
-            store=house.store, mail=self.desk.mail, turns=house.turns, line_of=self._line, clock=self.clock, wall=wall
+            render=render,
+            store=telegram_store(house.store),
+            mail=self.desk.mail,
+            turns=house.turns,
+            line_of=cast("Any", self._line),
+            clock=self.clock,
+            wall=wall,
         )
 
     def _line(self, agent: str) -> FakeClient | None:
@@ -112,7 +119,7 @@ class Stage:
     def rows(self) -> int:
         """How many status messages may be up."""
         with self.desk.house.store.reading() as db:
-            return int(db.execute("SELECT COUNT(*) FROM telegram_progress").fetchone()[0])
+            return int(db.execute("SELECT COUNT(*) FROM chat_progress").fetchone()[0])
 
     async def restarts(self) -> None:
         """The process is killed, and another one starts."""
@@ -353,7 +360,9 @@ def test_a_line_that_hangs_holds_no_answer(desk: TurnsFixture) -> None:
         await stage.passes(10)
         await stage.ends(turn, "the answer")
         house = desk.house
-        answers = TurnReplies(store=house.store, mail=desk.mail, turns=house.turns, folder=house.home / "a")
+        answers = TurnReplies(
+            render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
+        )
         assert await answers.sweep() == 1
         assert desk.mail.texts() == [f"{MARK} crab:\nthe answer"]
         stage.paper.gate.set()
@@ -392,7 +401,9 @@ def test_no_trouble_with_progress_reaches_the_answer(desk: TurnsFixture, method:
             await stage.passes(2)
         await stage.ends(turn)
         house = desk.house
-        answers = TurnReplies(store=house.store, mail=desk.mail, turns=house.turns, folder=house.home / "a")
+        answers = TurnReplies(
+            render=render, store=telegram_store(house.store), mail=desk.mail, turns=house.turns, folder=house.home / "a"
+        )
         assert await answers.sweep() == 1
 
     stage = play(desk, scene)
@@ -658,7 +669,7 @@ def test_the_words_of_a_status() -> None:
 def test_what_the_agent_writes_stays_under_its_line(text: str) -> None:
     """As a command and as a reply under way: headed, in one message, and nothing in it is the house's mark."""
     command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
-    for rich, head in ((command, f"{MARK} crab (running, step 1):"), (so_far("crab", text), f"{MARK} crab")):
+    for rich, head in ((command, f"{MARK} crab (running, step 1):"), (so_far("crab", render, text), f"{MARK} crab")):
         assert rich.text.startswith(head)
         assert rich.text.count(MARK) == 1
         assert utf16_len(rich.text) <= 4096

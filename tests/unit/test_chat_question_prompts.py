@@ -41,7 +41,7 @@ def ref(question: Question) -> str:
 
 def says(desk: ChatFixture, text: str, *, by: int = ADA, chat: int | None = None, **more: Any) -> list[Message] | None:
     """Somebody writes: what is replied, or None when it is for the agent. What is noted besides is posted."""
-    user = desk.people.of_telegram(by)
+    user = desk.people.of_identity("telegram", by)
     assert user is not None
     return desk.inquiries.take(replace(desk.message(text, by=by, chat=chat), **more), user)
 

@@ -13,9 +13,10 @@ from orchestrator.channels.chat.address_book import ChatAddress
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.rich_text import utf16_len
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import TurnStatus
-from tests.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture
+from tests.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture, telegram_store
 from tests.rooms import KEY, OTHER, rooms
 
 TITLE = f"{MARK} Water\u202e the plants"
@@ -31,7 +32,8 @@ def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
 def answers(desk: TurnsFixture, turns: Any = None) -> TurnReplies:
     """As the channel makes them; ada's private chat is open, and all that the calendar begins is called the same."""
     return TurnReplies(
-        store=desk.house.store,
+        render=render,
+        store=telegram_store(desk.house.store),
         mail=desk.mail,
         turns=turns or desk.house.turns,
         folder=desk.house.home / "answers",
@@ -174,7 +176,7 @@ def test_the_sweep_looks_only_at_what_is_open(desk: TurnsFixture) -> None:
             "AND status IN ('done', 'failed', 'stopped') ORDER BY id LIMIT 20"
         ).fetchall()
         place = db.execute(
-            "EXPLAIN QUERY PLAN SELECT 1 FROM turns JOIN telegram_inbox AS inbox ON inbox.origin = turns.origin "
+            "EXPLAIN QUERY PLAN SELECT 1 FROM turns JOIN chat_inbox AS inbox ON inbox.origin = turns.origin "
             "WHERE turns.id = 1 ORDER BY inbox.update_id LIMIT 1"
         ).fetchall()
     assert "turns_untold" in plan[0]["detail"]
@@ -198,8 +200,9 @@ def test_in_private_it_replies_when_something_came_in_between(desk: TurnsFixture
     first, second, album = desk.asks("a"), desk.asks("b"), desk.asks("c", album="x")
     with desk.house.store.writing() as db:
         db.execute(
-            "INSERT INTO telegram_inbox (bot, update_id, agent, chat, person, message, album, origin, received_at) "
-            "VALUES (1, 1, 'crab', 42, 42, 104, 'x', 'telegram:1:1', 0)"
+            "INSERT INTO chat_inbox "
+            "(channel, bot, update_id, agent, chat, person, message, album, origin, received_at) "
+            "VALUES ('telegram', 1, 1, 'crab', 42, 42, 104, 'x', 'telegram:1:1', 0)"
         )
     for _ in range(3):
         desk.ends(desk.takes())

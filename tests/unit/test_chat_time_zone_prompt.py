@@ -53,7 +53,7 @@ def test_somebody_new_is_asked_once_ever(desk: ChatFixture, zones: TimeZonePromp
     labels = desk.labels(ref)
     assert [label.split(" ")[0] for label in labels] == ["Berlin", "Vienna", "Zurich", "UTC"]
     with desk.store.writing() as db:
-        db.execute("DELETE FROM telegram_outbox")
+        db.execute("DELETE FROM chat_outbox")
     zones.met(words(desk), bob)
     assert desk.refs == []
 

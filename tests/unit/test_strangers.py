@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.access_requests import ALLOW, BLOCK, IGNORE
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.errors import Conflict, Forbidden, NotFound
 from tests.chat_fixture import ADA, BOB, EVE, ChatFixture, chat_fixture
 from tests.house import PaperHouse
@@ -53,7 +54,7 @@ def test_turned_away_elsewhere_the_card_says_so(
     assert desk.labels(card(desk)) == []
     assert said in desk.text(card(desk))
     with desk.store.reading() as db:
-        known = rows.stranger(db, "crab", EVE)
+        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert known.state == state
 
@@ -72,7 +73,7 @@ def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, R
     """A member does not, and nobody about somebody who never wrote."""
     desk, _ = pair
     desk.stranger()
-    bob = desk.people.of_telegram(BOB)
+    bob = desk.people.of_identity("telegram", BOB)
     assert bob is not None
     with pytest.raises(Forbidden):
         desk.cards.decide("crab", EVE, ALLOW, bob)
@@ -84,13 +85,13 @@ def test_the_page_of_people_asks_and_the_api_decides(paper: PaperHouse, operator
     """With the name as text and the id; an event tells other pages."""
     assert "Waiting to be let in" not in page(browser, "/parts/strangers")
     with paper.app._store.writing() as db:
-        rows.note_stranger(db, "crab", EVE, "<b>Eve</b>", time.time())
+        rows.note_stranger(ChannelDb(db, "telegram"), "crab", EVE, "<b>Eve</b>", time.time())
     assert "“<b>Eve</b>” wrote to crab" in page(browser, "/people")
     assert [known["telegram_id"] for known in operator.get("/strangers")["strangers"]] == [EVE]
     news = paper.services.broker.subscribe()
     assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "perhaps"})[0] == 400
     user = operator.post(f"/strangers/crab/{EVE}", {"decision": "allow"})["user"]
-    assert paper.services.people.get(user).telegram_id == EVE
+    assert paper.services.people.get(user).id_in("telegram") == EVE
     assert "people" in {event.kind for _ in range(20) if (event := news.get(0.05))}
     assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "block"})[0] == 409
     assert page(browser, "/parts/strangers") == ""

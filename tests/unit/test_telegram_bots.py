@@ -126,18 +126,18 @@ def test_a_bot_that_is_taken_away_leaves_nothing(desk: BotsFixture) -> None:
 def chat_and_letter(desk: BotsFixture) -> None:
     """An open chat, and a letter that waits there."""
     with desk.house.store.writing() as db:
-        db.execute("INSERT INTO telegram_chats VALUES ('crab', 1, '', 'open', 7, 0)")
+        db.execute("INSERT INTO chat_rooms VALUES ('telegram', 'crab', 1, '', 'open', 7, 0)")
         db.execute(
-            "INSERT INTO telegram_outbox (agent, chat, ref, body, state, amendment, created_at) "
-            "VALUES ('crab', 1, 'a', '{}', 'waiting', '{}', 0)"
+            "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, amendment, created_at) "
+            "VALUES ('telegram', 'crab', 1, 'a', '{}', 'waiting', '{}', 0)"
         )
 
 
 def left(desk: BotsFixture) -> tuple[list[Any], list[Any]]:
     """The chats, and the letters with what is to be changed about them."""
     with desk.house.store.reading() as db:
-        chats = [tuple(row) for row in db.execute("SELECT chat FROM telegram_chats")]
-        return chats, [tuple(row) for row in db.execute("SELECT state, amendment FROM telegram_outbox")]
+        chats = [tuple(row) for row in db.execute("SELECT chat FROM chat_rooms")]
+        return chats, [tuple(row) for row in db.execute("SELECT state, amendment FROM chat_outbox")]
 
 
 def test_another_bot_begins_anew_and_a_new_token_of_the_same_does_not(desk: BotsFixture) -> None:

@@ -20,10 +20,11 @@ from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.throttle import LoopClock
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.nouns import Event, Turn
 from tests.bot_api import BotApi
 from tests.bot_api_people import Person
-from tests.chat_fakes import FakeOutbox, TurnsFixture
+from tests.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
 from tests.rooms import rooms
 
 _FAST = 10.0
@@ -48,10 +49,21 @@ class Channel:
         self.desk, self.api, self.person = desk, api, person
         house = desk.house
         self.line = TelegramClient(token, api_url=api.url, patience=ClientTimeouts(connect_s=2, read_s=5))
-        self.mail = Outbox(house.store)
-        self.answers = TurnReplies(store=house.store, mail=self.mail, turns=house.turns, folder=house.home / "answers")
+        self.mail = Outbox(telegram_store(house.store))
+        self.answers = TurnReplies(
+            render=render,
+            store=telegram_store(house.store),
+            mail=self.mail,
+            turns=house.turns,
+            folder=house.home / "answers",
+        )
         self.progress = Progress(
-            store=house.store, mail=self.mail, turns=house.turns, line_of=lambda _: self.line, clock=FastClock()
+            render=render,
+            store=telegram_store(house.store),
+            mail=self.mail,
+            turns=house.turns,
+            line_of=lambda _: self.line,
+            clock=FastClock(),
         )
         self.news = house.broker.subscribe()
         self._tasks: list[asyncio.Task[Any]] = []
@@ -116,7 +128,7 @@ class Channel:
 
         def rows() -> int:
             with self.desk.house.store.reading() as db:
-                return int(db.execute("SELECT COUNT(*) FROM telegram_progress").fetchone()[0])
+                return int(db.execute("SELECT COUNT(*) FROM chat_progress").fetchone()[0])
 
         await self.until(lambda: rows() == 0)
 

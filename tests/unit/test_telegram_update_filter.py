@@ -19,6 +19,7 @@ from orchestrator.channels.chat.events import (
     IncomingMessage,
     MembershipChange,
     StrangerMessage,
+    turn_origin,
 )
 from orchestrator.channels.telegram.update_filter import sort
 from orchestrator.channels.telegram.update_parser import BotAccount
@@ -79,7 +80,7 @@ def _sort(update: Any, me: BotAccount, groups: set[int]) -> IncomingEvent | None
 
 
 def _people(telegram_id: int) -> User | None:
-    return User(1, "ada", Role.OPERATOR, ADA, "UTC") if telegram_id == ADA else None
+    return User(1, "ada", Role.OPERATOR, (("telegram", ADA),), "UTC") if telegram_id == ADA else None
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def test_an_allowed_persons_message_is_read(scene: Scene) -> None:
     assert (found.agent, found.bot, found.sender.id, found.sender.name) == ("crab", scene.me.bot, ADA, "Ada Lovelace")
     assert (found.sender.username, found.place.chat, found.place.is_private) == ("ada_l", ADA, True)
     assert (found.text, found.files, found.command, found.quoted) == ("hello 🦀", (), "", "")
-    assert found.origin == f"telegram:{scene.me.bot}:{found.update}"
+    assert turn_origin("telegram", found) == f"telegram:{scene.me.bot}:{found.update}"
 
 
 def test_an_edit_is_said_to_be_one(scene: Scene) -> None:

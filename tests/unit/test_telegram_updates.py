@@ -17,10 +17,12 @@ from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.send_errors import SendError, SendRefused, Unreachable
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.channels.telegram.updates import AWAY, DISK, OTHER, PollPace, UpdatePoller
 from orchestrator.errors import Unavailable
 from orchestrator.nouns import Role, User
 from tests.bot_api import BotApi, Person
+from tests.chat_fakes import telegram_store
 from tests.rooms import Rooms, rooms
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +57,8 @@ class Scene:
     house: Rooms
     token: str
     ada: Person
-    inbox: Inbox
+    inbox: UpdateInbox
+    waiting: Inbox
     reports: _Reports = field(default_factory=_Reports)
     told: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
 
@@ -91,24 +94,24 @@ class Scene:
     def kept(self) -> list[str]:
         """The texts on disk, in order."""
         with self.house.store.reading() as db:
-            count = db.execute("SELECT COUNT(*) FROM telegram_inbox").fetchone()[0]
-        album = [self.inbox.first("crab", ADA, "talk")] if count else []
+            count = db.execute("SELECT COUNT(*) FROM chat_inbox").fetchone()[0]
+        album = [self.waiting.first("crab", ADA, "talk")] if count else []
         texts = []
         while album and (waiting := album.pop()) is not None:
             assert isinstance(waiting.item, IncomingMessage)
             texts.append(waiting.item.text)
-            self.inbox.done(waiting.item)
-            album.append(self.inbox.first("crab", ADA, "talk"))
+            self.waiting.done(waiting.item)
+            album.append(self.waiting.first("crab", ADA, "talk"))
         return texts
 
     def count(self) -> int:
         """How many updates are on disk."""
         with self.house.store.reading() as db:
-            return int(db.execute("SELECT COUNT(*) FROM telegram_inbox").fetchone()[0])
+            return int(db.execute("SELECT COUNT(*) FROM chat_inbox").fetchone()[0])
 
 
 def _people(telegram_id: int) -> User | None:
-    return User(1, "ada", Role.OPERATOR, ADA, "UTC") if telegram_id == ADA else None
+    return User(1, "ada", Role.OPERATOR, (("telegram", ADA),), "UTC") if telegram_id == ADA else None
 
 
 @pytest.fixture
@@ -127,8 +130,10 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
                 "INSERT INTO telegram_bots (agent, bot, username, state, added_at) VALUES ('crab', ?, '', 'paired', 0)",
                 (api.bot_user(token)["id"],),
             )
-        inbox = Inbox(house.store, people=_people, groups_enabled=lambda *_: False)
-        yield Scene(api, house, token, api.person(ADA), inbox)
+        rows = telegram_store(house.store)
+        inbox = Inbox(rows)
+        updates = UpdateInbox(rows, inbox, people=_people, groups_enabled=lambda *_: False)
+        yield Scene(api, house, token, api.person(ADA), updates, inbox)
 
 
 async def _until(holds: Callable[[], Any], timeout_s: float = 30.0) -> None:
@@ -254,7 +259,7 @@ async def test_what_the_disk_refuses_is_not_acknowledged(scene: Scene) -> None:
     refusals = [Unavailable("full")] * 3
     keep = scene.inbox.keep
 
-    class _Full(Inbox):
+    class _Full(UpdateInbox):
         """Refuses at first."""
 
         def keep(self, *arguments: Any) -> Any:
@@ -263,7 +268,8 @@ async def test_what_the_disk_refuses_is_not_acknowledged(scene: Scene) -> None:
                 raise refusals.pop()
             return keep(*arguments)
 
-    scene.inbox = _Full(scene.house.store, people=_people, groups_enabled=lambda *_: False)
+    rows = telegram_store(scene.house.store)
+    scene.inbox = _Full(rows, Inbox(rows), people=_people, groups_enabled=lambda *_: False)
     scene.ada.says(scene.token, "hello")
     async with scene.polling():
         await _until(lambda: not scene.api.pending(scene.token))

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.buttons import Buttons
-from orchestrator.channels.chat.protocols import Corrects
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.errors import Forbidden
 from orchestrator.nouns import Role, User
 from orchestrator.people import People
-from orchestrator.store.database import Store
+from orchestrator.store import audit as audit_rows
 
 MOST_CARDS = 10
 """Cards about strangers, or about groups, that the operator gets of a bot in a day."""
@@ -22,8 +23,8 @@ MOST_CARDS = 10
 class AccessContext:
     """What cards are made from."""
 
-    store: Store
-    mail: Corrects
+    store: ChannelStore
+    mail: Outbox
     buttons: Buttons
     people: People
     now: Callable[[], float] = time.time
@@ -32,11 +33,16 @@ class AccessContext:
 
     def operator_chat(self, agent: str) -> int | None:
         """The operator's private chat with this agent's bot, where it can write."""
-        operator = self.people.operator().telegram_id
+        operator = self.people.operator().id_in(self.store.channel)
         if operator is None:
             return None
         with self.store.reading() as db:
             return operator if rows.is_open(db, agent, operator) else None
+
+    def audit(self, what: str, text: str, *, agent: str, user: int | None = None) -> None:
+        """The audit log says it, in the transaction that is open."""
+        with self.store.writing() as db:
+            audit_rows.add(db.sql, f"{self.store.channel}.{what}", text, now=self.now(), agent=agent, user=user)
 
 
 def check_operator(user: User) -> None:

@@ -6,8 +6,6 @@ nothing is downloaded; however many write, and however often, the operator gets 
 
 from __future__ import annotations
 
-import sqlite3
-
 from orchestrator.channels.chat import button_rows
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.access_context import MOST_CARDS, AccessContext, check_operator, parts_of
@@ -17,11 +15,11 @@ from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, Press
 from orchestrator.channels.chat.contact_rows import KnownChat, KnownStranger
 from orchestrator.channels.chat.events import ButtonPress, Sender, StrangerMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
-from orchestrator.channels.chat.system_text import QuotedText, note
+from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.nouns import Role, User
-from orchestrator.store import audit as audit_rows
 from orchestrator.text import one_line
+from orchestrator.user_fields import field_of
 
 ALLOW, IGNORE, BLOCK, SHUT_OUT = "allow", "ignore", "block", "shut out"
 _STATES = {ALLOW: "allowed", IGNORE: "ignored", BLOCK: "blocked"}
@@ -41,7 +39,8 @@ class AccessRequests:
     def __init__(self, reception: AccessContext) -> None:
         self._reception = reception
         self._store, self._mail, self._buttons = reception.store, reception.mail, reception.buttons
-        self._people, self._now = reception.people, reception.now
+        self._people, self._now, self._audit = reception.people, reception.now, reception.audit
+        self._label = reception.store.traits.label
 
     @property
     def handlers(self) -> dict[str, ButtonHandler]:
@@ -64,12 +63,12 @@ class AccessRequests:
             if not _may_answer(known, now) or rows.strangers_since(db, agent, now - _DAY_S) >= MOST_ANSWERED:
                 return
             rows.note_stranger(db, agent, sender.id, member_name(sender), now)
-            _audit(db, "telegram.stranger", f"{member_name(sender)} ({sender.id}) wrote to the bot.", now, agent=agent)
+            self._audit("stranger", f"{member_name(sender)} ({sender.id}) wrote to the bot.", agent=agent)
             said = "Its owner has been asked" if self._ask_about(agent, sender) else "Only its owner can let you in"
             rich = note(
                 "This bot is private",
                 f"{said}. Until you are let in, nothing you write here is read.",
-                f"Your Telegram id is {sender.id}.",
+                f"Your {self._label} id is {sender.id}.",
             )
             self._mail.post(Message(agent, sender.id, f"stranger:{agent}:{sender.id}:{now:.0f}", MessageBody(rich)))
         self._reception.tell()
@@ -87,15 +86,15 @@ class AccessRequests:
             known = rows.stranger(db, agent, person)
             cards = button_rows.asked(db, f"{agent}:{person}", (ALLOW,))
         if known is None:
-            raise NotFound("Nobody with this Telegram id is waiting to be let in there.")
-        if kind != ALLOW and self._people.of_telegram(person) is not None:
+            raise NotFound(f"Nobody with this {self._label} id is waiting to be let in there.")
+        if kind != ALLOW and self._people.of_identity(self._store.channel, person) is not None:
             raise Conflict("They are already a member.")
         if not self._decide(agent, person, _STATES[kind], user):
             raise Conflict("That has already been decided.")
         member = self._let_in(agent, person, known.name) if kind == ALLOW else None
         for card in cards:
             self._buttons.retire(card.ref)
-            body = _turned_away(person, known.name, kind)[1]
+            body = _turned_away((QuotedText(known.name), f", {self._label} id {person}."), kind)[1]
             self._mail.amend(
                 card.ref, body if member is None else self.member_body(member, agent, card.ref, card.person)
             )
@@ -118,7 +117,7 @@ class AccessRequests:
         rich = note(
             f"Somebody new wrote to {agent}",
             ("They call themselves ", QuotedText(sender.name), *_username(sender), "."),
-            f"Telegram id {sender.id}. They choose the name; the id can't be faked.",
+            f"{self._label} id {sender.id}. They choose the name; the id can't be faked.",
             "",
             "Allow: they can talk to all your agents, in containers of their own and on your budget.",
             "Ignore: nothing happens for a week. Block: nothing ever happens, and you are not asked again.",
@@ -137,7 +136,7 @@ class AccessRequests:
         )
 
     def _let_in(self, agent: str, person: int, name: str) -> User:
-        member = self._people.of_telegram(person) or self._new_member(name, person)
+        member = self._people.of_identity(self._store.channel, person) or self._new_member(name, person)
         with self._store.writing() as db:
             rows.put_chat(db, KnownChat(agent, person, member.name, "open", self._now()))
         welcome = note(f"Welcome, {member.name}", f"You can talk to {agent} now. /help shows what you can do.")
@@ -145,35 +144,36 @@ class AccessRequests:
         return member
 
     def member_body(self, member: User, agent: str, ref: str, reader: int) -> MessageBody:
-        """A member who uses Telegram, with a button to end that."""
+        """A member who uses this app, with a button to end that."""
+        number = member.id_in(self._store.channel)
         rich = note(
             "A member of yours",
-            (QuotedText(member.name), f", Telegram id {member.telegram_id}. They can talk to all your agents."),
+            (QuotedText(member.name), f", {self._label} id {number}. They can talk to all your agents."),
         )
-        subject = f"{agent}:{member.telegram_id}"
+        subject = f"{agent}:{number}"
         return MessageBody(
             rich, buttons=((MessageButton("Remove", self._buttons.make(agent, ref, reader, SHUT_OUT, subject)),),)
         )
 
     def _turn_down(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         agent, person, name = self._stranger_of(taken, user)
-        if self._people.of_telegram(person) is not None:
+        if self._people.of_identity(self._store.channel, person) is not None:
             self._buttons.retire(taken.ref)
             raise Conflict("They are already a member. /users has a button to remove them.")
         self._decide(agent, person, _STATES[taken.kind], user)
-        said, body = _turned_away(person, name, taken.kind)
+        said, body = _turned_away((QuotedText(name), f", {self._label} id {person}."), taken.kind)
         self._buttons.retire(taken.ref)
         self._reception.tell()
         return PressResult(said, body)
 
     def _shut_out(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
-        """Their Telegram id is nobody's any more. Who they are, and what they made, stays."""
+        """Their number here is nobody's any more. Who they are, and what they made, stays."""
         check_operator(user)
         agent, person = parts_of(taken.subject)
-        member = self._people.of_telegram(person)
+        member = self._people.of_identity(self._store.channel, person)
         if member is None or member.role is Role.OPERATOR:
             raise Conflict("They are not a member.")
-        self._people.change(member.id, {"telegram_id": None})
+        self._people.change(member.id, {field_of(self._store.channel): None})
         with self._store.writing() as db:
             rows.note_stranger(db, agent, person, member.name, self._now())
             rows.decide_stranger(db, agent, person, "blocked", self._now())
@@ -183,9 +183,9 @@ class AccessRequests:
             "Removed",
             (
                 QuotedText(member.name),
-                f", Telegram id {person}, can't reach any agent now. Their files are still there.",
+                f", {self._label} id {person}, can't reach any agent now. Their files are still there.",
             ),
-            "To let them back in, enter their Telegram id in the dashboard.",
+            f"To let them back in, enter their {self._label} id in the dashboard.",
         )
         return PressResult("Removed.", MessageBody(rich))
 
@@ -204,19 +204,21 @@ class AccessRequests:
         with self._store.writing() as db:
             if not rows.decide_stranger(db, agent, person, state, now):
                 return False
-            text = f"Telegram id {person} was {state} by {user.name}."
-            _audit(db, f"telegram.{state}", text, now, agent=agent, user=user.id)
+            text = f"{self._label} id {person} was {state} by {user.name}."
+            self._audit(state, text, agent=agent, user=user.id)
         return True
 
     def _new_member(self, name: str, person: int) -> User:
         for n in range(1, _NAME_TRIES):
             try:
-                return self._people.add({"name": name if n == 1 else f"{name} {n}", "telegram_id": person})
+                return self._people.add(
+                    {"name": name if n == 1 else f"{name} {n}", field_of(self._store.channel): person}
+                )
             except Conflict:
-                found = self._people.of_telegram(person)
+                found = self._people.of_identity(self._store.channel, person)
                 if found is not None:
                     return found
-        return self._people.add({"name": f"guest {person}", "telegram_id": person})
+        return self._people.add({"name": f"guest {person}", field_of(self._store.channel): person})
 
 
 def member_name(sender: Sender) -> str:
@@ -226,12 +228,12 @@ def member_name(sender: Sender) -> str:
     return name if name.isprintable() and name else f"guest {sender.id}"
 
 
-def _turned_away(person: int, name: str, kind: str) -> tuple[str, MessageBody]:
+def _turned_away(who: NoteLine, kind: str) -> tuple[str, MessageBody]:
     """What is said over the chat, and by the card."""
     what = ("Ignored", "They get no answer. If they write again after a week, you'll be asked again.")
     if kind == BLOCK:
         what = ("Blocked", "They get no more answers, and you won't be asked again.")
-    return f"{what[0]}.", MessageBody(note(what[0], (QuotedText(name), f", Telegram id {person}."), what[1]))
+    return f"{what[0]}.", MessageBody(note(what[0], who, what[1]))
 
 
 def _username(sender: Sender) -> tuple[QuotedText | str, ...]:
@@ -243,7 +245,3 @@ def _may_answer(known: KnownStranger | None, now: float) -> bool:
         return True
     silence = {"blocked": None, "ignored": _IGNORED_S}.get(known.state, _DAY_S)
     return silence is not None and known.told_at <= now - silence
-
-
-def _audit(db: sqlite3.Connection, kind: str, text: str, now: float, *, agent: str, user: int | None = None) -> None:
-    audit_rows.add(db, kind, text, now=now, agent=agent, user=user)

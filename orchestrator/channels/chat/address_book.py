@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat import turn_reply_rows as places
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.people import People
-from orchestrator.store.database import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ChatAddress:
 class AddressBook:
     """Every cubicle's chats. For threads that may wait."""
 
-    def __init__(self, store: Store, people: People) -> None:
+    def __init__(self, store: ChannelStore, people: People) -> None:
         self._store = store
         self._people = people
 
@@ -40,10 +40,11 @@ class AddressBook:
     def private(self, key: CubicleKey) -> ChatAddress | None:
         """The private chat of the cubicle's person with this agent's bot, where the bot can write."""
         user = self.owner(key)
-        if user is None or user.telegram_id is None:
+        chat = None if user is None else user.id_in(self._store.channel)
+        if chat is None:
             return None
         with self._store.reading() as db:
-            return ChatAddress(user.telegram_id) if chats.is_open(db, key.agent, user.telegram_id) else None
+            return ChatAddress(chat) if chats.is_open(db, key.agent, chat) else None
 
     def owner(self, key: CubicleKey) -> User | None:
         """Whose cubicle it is; None for somebody who was removed."""

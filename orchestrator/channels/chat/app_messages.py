@@ -3,7 +3,7 @@ where one is made in time and a button that opens it.
 
 A turn's letters are posted once, by their refs, in one transaction. The button leads to the app's page in the
 dashboard, in the private chat of its owner by way of a login that works once and not for long; anywhere else it is no
-way in. Telegram takes no buttons to addresses of this machine: then the letter says where the app is found.
+way in. Chat apps take no buttons to addresses of this machine: then the letter says where the app is found.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Protocol
 from urllib.parse import quote
 
 from orchestrator.channels.chat import turn_reply_rows as rows
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
-from orchestrator.channels.chat.protocols import Asked, Post
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note, shown
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
@@ -25,7 +26,7 @@ from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.nouns import CubicleKey, Turn
 from orchestrator.people import People
 from orchestrator.previews.apps import App, Kind
-from orchestrator.store.database import Store
+from orchestrator.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +57,9 @@ class AppMessages:
     def __init__(
         self,
         *,
-        store: Store,
-        mail: Post,
-        turns: Asked,
+        store: ChannelStore,
+        mail: Outbox,
+        turns: Turns,
         people: People,
         pictures: Pictures,
         papers: TempFiles,
@@ -137,7 +138,7 @@ class AppMessages:
             owner = self._people.get(app.cubicle.user)
         except NotFound:
             return self._dashboard + path
-        if owner.telegram_id is None or place.chat != owner.telegram_id:
+        if place.chat != owner.id_in(self._store.channel):
             return self._dashboard + path
         code = self._people.make_link(owner.id, good_for_s=LOGIN_S)
         return f"{self._dashboard}/login/{code}?next={quote(path, safe='')}"

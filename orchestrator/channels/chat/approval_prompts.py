@@ -22,16 +22,16 @@ from orchestrator.channels.chat.approval_text import ApprovalQuestion, asked, en
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
-from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.events import ButtonPress, IncomingMessage, turn_origin
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
-from orchestrator.channels.chat.protocols import Corrects
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.text_pages import is_readable, page_text, pages
 from orchestrator.errors import Conflict, Forbidden, NotFound
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, User
 from orchestrator.people import People
-from orchestrator.store.database import Store
 from orchestrator.store.grants import Scope
 from orchestrator.turns import Turns
 
@@ -58,11 +58,11 @@ class ApprovalPrompts:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ChannelStore,
         approvals: Approvals,
         turns: Turns,
         people: People,
-        mail: Corrects,
+        mail: Outbox,
         buttons: Buttons,
         papers: TempFiles,
         now: Callable[[], float] = time.time,
@@ -116,7 +116,7 @@ class ApprovalPrompts:
             self._settle(found)
 
     def body(self, approval: Approval, agent: str, ref: str, person: int, reader: User) -> MessageBody:
-        """The question for a letter ``ref`` of this agent's bot, with buttons for this Telegram id."""
+        """The question for a letter ``ref`` of this agent's bot, with buttons for this person."""
         question = self._question(approval, reader)
         made = self._made(approval, agent, ref, person, _first_choices(question))
         return MessageBody(asked(question, self._now()), buttons=made, files=self._file(question))
@@ -146,7 +146,7 @@ class ApprovalPrompts:
         if is_posted and live >= needed - ({READ} if is_read else set()):
             return
         self._buttons.retire(ref)
-        plain = self.body(approval, approval.cubicle.agent, ref, user.telegram_id or 0, user)
+        plain = self.body(approval, approval.cubicle.agent, ref, user.id_in(self._store.channel) or 0, user)
         body = replace(plain, thread=spot.thread, reply_to=spot.reply_to)
         if not self._mail.post(Message(approval.cubicle.agent, spot.chat, ref, body)):
             self._mail.amend(ref, body)
@@ -166,7 +166,9 @@ class ApprovalPrompts:
             self._buttons.retire(letter.ref, kinds=(*DECIDING, READ, PAGE))
 
     def _ended(self, approval: Approval, letter: rows.Asked) -> MessageBody:
-        reader = self._people.of_telegram(letter.person) or self._whereabouts.owner(approval.cubicle)
+        reader = self._people.of_identity(self._store.channel, letter.person) or self._whereabouts.owner(
+            approval.cubicle
+        )
         question = self._question(approval, reader)
         buttons: tuple[tuple[MessageButton, ...], ...] = ()
         if letter.ref.endswith(_READING):
@@ -211,7 +213,9 @@ class ApprovalPrompts:
             return replies(message, [MessageBody(approval_kinds.PRESS_TO_AGREE)])
         try:
             said = Said(note=words[:MAX_NOTE_CHARS])
-            decided = self._approvals.decide(asked_about.id, approve=False, by=user, surface="telegram", said=said)
+            decided = self._approvals.decide(
+                asked_about.id, approve=False, by=user, surface=self._store.channel, said=said
+            )
         except (Conflict, NotFound):
             return None
         self._settle(decided)
@@ -262,7 +266,9 @@ class ApprovalPrompts:
 
     def _decide(self, taken: TakenButton, user: User, said: Said, *, approve: bool) -> PressResult:
         try:
-            decided = self._approvals.decide(taken.subject, approve=approve, by=user, surface="telegram", said=said)
+            decided = self._approvals.decide(
+                taken.subject, approve=approve, by=user, surface=self._store.channel, said=said
+            )
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict as error:
@@ -277,13 +283,13 @@ class ApprovalPrompts:
         key = approval.cubicle
         if user.id != key.user:
             raise Forbidden("Only the person it was for can ask again.")
-        origin = f"telegram:{press.bot}:{press.update}"
+        origin = turn_origin(self._store.channel, press)
         with self._store.writing() as db:
             chats.give_origin(db, press.bot, press.update, origin)
         self._turns.submit(
             CubicleKey(key.agent, user.id),
             approval_kinds.of(approval).again.format(text=approval.text),
-            source="telegram",
+            source=self._store.channel,
             origin=origin,
         )
         body = MessageBody(

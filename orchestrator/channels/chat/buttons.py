@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat.button_rows import PressedButton, TakenButton
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress
-from orchestrator.store.database import Store
 
 LASTING = ("file",)
 """Kinds that may be pressed again: what they do can be done twice."""
@@ -27,14 +27,14 @@ _KEPT_S = 7 * 24 * 3600.0
 class Buttons:
     """All buttons of all bots. May be used from any thread."""
 
-    def __init__(self, store: Store, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: ChannelStore, *, now: Callable[[], float] = time.time) -> None:
         self._store = store
         self._now = now
 
     def make(
         self, agent: str, ref: str, person: int, kind: str, subject: str, *, expires_at: float | None = None
     ) -> str:
-        """A new button for the letter ``ref``, to be pressed by this Telegram id (or an operator): its data."""
+        """A new button for the letter ``ref``, to be pressed by this person (or an operator): its data."""
         button = secrets.token_urlsafe(24)
         with self._store.writing() as db:
             rows.add(
@@ -57,7 +57,7 @@ class Buttons:
             return rows.take(db, _pressed(press, is_operator=is_operator), self._now(), lasting=LASTING)
 
     def is_early(self, press: ButtonPress, *, is_operator: bool) -> bool:
-        """The button is good, and was pressed before Telegram told us its message's number."""
+        """The button is good, and was pressed before the app told us its message's number."""
         if not _ID.fullmatch(press.data):
             return False
         with self._store.reading() as db:

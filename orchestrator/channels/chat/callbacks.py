@@ -14,7 +14,7 @@ from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody
-from orchestrator.channels.chat.protocols import Corrects
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
 from orchestrator.errors import Conflict, NotFound, OrchestratorError
 from orchestrator.nouns import Role, User
@@ -22,7 +22,7 @@ from orchestrator.nouns import Role, User
 NO_LONGER = "This button no longer works."
 TOO_EARLY = "That was too quick. Please tap again."
 _TOAST_CHARS = 200
-"""Telegram takes no more."""
+"""Apps show no more."""
 _WAITS, _WAIT_S = 30, 0.1
 
 
@@ -50,12 +50,12 @@ class Callbacks:
         self,
         *,
         buttons: Buttons,
-        mail: Corrects,
+        mail: Outbox,
         people: Callable[[int], User | None],
         handlers: Mapping[str, ButtonHandler],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """``people`` knows whoever may press anything, by numeric Telegram id."""
+        """``people`` knows whoever may press anything, by their number."""
         self._buttons = buttons
         self._mail = mail
         self._people = people
@@ -76,10 +76,10 @@ class Callbacks:
         return self._do(handler, taken, press, user)[:_TOAST_CHARS]
 
     def _take(self, press: ButtonPress, user: User) -> TakenButton | str:
-        """The button, or what to say. A press may be faster than Telegram's answer to the message it is under."""
+        """The button, or what to say. A press may be faster than the app's answer to the message it is under."""
         is_operator = user.role is Role.OPERATOR
         for _ in range(_WAITS):
-            # Asked before the button is tried, since Telegram's answer may come between the two.
+            # Asked before the button is tried, since the app's answer may come between the two.
             is_early = self._buttons.is_early(press, is_operator=is_operator)
             taken = self._buttons.take(press, is_operator=is_operator)
             if taken is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from orchestrator.channels.chat.access_requests import AccessRequests
 from orchestrator.channels.chat.approval_prompts import ApprovalPrompts
 from orchestrator.channels.chat.buttons import Buttons
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.groups import Groups
 from orchestrator.channels.chat.message import MessageBody
@@ -18,7 +19,6 @@ from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
 from orchestrator.nouns import CubicleKey, Role, User
 from orchestrator.services import Services
-from orchestrator.store.database import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class CommandContext:
     """What commands work with."""
 
     services: Services
-    store: Store
+    store: ChannelStore
     buttons: Buttons
     asking: ApprovalPrompts
     cards: AccessRequests

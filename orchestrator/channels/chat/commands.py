@@ -47,7 +47,7 @@ class Commands:
         }
 
     def menu(self, *, is_operator: bool, is_group: bool = False) -> list[tuple[str, str]]:
-        """Names and descriptions, for Telegram's own menu."""
+        """Names and descriptions, for the app's own menu."""
         known = {**self._for_all, **self._for_operators} if is_operator else self._for_all
         offered = {name: command for name, command in known.items() if not (is_group and command.is_private)}
         return [(name, offered[name].description) for name in _ORDER if name in offered]

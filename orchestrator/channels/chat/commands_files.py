@@ -134,15 +134,16 @@ def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
 
 def _copy(desk: CommandContext, key: CubicleKey, path: FilePath) -> MessageBody:
     """A private copy of a file, under its name."""
+    app = desk.store.traits.label
     try:
         with desk.services.workspaces.copy_out(key, path, max_bytes=MOST_BYTES, keep_in=desk.papers.home()) as copy:
             kept, name, size_bytes = copy.path, copy.name, copy.size_bytes
     except TooLarge as error:
         raise TooLarge(
-            f"I can send files of at most {size(MOST_BYTES)} on Telegram. This one is in the dashboard."
+            f"I can send files of at most {size(MOST_BYTES)} on {app}. This one is in the dashboard."
         ) from error
     if kept is None or not size_bytes:
-        raise NotFound("This file is empty, and Telegram doesn't accept empty files.")
+        raise NotFound(f"This file is empty, and {app} doesn't accept empty files.")
     sent = AttachedFile(kept, safe_name(name), "document")
     return MessageBody(note(f"From {key.agent}'s workspace", size(size_bytes)), files=(sent,))
 

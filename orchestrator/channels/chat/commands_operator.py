@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.budget import dollars
 from orchestrator.channels.chat import contact_rows as rows
+from orchestrator.channels.chat.adapter import ChannelTraits
 from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, says
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size, with_rest
@@ -61,17 +62,23 @@ def _container(call: CommandCall, key: CubicleKey, name: str) -> NoteLine:
 
 
 def users(call: CommandCall) -> list[MessageBody]:
-    """Everybody; members who use Telegram with a button that ends that."""
+    """Everybody; members who use this app with a button that ends that."""
     every = call.desk.services.people.every()
-    bodies = says(many(len(every), "person", "people"), *with_rest((_person(user) for user in every), _MOST))
-    for user in [user for user in every if user.telegram_id and user.role is Role.MEMBER][:_MOST_CARDS]:
+    bodies = says(
+        many(len(every), "person", "people"),
+        *with_rest((_person(user, call.desk.store.traits) for user in every), _MOST),
+    )
+    for user in [user for user in every if user.id_in(call.desk.store.channel) and user.role is Role.MEMBER][
+        :_MOST_CARDS
+    ]:
         ref = call.ref(len(bodies))
         bodies.append(call.desk.cards.member_body(user, call.agent, ref, call.message.sender.id))
     return bodies
 
 
-def _person(user: User) -> NoteLine:
-    where = f"Telegram id {user.telegram_id}" if user.telegram_id else "not on Telegram"
+def _person(user: User, app: ChannelTraits) -> NoteLine:
+    number = user.id_in(app.name)
+    where = f"{app.label} id {number}" if number else f"not on {app.label}"
     return ("– ", QuotedText(user.name), f": {user.role}, {where}, {user.time_zone}")
 
 

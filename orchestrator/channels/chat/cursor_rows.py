@@ -1,20 +1,20 @@
-"""Rows of marks: up to where something that only grows has been told on Telegram."""
+"""Rows of marks: up to where something that only grows has been told in a channel."""
 
 from __future__ import annotations
 
-import sqlite3
+from orchestrator.channels.chat.channel_store import ChannelDb
 
 
-def mark(db: sqlite3.Connection, name: str) -> int:
+def mark(db: ChannelDb, name: str) -> int:
     """Up to where; 0 at the very beginning."""
-    row = db.execute("SELECT value FROM telegram_marks WHERE name = ?", (name,)).fetchone()
+    row = db.sql.execute("SELECT value FROM chat_cursors WHERE channel = ? AND name = ?", (db.channel, name)).fetchone()
     return 0 if row is None else int(row["value"])
 
 
-def set_mark(db: sqlite3.Connection, name: str, value: int) -> None:
+def set_mark(db: ChannelDb, name: str, value: int) -> None:
     """All up to here has been told, in this transaction."""
-    db.execute(
-        "INSERT INTO telegram_marks (name, value) VALUES (?, ?) "
-        "ON CONFLICT (name) DO UPDATE SET value = MAX(value, excluded.value)",
-        (name, value),
+    db.sql.execute(
+        "INSERT INTO chat_cursors (channel, name, value) VALUES (?, ?, ?) "
+        "ON CONFLICT (channel, name) DO UPDATE SET value = MAX(value, excluded.value)",
+        (db.channel, name, value),
     )

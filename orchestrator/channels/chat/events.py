@@ -30,7 +30,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class IncomingFile:
-    """A file that came along, still at Telegram."""
+    """A file that came along, still at the app."""
 
     file_id: str
     name: str
@@ -38,9 +38,9 @@ class IncomingFile:
     kind: str
     """``document``, ``photo``, ``voice``, ``audio``, ``video``, ``video note``, ``sticker``, ``animation``."""
     size_bytes: int
-    """As Telegram says; 0 when it doesn't."""
+    """As the app says; 0 when it doesn't."""
     type: str = ""
-    """MIME type, as Telegram says."""
+    """MIME type, as the app says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,6 @@ class IncomingMessage:
     answers: int | None = None
     """The number of the bot's message that it replies to."""
 
-    @property
-    def origin(self) -> str:
-        """The key under which its turn is submitted: once, however often the update comes."""
-        return f"telegram:{self.bot}:{self.update}"
-
 
 @dataclass(frozen=True, slots=True)
 class ButtonPress:
@@ -86,7 +81,7 @@ class ButtonPress:
     bot: int
     update: int
     query: str
-    """What ``answerCallbackQuery`` wants."""
+    """How the app is told that it was seen."""
     place: ChatPlace
     message: int
     sender: Sender
@@ -120,3 +115,8 @@ class StrangerMessage:
 
 
 IncomingEvent = IncomingMessage | ButtonPress | MembershipChange | StrangerMessage
+
+
+def turn_origin(channel: str, item: IncomingMessage | ButtonPress) -> str:
+    """The key under which its turn is submitted: once, however often the update comes."""
+    return f"{channel}:{item.bot}:{item.update}"

@@ -8,7 +8,7 @@ what was is not posted twice.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,18 +16,15 @@ from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat import delivery_link_rows as rows
 from orchestrator.channels.chat import turn_reply_rows as places
 from orchestrator.channels.chat.agent_text import MARK
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.channels.telegram.accounts import rows as bots
-from orchestrator.channels.telegram.accounts.rows import BotStatus
-from orchestrator.channels.telegram.client_types import ALBUM_MOST, UPLOAD_BYTES
 from orchestrator.delivery.deliveries import Deliveries
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, Delivery, Turn
 from orchestrator.people import People
-from orchestrator.store.database import Store
 
 GATHER_S = 0.8
 """How long after a picture another one of the same turn may still join it."""
@@ -52,18 +49,26 @@ _Spot = tuple[str, int | None]
 
 
 class FileSender:
-    """Takes deliveries to Telegram."""
-
-    name = "telegram"
-    largest_bytes = UPLOAD_BYTES
+    """Takes deliveries to the channel's chats."""
 
     def __init__(
-        self, *, store: Store, mail: Outbox, people: People, deliveries: Deliveries, gather_s: float = GATHER_S
+        self,
+        *,
+        store: ChannelStore,
+        mail: Outbox,
+        people: People,
+        deliveries: Deliveries,
+        is_linked: Callable[[str], bool],
+        gather_s: float = GATHER_S,
     ) -> None:
+        """``is_linked`` knows whether an agent's bot may write to people."""
+        self.name, self.largest_bytes = store.channel, store.traits.upload_bytes
+        self._album_most = store.traits.album_most
         self._store = store
         self._mail = mail
         self._people = people
         self._deliveries = deliveries
+        self._is_linked = is_linked
         self._gather_s = gather_s
         self._lock = threading.Lock()  # protects _albums
         self._albums: dict[_Spot, _Album] = {}
@@ -77,24 +82,17 @@ class FileSender:
     # --- what deliveries ask ---------------------------------------------------------------------------------------
 
     def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
-        """The chat that a turn from Telegram came from. Without a turn, and for what the calendar began, the private
-        chat of the cubicle's person, where it is open. What was asked for elsewhere stays elsewhere."""
-        if turn is not None and turn.source not in ("telegram", "calendar"):
+        """The chat that a turn from this channel came from. Without a turn, and for what the calendar began, the
+        private chat of the cubicle's person, where it is open. What was asked for elsewhere stays elsewhere."""
+        if turn is not None and turn.source not in (self.name, "calendar"):
             return None
         with self._store.reading() as db:
             place = None if turn is None else places.place_of(db, turn.id)
             if place is not None and place.agent == key.agent:
                 return f"{self.name}:{place.chat}"
             chat = self._private_chat(key)
-            bot = bots.of_agent(db, key.agent)
-            if (
-                chat is None
-                or bot is None
-                or bot.state is not BotStatus.PAIRED
-                or not chats.is_open(db, key.agent, chat)
-            ):
-                return None
-            return f"{self.name}:{chat}"
+            is_open = chat is not None and chats.is_open(db, key.agent, chat)
+        return f"{self.name}:{chat}" if is_open and self._is_linked(key.agent) else None
 
     def send(self, delivery: Delivery, copy: Path) -> None:
         """The file goes out, alone or with others of its turn; what was taken over before is only reported on."""
@@ -120,12 +118,12 @@ class FileSender:
             album = self._albums.get(spot)
             if album is None or delivery.id in album.files:
                 return False
-            return len(album.files) == ALBUM_MOST or album.size_bytes + delivery.size_bytes > UPLOAD_BYTES
+            return len(album.files) == self._album_most or album.size_bytes + delivery.size_bytes > self.largest_bytes
 
     def _gather(self, spot: _Spot, delivery: Delivery, copy: Path) -> None:
         """The picture joins the album that gathers there, which waits anew."""
         timer = threading.Timer(self._gather_s, self._close_album, (spot,))
-        timer.name, timer.daemon = "telegram-album", True
+        timer.name, timer.daemon = f"{self.name}-album", True
         with self._lock:
             album = self._albums.pop(spot, None)
             files = {} if album is None else album.files
@@ -198,7 +196,7 @@ class FileSender:
 
     def _private_chat(self, key: CubicleKey) -> int | None:
         try:
-            return self._people.get(key.user).telegram_id
+            return self._people.get(key.user).id_in(self._store.channel)
         except NotFound:
             return None
 

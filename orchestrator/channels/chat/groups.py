@@ -14,7 +14,6 @@ from orchestrator.channels.chat.message import Message, MessageBody, MessageButt
 from orchestrator.channels.chat.system_text import QuotedText, note
 from orchestrator.errors import Conflict
 from orchestrator.nouns import User
-from orchestrator.store import audit as audit_rows
 from orchestrator.text import one_line
 
 ENABLE_GROUP, IGNORE_GROUP = "enable group", "ignore group"
@@ -54,13 +53,22 @@ class Groups:
         """What its buttons do."""
         return {ENABLE_GROUP: self._set_group, IGNORE_GROUP: self._set_group}
 
+    def is_enabled(self, agent: str, chat: int) -> bool:
+        """The operator let the bot into this group."""
+        with self._store.reading() as db:
+            return rows.is_enabled(db, agent, chat)
+
     def membership(self, membership: MembershipChange) -> None:
         """The bot came into a chat or left it. A group is listened to when the operator says so, and not before."""
         agent, place = membership.agent, membership.place
         with self._store.writing() as db:
             old = rows.chat(db, agent, place.chat)
             state = _state_after(membership, old)
-            is_ours = old is not None or not place.is_private or self._people.of_telegram(place.chat) is not None
+            is_ours = (
+                old is not None
+                or not place.is_private
+                or self._people.of_identity(self._store.channel, place.chat) is not None
+            )
             if not is_ours or (old is not None and old.state == state):
                 return
             chat = KnownChat(agent, place.chat, _title(membership), state, self._now())
@@ -82,7 +90,11 @@ class Groups:
         """A group, how it stands, and the button to change that."""
         agent, subject = chat.agent, f"{chat.agent}:{chat.chat}"
         title, what = (words.format(agent=agent) for words in _ABOUT[chat.state])
-        who = () if by is None else (("Added by ", QuotedText(by.name), f" (Telegram id {by.id})."),)
+        who = (
+            ()
+            if by is None
+            else (("Added by ", QuotedText(by.name), f" ({self._reception.store.traits.label} id {by.id})."),)
+        )
         made = tuple(
             MessageButton(label, self._buttons.make(agent, ref, reader, kind, subject))
             for label, kind in _CHOICES[chat.state]
@@ -98,7 +110,7 @@ class Groups:
         with self._store.writing() as db:
             if rows.set_chat_state(db, agent, number, state, now):
                 text = f"Group {number} was {state} by {user.name}."
-                audit_rows.add(db, "telegram.group", text, now=now, agent=agent, user=user.id)
+                self._reception.audit("group", text, agent=agent, user=user.id)
         with self._store.reading() as db:
             chat = rows.chat(db, agent, number)
         if chat is None or chat.state != state:

@@ -12,8 +12,10 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from orchestrator.channels.chat.adapter import ChannelAdapter
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import (
     ButtonPress,
     IncomingEvent,
@@ -21,16 +23,16 @@ from orchestrator.channels.chat.events import (
     MembershipChange,
     StrangerMessage,
 )
+from orchestrator.channels.chat.inbound_messages import InboundMessages
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.protocols import Post
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked
 from orchestrator.channels.chat.system_text import note
 from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.nouns import User
-from orchestrator.store.database import Store
 
 logger = logging.getLogger(__name__)
 
@@ -39,26 +41,12 @@ _MOST_WAITS = 40
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 
 
-class Answers(Protocol):
-    """What is needed of a bot's line."""
-
-    async def answer_press(self, query: str, text: str = "", *, alert: bool = False) -> None:
-        """The button stops glowing."""
-
-
-class Asks(Protocol):
-    """What becomes of a message: see ``prompting``."""
-
-    async def hear(self, message: IncomingMessage, user: User) -> list[Message]:
-        """It is a turn, a command, or only worth a reply; the replies."""
-
-
 @dataclass(frozen=True, slots=True)
 class InboundHandlers:
     """What others do with what was heard. Called from threads that may wait."""
 
     people: Callable[[int], User | None]
-    """Who is allowed, by numeric Telegram id."""
+    """Who is allowed, by their number."""
     press: Callable[[ButtonPress], str]
     """Does what a button stands for; what to say to it."""
     stranger: Callable[[StrangerMessage], None]
@@ -67,6 +55,8 @@ class InboundHandlers:
     """The agent's bot has proved whose it is."""
     is_code: Callable[[str, int, str], bool]
     """These six digits, from this person, prove it now."""
+    how_to_link: Callable[[str], str]
+    """What whoever writes to a bot that has not is told."""
 
 
 class _ChatWorker(NamedTuple):
@@ -83,12 +73,12 @@ class Inbound:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ChannelStore,
         inbox: Inbox,
-        mail: Post,
-        asks: Asks,
+        mail: Outbox,
+        asks: InboundMessages,
         deeds: InboundHandlers,
-        line_of: Callable[[str], Answers | None],
+        line_of: Callable[[str], ChannelAdapter | None],
         gather_s: float = 0.6,
         resume_s: float = 5.0,
         now: Callable[[], float] = time.time,
@@ -227,8 +217,7 @@ class Inbound:
             return [_paired(message.agent)]
         rich = note(
             "This bot is not connected yet",
-            f"Its owner has to finish that first: './hermit telegram list' and {message.agent}'s Settings page in "
-            "the dashboard show how.",
+            self._deeds.how_to_link(message.agent),
         )
         return [MessageBody(rich)]
 

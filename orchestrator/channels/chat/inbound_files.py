@@ -1,7 +1,7 @@
-"""Files that come in through Telegram: fetched, stored in the agent's ``in/``, and described for the message.
+"""Files that come in through a chat: fetched, stored in the agent's ``in/``, and described for the message.
 
 Only what an allowed person sent gets here. A file goes into a nameless private file first, so that nothing half
-fetched is ever seen; its name, its kind and its size as Telegram tells them are believed by nobody.
+fetched is ever seen; its name, its kind and its size as the app tells them are believed by nobody.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import IO
 
 from orchestrator.attachments import Attachment
 from orchestrator.audit import Audit
+from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
 from orchestrator.channels.chat.events import IncomingFile
 from orchestrator.channels.chat.send_errors import FileTooBig, FloodWait, SendRefused, Unreachable
 from orchestrator.channels.chat.system_text import size
@@ -28,18 +29,8 @@ from orchestrator.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
 
-MOST_BYTES = 20 << 20
-"""What Telegram lets a bot fetch at most; it says 20 MB."""
 _IN_MEMORY_BYTES = 1 << 20
 _NAME_CHARS = 80
-_AWAY = "Telegram can't be reached"
-
-
-class Fetches(Protocol):
-    """What is needed of a bot's line."""
-
-    async def download(self, file_id: str, sink: IO[bytes], max_bytes: int) -> int:
-        """Streams a file into ``sink``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +44,7 @@ class ReceivedFiles:
 
 @dataclass(frozen=True, slots=True)
 class FetchPatience:
-    """How long a file is tried while Telegram can't be reached."""
+    """How long a file is tried while the app can't be reached."""
 
     whole_s: float = 120.0
     first_pause_s: float = 1.0
@@ -66,14 +57,16 @@ class InboundFiles:
     def __init__(
         self,
         *,
+        traits: ChannelTraits,
         workspaces: Workspaces,
         audit: Audit,
         room: Callable[[CubicleKey], int],
-        line_of: Callable[[str], Fetches | None],
+        line_of: Callable[[str], ChannelAdapter | None],
         patience: FetchPatience = FetchPatience(),
     ) -> None:
         """``room``: how many bytes a new file may have in this workspace; ``line_of`` is None while an agent has no
         bot that runs."""
+        self._traits = traits
         self._workspaces = workspaces
         self._audit = audit
         self._room = room
@@ -97,20 +90,20 @@ class InboundFiles:
         shown = one_line(file.name, _NAME_CHARS)
         try:
             room = await asyncio.to_thread(self._room, key)
-            if file.size_bytes > MOST_BYTES:
-                return _too_big(shown, key, file.size_bytes)
+            if file.size_bytes > self._traits.download_bytes:
+                return self._too_big(shown, key, file.size_bytes)
             if room <= 0 or file.size_bytes > room:
                 return f"{shown} doesn't fit in {key.agent}'s workspace: only {size(room)} left."
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as spool:
-                await self._fetch(key, file, spool, min(room, MOST_BYTES))
+                await self._fetch(key, file, spool, min(room, self._traits.download_bytes))
                 return await asyncio.to_thread(self._stored, key, file, spool)
         except FileTooBig:
-            return _too_big(shown, key, file.size_bytes)
+            return self._too_big(shown, key, file.size_bytes)
         except Unreachable:
-            return f"{shown} could not be downloaded: {_AWAY}. Send it again later."
+            return f"{shown} could not be downloaded: {self._traits.label} can't be reached. Send it again later."
         except SendRefused as error:
             logger.warning("a file for %s was refused: %s", key, error)
-            return f"{shown} could not be downloaded: Telegram no longer has it. Send it again."
+            return f"{shown} could not be downloaded: {self._traits.label} no longer has it. Send it again."
         except OrchestratorError as error:
             return f"{shown} could not be stored. {error.message}"
         except OSError as error:
@@ -126,7 +119,7 @@ class InboundFiles:
             except (Unreachable, FloodWait) as error:
                 wait_s = max(pause_s, error.retry_after_s) if isinstance(error, FloodWait) else pause_s
                 if time.monotonic() + wait_s > until:
-                    raise Unreachable(_AWAY, may_have_arrived=False) from error
+                    raise Unreachable("tried for long", may_have_arrived=False) from error
                 await asyncio.sleep(wait_s)
                 pause_s = min(2 * pause_s, self._patience.longest_pause_s)
 
@@ -142,24 +135,24 @@ class InboundFiles:
         spool.seek(0)
         head = spool.read(HEAD_BYTES)
         spool.seek(0)
-        stored = self._workspaces.write_in(key, file.name, spool, max_bytes=MOST_BYTES)
+        stored = self._workspaces.write_in(key, file.name, spool, max_bytes=self._traits.download_bytes)
         self._note(key, stored)
         return Attachment(f"in/{stored.name}", stored.size_bytes, type_of(stored.name, head))
 
     def _note(self, key: CubicleKey, stored: Stored) -> None:
         """No file stays that the audit log does not know."""
         path = f"in/{stored.name}"
-        text = f"{path} came in through Telegram ({stored.size_bytes:,} bytes)."
+        text = f"{path} came in through {self._traits.label} ({stored.size_bytes:,} bytes)."
         try:
             self._audit.note("file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256)
         except OrchestratorError:
             self._workspaces.delete(key, (b"in", stored.name.encode()))
             raise
 
-
-def _too_big(shown: str, key: CubicleKey, size_bytes: int) -> str:
-    is_how_big = f" ({size(size_bytes)})" if size_bytes else ""
-    return (
-        f"{shown}{is_how_big} is too big: a bot may fetch at most 20 MB from Telegram. "
-        f"Bring it in with the dashboard, or with './hermit files put {key.agent} FILE'."
-    )
+    def _too_big(self, shown: str, key: CubicleKey, size_bytes: int) -> str:
+        app = self._traits
+        is_how_big = f" ({size(size_bytes)})" if size_bytes else ""
+        return (
+            f"{shown}{is_how_big} is too big: a bot may fetch at most {app.download_limit} from {app.label}. "
+            f"Bring it in with the dashboard, or with './hermit files put {key.agent} FILE'."
+        )

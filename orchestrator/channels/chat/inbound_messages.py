@@ -5,12 +5,11 @@ goes to whoever asked, everything else is a prompt for the agent, with its files
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 from orchestrator.attachments import retold, told
-from orchestrator.channels.chat.events import IncomingFile, IncomingMessage
-from orchestrator.channels.chat.inbound_files import ReceivedFiles
+from orchestrator.channels.chat.events import IncomingMessage, turn_origin
+from orchestrator.channels.chat.inbound_files import InboundFiles
 from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.replies import replies
@@ -20,28 +19,23 @@ from orchestrator.nouns import CubicleKey, User
 from orchestrator.turns import Turns
 
 
-class Takes(Protocol):
-    """What is needed of the arrivals."""
-
-    async def take(self, key: CubicleKey, files: Sequence[IncomingFile]) -> ReceivedFiles:
-        """The files are in the workspace, as far as they can be had."""
-
-
 class InboundMessages:
     """From messages to turns."""
 
     def __init__(
         self,
         *,
+        channel: str,
         turns: Turns,
         inbox: Inbox,
-        arrivals: Takes,
+        arrivals: InboundFiles,
         commands: Callable[[IncomingMessage, User], list[Message]],
         answers: Callable[[IncomingMessage, User], list[Message] | None] = lambda _message, _user: None,
         met: Callable[[IncomingMessage, User], None] = lambda _message, _user: None,
     ) -> None:
         """In threads: ``commands`` runs what begins with a slash, and gives its answer; ``answers`` takes what answers
         a question of the agent, and gives None where a message doesn't; ``met`` hears who wrote."""
+        self._channel = channel
         self._turns = turns
         self._inbox = inbox
         self._arrivals = arrivals
@@ -67,15 +61,15 @@ class InboundMessages:
         return await self._asked(message, user)
 
     async def _asked(self, message: IncomingMessage, user: User) -> list[Message]:
-        key = CubicleKey(message.agent, user.id)
-        if await asyncio.to_thread(self._turns.of_origin, message.origin) is not None:
+        key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
+        if await asyncio.to_thread(self._turns.of_origin, origin) is not None:
             return []  # it was asked before this program was killed
         arrived = await self._arrivals.take(key, message.files)
         if asked(message) or arrived.attachments:
             text = told(
                 "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
             )
-            await asyncio.to_thread(self._turns.submit, key, text, source="telegram", origin=message.origin)
+            await asyncio.to_thread(self._turns.submit, key, text, source=self._channel, origin=origin)
             await asyncio.to_thread(self._met, message, user)
         return replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
 

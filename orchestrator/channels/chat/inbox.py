@@ -1,6 +1,6 @@
-"""What came in from Telegram and was not handled yet, on disk before Telegram is told that it arrived.
+"""What came in from a channel and was not handled yet, on disk before the app is told that it arrived.
 
-An update is sorted first, so what a stranger wrote never gets here; of what is kept, the words go once they had their
+An adapter sorts first, so what a stranger wrote never gets here; of what is kept, the words go once they had their
 effect. Nothing is handled here.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from orchestrator.channels.chat import inbox_rows as rows
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import (
     ButtonPress,
     ChatPlace,
@@ -23,11 +24,8 @@ from orchestrator.channels.chat.events import (
     MembershipChange,
     Sender,
     StrangerMessage,
+    turn_origin,
 )
-from orchestrator.channels.telegram.update_filter import sort, update_number
-from orchestrator.channels.telegram.update_parser import BotAccount
-from orchestrator.nouns import User
-from orchestrator.store.database import Store
 
 logger = logging.getLogger(__name__)
 
@@ -41,17 +39,7 @@ _KINDS: dict[str, type[IncomingEvent]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _OF_LANE: dict[Lane, tuple[str, ...]] = {"talk": ("message", "membership", "stranger"), "presses": ("press",)}
 _KEPT_FOR_S = 30 * 24 * 3600.0
-"""How long the number of a handled update is known: Telegram repeats for a day, an edit may come for two."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptUpdates:
-    """What became of a batch."""
-
-    next_update: int
-    """Where the bot's updates go on."""
-    chats: tuple[int, ...]
-    """Of those that it was from, the ones where something waits."""
+"""How long the number of a handled update is known: apps repeat for a day, an edit may come for two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,51 +53,26 @@ class WaitingEvent:
 class Inbox:
     """Everything that came in, of all bots. Every method may be called from any thread."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        people: Callable[[int], User | None],
-        groups_enabled: Callable[[str, int], bool],
-        now: Callable[[], float] = time.time,
-        count: Callable[[int], None] = lambda _updates: None,
-    ) -> None:
-        """``people`` knows who is allowed, by numeric Telegram id; ``groups_enabled`` which groups an agent hears."""
+    def __init__(self, store: ChannelStore, *, now: Callable[[], float] = time.time) -> None:
         self._store = store
-        self._people = people
-        self._groups_enabled = groups_enabled
         self._now = now
-        self._count = count
 
-    def keep(self, agent: str, me: BotAccount, updates: Sequence[object]) -> KeptUpdates:
-        """Of a batch what counts is on disk when this returns, and so is where to go on; again changes nothing.
+    def keep(self, events: Sequence[IncomingEvent]) -> tuple[int, ...]:
+        """What happened to one agent's bot is on disk when this returns, or when the transaction is over that is open;
+        again changes nothing. Returns the chats of these where something waits.
 
-        Raises Unavailable when the disk refuses; then nothing is kept and Telegram must not be told otherwise.
+        Raises Unavailable when the disk refuses; then nothing is kept and the app must not be told otherwise.
         """
-        found = [item for update in updates if (item := self._sorted(agent, me, update)) is not None]
-        numbers = [number for update in updates if (number := update_number(update)) is not None]
         with self._store.writing() as db:
-            for item in found:
-                if (
-                    isinstance(item, StrangerMessage)
-                    and not item.six_digits
-                    and rows.is_waiting(db, agent, chat_of(item))
-                ):
+            for item in events:
+                chat = chat_of(item)
+                if isinstance(item, StrangerMessage) and not item.six_digits and rows.is_waiting(db, item.agent, chat):
                     continue  # one word of theirs is as good as a thousand
                 rows.add(db, self._row(item))
                 if isinstance(item, IncomingMessage):
-                    rows.note_message(db, agent, item.place.chat, item.message, self._now())
-            if numbers:
-                rows.set_next_update(db, agent, me.bot, numbers[-1] + 1)
-            next_update = numbers[-1] + 1 if numbers else rows.next_update(db, agent, me.bot)
-            chats = tuple(chat for chat in {chat_of(item): None for item in found} if rows.is_waiting(db, agent, chat))
-        self._count(len(numbers))
-        return KeptUpdates(next_update, chats)
-
-    def next_update(self, agent: str, bot: int) -> int:
-        """Where the bot's updates go on; 0 at the very beginning."""
-        with self._store.reading() as db:
-            return rows.next_update(db, agent, bot)
+                    rows.note_message(db, item.agent, item.place.chat, item.message, self._now())
+            places = {(item.agent, chat_of(item)): None for item in events}
+            return tuple(chat for agent, chat in places if rows.is_waiting(db, agent, chat))
 
     def waiting_chats(self) -> list[tuple[str, int]]:
         """The agents and chats where something waits, for a start."""
@@ -156,15 +119,6 @@ class Inbox:
         with self._store.writing() as db:
             return rows.forget_handled(db, self._now() - _KEPT_FOR_S)
 
-    def _sorted(self, agent: str, me: BotAccount, update: object) -> IncomingEvent | None:
-        return sort(
-            update,
-            agent=agent,
-            me=me,
-            people=self._people,
-            groups_enabled=lambda chat: self._groups_enabled(agent, chat),
-        )
-
     def _row(self, item: IncomingEvent) -> rows.InboxRow:
         is_prompt = isinstance(item, IncomingMessage) and not (item.command or item.is_edit or item.is_loose)
         place = None if isinstance(item, StrangerMessage) else item.place
@@ -178,7 +132,7 @@ class Inbox:
             # Of what people sent: a pressed one is ours, and perhaps one that is still looked for.
             message=item.message if isinstance(item, IncomingMessage) else None,
             album=item.album if isinstance(item, IncomingMessage) else "",
-            origin=item.origin if is_prompt and isinstance(item, IncomingMessage) else None,
+            origin=turn_origin(self._store.channel, item) if is_prompt and isinstance(item, IncomingMessage) else None,
             body=json.dumps({"kind": _NAMES[type(item)], **asdict(item)}),
             received_at=self._now(),
         )

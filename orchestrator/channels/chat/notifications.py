@@ -17,15 +17,15 @@ from orchestrator.channels.chat.address_book import AddressBook
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
-from orchestrator.channels.chat.protocols import Corrects
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.system_text import quoting
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Event, User
 from orchestrator.store import notices as notice_rows
-from orchestrator.store.database import Store
 from orchestrator.store.notices import Notice
 
 DEED = "notice"
@@ -49,10 +49,10 @@ class ChatNotifications:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ChannelStore,
         notices: Notices,
         whereabouts: AddressBook,
-        mail: Corrects,
+        mail: Outbox,
         buttons: Buttons,
         ask_zone: Callable[[CubicleKey], None],
         now: Callable[[], float] = time.time,
@@ -89,7 +89,7 @@ class ChatNotifications:
         self.sweep()
         with self._store.reading() as db:
             subjects = rows.subjects(db, (DEED,))
-            standing = notice_rows.open_since(db, self._now() - _MENDED_S)
+            standing = notice_rows.open_since(db.sql, self._now() - _MENDED_S)
         for number in sorted({_parts(subject)[0] for subject in subjects}):
             self._show(number)
         for notice in standing:
@@ -99,7 +99,7 @@ class ChatNotifications:
 
     def _tell_some(self) -> bool:
         with self._store.writing() as db:
-            found = notice_rows.after(db, marks.mark(db, _MARK), limit=_BATCH)
+            found = notice_rows.after(db.sql, marks.mark(db, _MARK), limit=_BATCH)
             for notice in found:
                 self._tell(notice)
             if found:
@@ -125,7 +125,7 @@ class ChatNotifications:
         owner = self._whereabouts.owner(notice.cubicle)
         if notice.settled_at is not None or owner is None:
             return ()
-        agent, ref, person = notice.cubicle.agent, _ref(notice), owner.telegram_id or 0
+        agent, ref, person = notice.cubicle.agent, _ref(notice), owner.id_in(self._store.channel) or 0
         made = [
             MessageButton(offer.label, self._buttons.make(agent, ref, person, DEED, f"{notice.id}:{offer.do}"))
             for offer in notice.offers
@@ -153,7 +153,7 @@ class ChatNotifications:
     def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         number, do = _parts(taken.subject)
         try:
-            settled = self._notices.press(number, do, by=user, surface="telegram")
+            settled = self._notices.press(number, do, by=user, surface=self._store.channel)
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict:

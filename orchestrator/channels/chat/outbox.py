@@ -1,5 +1,5 @@
 """Everything that is said in chats, as letters: written down first, then sent, in order within each chat, once. What a
-death or a broken connection interrupts goes on afterwards. How one chat's letters go out is in ``mail_round``.
+death or a broken connection interrupts goes on afterwards. How one chat's letters go out is in ``outbox_sender``.
 
 Posting, amending and withdrawing work from any thread, and within a transaction of the caller's: what he writes and the
 letter are there together or not at all.
@@ -13,18 +13,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from orchestrator.channels.chat import outbox_rows as rows
+from orchestrator.channels.chat.adapter import ChannelAdapter
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.message_json import packed, unpacked
 from orchestrator.channels.chat.outbox_rows import SendOutcome
 from orchestrator.channels.chat.outbox_sender import FIRST_PAUSE_S, ChatSender, SenderParts
 from orchestrator.errors import OrchestratorError
-from orchestrator.store.database import Store
-
-if TYPE_CHECKING:
-    from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +35,7 @@ class Outbox:
     """The letters of all agents."""
 
     def __init__(
-        self, store: Store, *, now: Callable[[], float] = time.time, first_pause_s: float = FIRST_PAUSE_S
+        self, store: ChannelStore, *, now: Callable[[], float] = time.time, first_pause_s: float = FIRST_PAUSE_S
     ) -> None:
         """``first_pause_s``: after a first failure; each one after it is twice as long, up to a minute."""
         self._store = store
@@ -94,7 +91,7 @@ class Outbox:
     # --- in the loop -----------------------------------------------------------------------------------------------
 
     async def run(
-        self, line_of: Callable[[str], TelegramClient | None], trouble: Callable[[str, Exception], None]
+        self, line_of: Callable[[str], ChannelAdapter | None], trouble: Callable[[str, Exception], None]
     ) -> None:
         """Send what is posted until cancelled. A bot without a line keeps its letters. ``trouble`` is told, in the
         loop, when a bot can't be reached or is revoked, each time that this shows."""

@@ -12,9 +12,11 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from orchestrator.channels.chat import outbox_rows as rows
+from orchestrator.channels.chat.adapter import ChannelAdapter
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.message_json import packed, unpacked
 from orchestrator.channels.chat.outbox_rows import StoredMessage
@@ -33,10 +35,6 @@ from orchestrator.channels.chat.send_errors import (
 )
 from orchestrator.errors import Unavailable
 from orchestrator.store import audit
-from orchestrator.store.database import Store
-
-if TYPE_CHECKING:
-    from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -45,19 +43,19 @@ T = TypeVar("T")
 FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 60.0
 LONGEST_SILENCE_S = 3600.0
-"""Telegram may ask for more; it is asked again once an hour then."""
+"""An app may ask for more; it is asked again once an hour then."""
 _SHORTEST_PAUSE_S = 0.2
 _WITHOUT_A_LINE_S = 1.0
 _MOST_STRANGE_TRIES = 3
 _CLOSED = {
-    "blocked": "The bot is blocked in Telegram. Unblock it there to get its messages again.",
-    "kicked": "The bot is no longer in this Telegram group.",
-    "deactivated": "This Telegram account no longer exists.",
-    "cannot_write_first": "A bot can't write first. Open its chat in Telegram and tap Start.",
-    "cannot_write": "The bot may not write in this Telegram chat.",
+    "blocked": "The bot is blocked in {app}. Unblock it there to get its messages again.",
+    "kicked": "The bot is no longer in this {app} group.",
+    "deactivated": "This {app} account no longer exists.",
+    "cannot_write_first": "A bot can't write first. Open its chat in {app} and tap Start.",
+    "cannot_write": "The bot may not write in this {app} chat.",
 }
-_NO_CHAT = "Telegram doesn't know this chat with the bot. Open the bot in Telegram and tap Start."
-_TOO_BIG = "It is larger than bots can send on Telegram (50 MB)."
+_NO_CHAT = "{app} doesn't know this chat with the bot. Open the bot in {app} and tap Start."
+_TOO_BIG = "It is larger than bots can send on {app} ({limit})."
 _STRANGE = "It could not be sent. The orchestrator's log says why."
 
 
@@ -65,8 +63,8 @@ _STRANGE = "It could not be sent. The orchestrator's log says why."
 class SenderParts:
     """What every round works with."""
 
-    store: Store
-    line_of: Callable[[str], TelegramClient | None]
+    store: ChannelStore
+    line_of: Callable[[str], ChannelAdapter | None]
     trouble: Callable[[str, Exception], None]
     """Told, in the loop, when a bot can't be reached or is revoked."""
     told: Callable[[str, str | None], None]
@@ -80,12 +78,12 @@ class ChatSender:
 
     def __init__(self, means: SenderParts, agent: str, chat: int) -> None:
         self._means = means
-        self._store = means.store
+        self._store, self._traits = means.store, means.store.traits
         self._now = means.now
         self._agent = agent
         self._chat = chat
         self._failures = 0
-        self._dead: TelegramClient | None = None
+        self._dead: ChannelAdapter | None = None
         self._arrived: tuple[int, int, int] | None = None
         """A letter that has arrived, with its first and last message, until that is written down."""
 
@@ -112,7 +110,7 @@ class ChatSender:
         # Of more than can have been asked for, the clock is to blame: it has gone back meanwhile.
         return None if letter is None else (letter, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
 
-    async def _try(self, line: TelegramClient, letter: StoredMessage) -> None:
+    async def _try(self, line: ChannelAdapter, letter: StoredMessage) -> None:
         """One step forward with this letter, or a wait."""
         try:
             await (self._change(line, letter) if letter.state == "sent" else self._send(line, letter))
@@ -132,9 +130,9 @@ class ChatSender:
         except ChatMoved as moved:
             await self._write(self._move, moved.chat)
         except ChatForbidden as forbidden:
-            await self._close(_CLOSED[forbidden.why])
+            await self._close(_CLOSED[forbidden.why].format(app=self._traits.label))
         except NoSuchChat:
-            await self._close(_NO_CHAT)
+            await self._close(_NO_CHAT.format(app=self._traits.label))
         except (SendError, OSError) as error:
             await self._refused(letter, error)
         except Unavailable as error:  # the disk takes nothing just now
@@ -148,7 +146,7 @@ class ChatSender:
 
     # --- sending ---------------------------------------------------------------------------------------------------
 
-    async def _send(self, line: TelegramClient, letter: StoredMessage) -> None:
+    async def _send(self, line: ChannelAdapter, letter: StoredMessage) -> None:
         body = unpacked(letter.body)
         if self._arrived is not None and self._arrived[0] == letter.id:
             await self._sent(letter, *self._arrived[1:])
@@ -160,10 +158,11 @@ class ChatSender:
                 return
         if not await self._write(self._begin, letter):
             return  # it was amended or withdrawn meanwhile
-        numbers = await line.send(self._chat, body)
+        shown = body if self._traits.has_buttons else replace(body, buttons=(), keyboard=())
+        numbers = await line.send(self._chat, shown)
         await self._sent(letter, numbers[0], numbers[-1])
 
-    async def _find(self, line: TelegramClient, letter: StoredMessage, body: MessageBody) -> int | None:
+    async def _find(self, line: ChannelAdapter, letter: StoredMessage, body: MessageBody) -> int | None:
         """Whether an earlier try arrived after all."""
         after = letter.after or 0
         known = await asyncio.to_thread(self._known, after)
@@ -171,11 +170,11 @@ class ChatSender:
 
     def _known(self, after: int) -> set[int]:
         with self._store.reading() as db:
-            return rows.known_after(db, self._agent, self._chat, after)
+            return rows.known_after(db, self._agent, self._chat, after, self._traits.shared_numbers_above)
 
     def _begin(self, letter: StoredMessage) -> bool:
         with self._store.writing() as db:
-            return rows.begin(db, letter)
+            return rows.begin(db, letter, shared_above=self._traits.shared_numbers_above)
 
     async def _sent(self, letter: StoredMessage, number: int, last: int) -> None:
         def write() -> None:
@@ -187,11 +186,12 @@ class ChatSender:
         await self._write(write)
         self._arrived = None
 
-    async def _change(self, line: TelegramClient, letter: StoredMessage) -> None:
+    async def _change(self, line: ChannelAdapter, letter: StoredMessage) -> None:
         """The message says what its amendment says; one that is gone needs none."""
         body = replace(unpacked(letter.amendment or letter.body), files=unpacked(letter.body).files)
         with suppress(NoSuchMessage):
-            await line.edit(self._chat, letter.message or 0, body)
+            if self._traits.can_edit:
+                await line.edit(self._chat, letter.message or 0, body)
 
         def write() -> None:
             with self._store.writing() as db:
@@ -228,9 +228,9 @@ class ChatSender:
                 failed = rows.fail_all(db, self._agent, self._chat, why)
                 rows.close_chat(db, self._agent, self._chat, self._now())
                 if failed:
-                    text = f"Messages to a Telegram chat were not sent. {why}"
+                    text = f"Messages to a {self._traits.label} chat were not sent. {why}"
                     detail = {"chat": self._chat, "letters": failed[:20]}
-                    audit.add(db, "telegram", text, now=self._now(), agent=self._agent, detail=detail)
+                    audit.add(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
             for ref in failed:
                 self._means.told(ref, why)
 
@@ -241,7 +241,8 @@ class ChatSender:
         is_sent = letter.state == "sent"
         body = unpacked((letter.amendment if is_sent else letter.body) or letter.body)
         if not isinstance(error, SendRefused) or not body.rich.entities:
-            await self._fail(letter, _TOO_BIG if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
+            too_big = _TOO_BIG.format(app=self._traits.label, limit=self._traits.upload_limit)
+            await self._fail(letter, too_big if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
             return
         plain = packed(replace(body, rich=RichText(body.rich.text)))
 
@@ -262,16 +263,16 @@ class ChatSender:
                     rows.amend_instead(db, letter, None)
                 else:
                     rows.fail(db, letter.id, why)
-                text = f"A {what} for a Telegram chat was given up. {why}"
+                text = f"A {what} for a {self._traits.label} chat was given up. {why}"
                 detail = {"chat": self._chat, "letter": letter.ref}
-                audit.add(db, "telegram", text, now=self._now(), agent=self._agent, detail=detail)
+                audit.add(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
             if not is_sent:
                 self._means.told(letter.ref, why)
 
         await self._write(write)
 
-    async def _pause(self, line: TelegramClient) -> None:
-        """Waits longer each time, up to a minute, but no longer than until Telegram answers anybody on this line."""
+    async def _pause(self, line: ChannelAdapter) -> None:
+        """Waits longer each time, up to a minute, but no longer than until the app answers anybody on this line."""
         answers = line.answers
         longest_s = min(_LONGEST_PAUSE_S, self._means.first_pause_s * 2 ** min(self._failures, 12))
         longest_s *= random.uniform(0.5, 1)  # noqa: S311 - so that chats don't all try at once; no secret

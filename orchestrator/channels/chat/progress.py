@@ -1,4 +1,4 @@
-"""Progress: which turns from Telegram are under way, each shown in its chat until it ends, and after a restart nothing
+"""Progress: which turns from a channel are under way, each shown in its chat until it ends, and after a restart nothing
 stale left standing. Listens to the house's events; what it shows is :mod:`showing`'s, what it says ``status_text``'s.
 """
 
@@ -11,14 +11,17 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.channels.chat.adapter import ChannelAdapter
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.progress_rows_view import ProgressRowsView
 from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress
-from orchestrator.channels.chat.progress_view import ProgressClient, ProgressParts, ProgressView, take_down
-from orchestrator.channels.chat.protocols import Asked, Withdraws
+from orchestrator.channels.chat.progress_view import ProgressParts, ProgressView, take_down
+from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.throttle import ChatThrottle, LoopClock
 from orchestrator.channels.chat.turn_reply_rows import ShownStatus
 from orchestrator.nouns import CubicleKey, Event, Turn, TurnStatus
-from orchestrator.store.database import Store
+from orchestrator.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -38,22 +41,24 @@ class _Watched:
 
 
 class Progress:
-    """Shows every turn from Telegram while it is under way. All methods are called in one event loop; none waits for
-    Telegram."""
+    """Shows every turn from its channel while it is under way. All methods are called in one event loop; none waits
+    for the app."""
 
     def __init__(
         self,
         *,
-        store: Store,
-        mail: Withdraws,
-        turns: Asked,
-        line_of: Callable[[str], ProgressClient | None],
+        store: ChannelStore,
+        mail: Outbox,
+        turns: Turns,
+        line_of: Callable[[str], ChannelAdapter | None],
+        render: Callable[[str], RichText],
         clock: LoopClock | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """``line_of`` gives an agent's line, or None while it has none; ``wall`` is the time that rows carry."""
         self._board = ProgressRowsView(store, mail, turns, wall=wall)
-        self._means = ProgressParts(self._board, line_of, clock or LoopClock(), ChatThrottle())
+        self._means = ProgressParts(self._board, store.traits, render, line_of, clock or LoopClock(), ChatThrottle())
+        self._channel = store.channel
         self._wall = wall
         self._watched: dict[int, _Watched] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -81,7 +86,7 @@ class Progress:
         watched = self._watched.get(turn)
         if watched is not None:
             watched.showing.hear(event)
-        elif event.kind == "turn" and event.body.get("source") == "telegram" and event.cubicle is not None:
+        elif event.kind == "turn" and event.body.get("source") == self._channel and event.cubicle is not None:
             status = TurnStatus(event.body["status"])
             if status in _PHASES and not (status is TurnStatus.QUEUED and self._is_busy(event.cubicle)):
                 self._watch(turn, event.cubicle, _PHASES[status])

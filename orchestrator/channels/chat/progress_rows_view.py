@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.channels.chat import turn_reply_rows as rows
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import Message, MessageBody
-from orchestrator.channels.chat.protocols import Asked, Withdraws
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.turn_reply_rows import ShownStatus, TurnPlace
 from orchestrator.errors import NotFound
 from orchestrator.nouns import Turn
-from orchestrator.store.database import Store
+from orchestrator.turns import Turns
 
 _DELETABLE_S = 47 * 3600.0
 """Telegram lets bots delete messages for two days."""
@@ -40,7 +41,9 @@ def ref_of(turn: int) -> str:
 class ProgressRowsView:
     """What progress knows and writes."""
 
-    def __init__(self, store: Store, mail: Withdraws, turns: Asked, *, wall: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, store: ChannelStore, mail: Outbox, turns: Turns, *, wall: Callable[[], float] = time.time
+    ) -> None:
         """``wall`` is the time that rows carry."""
         self._store = store
         self._mail = mail

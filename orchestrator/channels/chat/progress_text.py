@@ -14,7 +14,6 @@ from typing import Any
 from orchestrator.channels.chat import system_text
 from orchestrator.channels.chat.agent_text import MARK, header, messages
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, utf16_len
-from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.nouns import ApprovalStatus, Event, TurnStatus
 from orchestrator.text import one_line
 
@@ -122,7 +121,7 @@ def finished(agent: str) -> RichText:
     return RichText(f"{MARK} {one_line(agent, 40)} is done.")
 
 
-def so_far(agent: str, text: str) -> RichText:
+def so_far(agent: str, render: Callable[[str], RichText], text: str) -> RichText:
     """The reply as far as it has come, in one message: the end of it, where there is more."""
     is_long = len(text) > _TAIL_CHARS
     shown = plain("…" + text[-_TAIL_CHARS:]) if is_long else render(text)

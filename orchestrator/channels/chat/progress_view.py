@@ -1,5 +1,5 @@
 """One turn's progress in its chat while it is under way: typing, a status message, the reply as it comes, and in the
-end nothing of that. All of it is best effort: whatever Telegram says to it, the turn and its answer go their own way.
+end nothing of that. All of it is best effort: whatever the app says to it, the turn and its answer go their own way.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
 
+from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.progress_rows_view import ProgressRowsView
 from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, finished, line, so_far, told, unlinked
@@ -36,34 +36,21 @@ _PATIENCE_S = (2.0, 5.0, 15.0, 60.0, 300.0)
 """Between tries to take a status message down; the last one again and again."""
 
 
-class ProgressClient(Protocol):
-    """What progress needs of a bot's line."""
-
-    async def typing(self, chat: int, thread: int | None) -> None:
-        """The bot is seen typing for a moment."""
-
-    async def draft(self, chat: int, draft_id: int, rich: RichText, thread: int | None = None) -> None:
-        """The message so far is seen, until it is sent."""
-
-    async def edit(self, chat: int, message: int, body: MessageBody) -> None:
-        """The message says something else."""
-
-    async def delete(self, chat: int, message: int) -> None:
-        """The message is gone."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProgressParts:
     """What every showing works with."""
 
     board: ProgressRowsView
-    line_of: Callable[[str], ProgressClient | None]
+    traits: ChannelTraits
+    render: Callable[[str], RichText]
+    """An agent's Markdown as the app can show it."""
+    line_of: Callable[[str], ChannelAdapter | None]
     clock: LoopClock
     manners: ChatThrottle
 
 
 class ProgressView:
-    """One turn from Telegram while it is under way. Of one event loop."""
+    """One turn from a channel while it is under way. Of one event loop."""
 
     def __init__(self, means: ProgressParts, standing: TurnProgress, *, began_at: float, is_up: bool = False) -> None:
         """``is_up``: its status message was posted before a restart."""
@@ -134,13 +121,13 @@ class ProgressView:
 
     # --- the three ways to show it -----------------------------------------------------------------------------
 
-    async def _type(self, wire: ProgressClient, place: TurnPlace, pace: ProgressPace) -> None:
+    async def _type(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
         """Not while a person is asked: nobody works then."""
         if self._standing.phase is not TurnPhase.ASKING and self._is_due(self._typed_at, pace.typing_s):
             self._typed_at = self._means.clock.now()
             await self._try(wire.typing(place.chat, place.thread), place)
 
-    async def _draft(self, wire: ProgressClient, place: TurnPlace, pace: ProgressPace) -> None:
+    async def _draft(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
         """The reply as it comes, where the chat and the server take drafts."""
         if not self._is_streaming(place) or not self._is_due(max(self._drafted_at, self._began_at), pace.draft_s):
             return
@@ -148,7 +135,7 @@ class ProgressView:
         if text == self._drafted and not self._is_due(self._drafted_at, pace.keep_draft_s):
             return
         self._drafted_at, self._drafted = self._means.clock.now(), text
-        rich = unlinked(so_far(place.agent, text))
+        rich = unlinked(so_far(place.agent, self._means.render, text))
         try:
             await wire.draft(place.chat, self._standing.turn, rich, place.thread)
         except (FloodWait, Unreachable) as error:
@@ -159,9 +146,9 @@ class ProgressView:
             logger.info("%s's bot shows no drafts: %s", place.agent, error)
             self._means.manners.refuse_drafts(place.agent)
 
-    async def _tell(self, wire: ProgressClient, place: TurnPlace, pace: ProgressPace) -> None:
+    async def _tell(self, wire: ChannelAdapter, place: TurnPlace, pace: ProgressPace) -> None:
         """The status message: posted once, then edited in place."""
-        if self.is_over or not self._is_due(self._began_at, pace.quiet_s):
+        if self.is_over or not self._means.traits.can_edit or not self._is_due(self._began_at, pace.quiet_s):
             return
         if not self._is_up:
             if not self._is_streaming(place):
@@ -183,14 +170,14 @@ class ProgressView:
 
     def _status(self, place: TurnPlace) -> RichText:
         if self._standing.phase is TurnPhase.WRITING and not self._is_streaming(place):
-            return so_far(place.agent, self._standing.text)
+            return so_far(place.agent, self._means.render, self._standing.text)
         return line(self._standing, self._means.clock.now() - self._began_at)
 
     # --- what it depends on ------------------------------------------------------------------------------------
 
     def _is_streaming(self, place: TurnPlace) -> bool:
         """The reply is on its way and is shown as a draft."""
-        may_draft = place.is_private and self._means.manners.takes_drafts(place.agent)
+        may_draft = self._means.traits.has_drafts and place.is_private and self._means.manners.takes_drafts(place.agent)
         return may_draft and self._standing.phase is TurnPhase.WRITING
 
     def _is_due(self, last: float, every_s: float) -> bool:
@@ -243,7 +230,7 @@ async def _is_down(means: ProgressParts, turn: int, agent: str, chat: int) -> bo
     return await _is_forgotten(means, turn)
 
 
-async def _end(wire: ProgressClient, chat: int, message: int, agent: str, *, is_old: bool) -> None:
+async def _end(wire: ChannelAdapter, chat: int, message: int, agent: str, *, is_old: bool) -> None:
     """The message is gone, or says that it is over: an old one can't be deleted, and some servers delete none."""
     if not is_old:
         try:

@@ -17,6 +17,7 @@ from orchestrator.channels.chat.address_book import AddressBook
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
@@ -25,7 +26,6 @@ from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.nouns import CubicleKey, Event, User
 from orchestrator.questions import PENDING, Question, Questions
-from orchestrator.store.database import Store
 
 CHOICE = "choice"
 _GRACE_S = 120.0
@@ -40,7 +40,7 @@ class QuestionPrompts:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ChannelStore,
         questions: Questions,
         whereabouts: AddressBook,
         mail: Outbox,
@@ -97,7 +97,7 @@ class QuestionPrompts:
                 self._buttons.make(
                     question.cubicle.agent,
                     ref,
-                    reader.telegram_id or 0,
+                    reader.id_in(self._store.channel) or 0,
                     CHOICE,
                     f"{question.id}:{n}",
                     expires_at=until,
@@ -158,7 +158,9 @@ class QuestionPrompts:
         number, place = taken.subject.split(":")
         try:
             question = self._questions.get(number)
-            answered = self._questions.answer(number, question.choices[int(place)], by=user, surface="telegram")
+            answered = self._questions.answer(
+                number, question.choices[int(place)], by=user, surface=self._store.channel
+            )
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict:
@@ -182,7 +184,9 @@ class QuestionPrompts:
             self._handled(message)
 
         try:
-            answered = self._questions.answer(question.id, message.text, by=user, surface="telegram", along=along)
+            answered = self._questions.answer(
+                question.id, message.text, by=user, surface=self._store.channel, along=along
+            )
         except (Conflict, NotFound):
             return None  # it is too late: the agent may read it as a message
         except BadInput as error:

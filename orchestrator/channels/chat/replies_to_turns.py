@@ -1,4 +1,4 @@
-"""Answers: every turn that came from Telegram ends in letters to the chat it came from, once; what the calendar began
+"""Answers: every turn that came from a channel ends in letters to the chat it came from, once; what the calendar began
 is told in the person's private chat, unless it was silent.
 
 The turn's row says whether that was done, in the same transaction as the letters, so a sweep after any death posts what
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,15 +19,15 @@ from orchestrator.agenda.telling import is_told
 from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.address_book import ChatAddress
 from orchestrator.channels.chat.agent_text import MARK, as_file, fits, header, messages, split
+from orchestrator.channels.chat.channel_store import ChannelDb, ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody
-from orchestrator.channels.chat.protocols import Asked, Post
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, plain, utf16_len
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CALENDAR, CubicleKey, Turn, TurnStatus
-from orchestrator.store.database import Store
 from orchestrator.text import one_line
+from orchestrator.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -37,19 +36,20 @@ _TITLE_CHARS = 120
 _BEGINNING_UNITS = 2_000
 """Of a text that goes as a file, this much is in the chat."""
 _CUT_SHORT = "You stopped this answer."
-_NOT_LAID_OUT = f"{MARK} The answer is ready but can't be shown in Telegram. You can read it in the dashboard."
+_NOT_LAID_OUT = f"{MARK} The answer is ready but can't be shown in {{app}}. You can read it in the dashboard."
 
 
 class TurnReplies:
-    """Owes each turn from Telegram its answer."""
+    """Owes each turn from its channel the answer."""
 
     def __init__(
         self,
         *,
-        store: Store,
-        mail: Post,
-        turns: Asked,
+        store: ChannelStore,
+        mail: Outbox,
+        turns: Turns,
         folder: Path,
+        render: Callable[[str], RichText],
         spot_of: Callable[[CubicleKey], ChatAddress | None] = lambda _: None,
         title_of: Callable[[int], str] = lambda _: "",
         now: Callable[[], float] = time.time,
@@ -60,6 +60,8 @@ class TurnReplies:
         self._mail = mail
         self._turns = turns
         self._folder = folder
+        self._render = render
+        self._units = store.traits.message_units
         self._spot_of = spot_of
         self._title_of = title_of
         self._now = now
@@ -82,7 +84,7 @@ class TurnReplies:
             if done:
                 self._tidy()
         except (OSError, OrchestratorError) as error:
-            logger.warning("answers to Telegram wait: %s", error)
+            logger.warning("answers to %s wait: %s", self._store.traits.label, error)
         return done
 
     def _untold(self) -> list[int]:
@@ -125,17 +127,21 @@ class TurnReplies:
             return self._answer(turn)
         except Exception:  # one text that nobody has thought of must not hold up the answers of all others
             logger.exception("the answer of turn %s can't be laid out", turn.id)
-            return [MessageBody(RichText(_NOT_LAID_OUT))]
+            return [MessageBody(RichText(_NOT_LAID_OUT.format(app=self._store.traits.label)))]
 
     def _answer(self, turn: Turn) -> list[MessageBody]:
         agent, reply = turn.cubicle.agent, turn.reply or ""
         about = self._about(turn)
-        said = render(reply)
+        said = self._render(reply)
         said = _under(about, said) if said.text.strip() else said
-        bodies = [MessageBody(rich) for rich in messages(agent, said)] if fits(said) else self._as_file(turn, about)
+        bodies = (
+            [MessageBody(rich) for rich in messages(agent, said, self._units)]
+            if fits(said, limit=self._units)
+            else self._as_file(turn, about)
+        )
         rest = about if not bodies else RichText("")
         if turn.status is TurnStatus.FAILED:
-            bodies += [MessageBody(rich) for rich in messages(agent, _under(rest, _sorry(turn.error)))[:2]]
+            bodies += [MessageBody(rich) for rich in messages(agent, _under(rest, _sorry(turn.error)), self._units)[:2]]
         elif turn.status is TurnStatus.STOPPED:
             bodies.append(MessageBody(header(agent, _under(rest, RichText(_CUT_SHORT if bodies else "Stopped.")))))
         return bodies or [MessageBody(header(agent, _under(rest, RichText("Done."))))]
@@ -151,7 +157,7 @@ class TurnReplies:
     def _as_file(self, turn: Turn, title: RichText) -> list[MessageBody]:
         """The beginning as a message, the whole as a file."""
         agent, reply = turn.cubicle.agent, turn.reply or ""
-        beginning = (split(render(reply[: 3 * _BEGINNING_UNITS]), _BEGINNING_UNITS) or [RichText("")])[0]
+        beginning = (split(self._render(reply[: 3 * _BEGINNING_UNITS]), _BEGINNING_UNITS) or [RichText("")])[0]
         shown = _under(title, RichText(f"{beginning.text}\n…", beginning.entities))
         first = MessageBody(header(agent, shown, "beginning"))
         try:
@@ -183,7 +189,7 @@ class TurnReplies:
                 path.unlink(missing_ok=True)
 
 
-def _shows_what_it_answers(db: sqlite3.Connection, place: TurnPlace) -> bool:
+def _shows_what_it_answers(db: ChannelDb, place: TurnPlace) -> bool:
     """In a group always, in private where something else was said since; what nobody asked for answers nothing."""
     return place.message is not None and (not place.is_private or rows.was_followed(db, place))
 

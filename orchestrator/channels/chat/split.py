@@ -13,7 +13,7 @@ from itertools import accumulate
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, clipped, settled, utf16_len
 
 MAX_ENTITIES = 100
-"""Of one message; Telegram drops the others silently."""
+"""Of one message; chat apps drop the others silently."""
 
 _JOIN_SEARCH = 64
 """How far back a cut looks for the beginning of what belongs together, such as an emoji of many parts."""

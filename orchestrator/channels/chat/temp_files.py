@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.channels.chat import button_rows as rows
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.errors import Unavailable
-from orchestrator.store.database import Store
 
 _KEPT_S = 24 * 3600.0
 """A letter may be amended long after it was sent, so a paper outlives the sending by a day."""
@@ -19,7 +19,7 @@ _KEPT_S = 24 * 3600.0
 class TempFiles:
     """The folder of papers."""
 
-    def __init__(self, store: Store, folder: Path, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: ChannelStore, folder: Path, *, now: Callable[[], float] = time.time) -> None:
         """``folder`` is made if missing; it is for papers alone."""
         self._store = store
         self.folder = folder
@@ -33,7 +33,9 @@ class TempFiles:
             path.write_bytes(content)
         except OSError as error:
             path.unlink(missing_ok=True)
-            raise Unavailable(f"No file can be written for Telegram ({error.strerror}). Is the disk full?") from error
+            raise Unavailable(
+                f"No file can be written for {self._store.traits.label} ({error.strerror}). Is the disk full?"
+            ) from error
         return path
 
     def fresh(self) -> Path:
@@ -46,7 +48,9 @@ class TempFiles:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._tidy()
         except OSError as error:
-            raise Unavailable(f"No file can be written for Telegram ({error.strerror}). Is the disk full?") from error
+            raise Unavailable(
+                f"No file can be written for {self._store.traits.label} ({error.strerror}). Is the disk full?"
+            ) from error
         return self.folder
 
     def _tidy(self) -> None:

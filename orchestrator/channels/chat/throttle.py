@@ -1,7 +1,7 @@
 """How often a turn's progress may be shown: the clock, the intervals, and what a bot was told to leave alone for now.
 
-Progress and answers share what Telegram lets a bot send, so progress takes little of it, in groups least: Telegram
-takes about twenty messages and edits a minute there.
+Progress and answers share what an app lets a bot send, so progress takes little of it, in groups least: about twenty
+messages and edits a minute are taken there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ProgressPace:
 
     edit_s: float
     typing_s: float = 4.5
-    """Telegram shows it for five."""
+    """Apps show it for five."""
     quiet_s: float = 1.2
     """A turn that is over by then shows nothing but typing."""
     draft_s: float = 0.7

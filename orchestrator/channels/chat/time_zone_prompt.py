@@ -15,14 +15,14 @@ from orchestrator.channels.chat.address_book import AddressBook
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
-from orchestrator.channels.chat.protocols import Post
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.system_text import NoteLine, note
 from orchestrator.errors import BadInput, Forbidden
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.people import People
-from orchestrator.store.database import Store
 from orchestrator.text import one_line
 
 ZONE = "zone"
@@ -68,10 +68,10 @@ class TimeZonePrompt:
     def __init__(
         self,
         *,
-        store: Store,
+        store: ChannelStore,
         people: People,
         whereabouts: AddressBook,
-        mail: Post,
+        mail: Outbox,
         buttons: Buttons,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -127,7 +127,7 @@ class TimeZonePrompt:
         return MessageBody(rich, buttons=self._made(agent, ref, user, [*offered(language), _FINE]))
 
     def _made(self, agent: str, ref: str, user: User, zones: Sequence[str]) -> tuple[tuple[MessageButton, ...], ...]:
-        now, person = self._now(), user.telegram_id or 0
+        now, person = self._now(), user.id_in(self._store.channel) or 0
         made = [MessageButton(_label(zone, now), self._buttons.make(agent, ref, person, ZONE, zone)) for zone in zones]
         return tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
 
@@ -141,7 +141,7 @@ class TimeZonePrompt:
         )
 
     def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
-        if user.telegram_id != taken.person:
+        if user.id_in(self._store.channel) != taken.person:
             raise Forbidden("Only the person who was asked can answer this.")
         self._people.change(user.id, {"time_zone": taken.subject})
         self._buttons.retire(taken.ref)

@@ -1,19 +1,18 @@
-"""The channel's composition root: everything between a bot's line and the house, put together. Nothing runs here."""
+"""A channel's composition root: everything between its bots and the house, put together. Nothing runs here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from orchestrator.channels.chat import contact_rows as people_rows
 from orchestrator.channels.chat.access_context import AccessContext
 from orchestrator.channels.chat.access_requests import AccessRequests
+from orchestrator.channels.chat.adapter import ChannelAccounts
 from orchestrator.channels.chat.address_book import AddressBook
 from orchestrator.channels.chat.app_messages import AppMessages
 from orchestrator.channels.chat.approval_prompts import ApprovalPrompts
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.callbacks import Callbacks
+from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.command_context import CommandContext
 from orchestrator.channels.chat.commands import Commands
 from orchestrator.channels.chat.events import IncomingMessage
@@ -31,27 +30,25 @@ from orchestrator.channels.chat.question_prompts import QuestionPrompts
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
-from orchestrator.channels.telegram.accounts.rows import BotStatus
 from orchestrator.nouns import CubicleKey, Event, User
 from orchestrator.services import Services
-from orchestrator.store.database import Store
-
-if TYPE_CHECKING:
-    from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library
 
 
 class ChatWiring:
     """The parts, ready to be run by the channel."""
 
-    def __init__(
-        self, services: Services, store: Store, *, folder: Path, line_of: Callable[[str], TelegramClient | None]
-    ) -> None:
+    def __init__(self, services: Services, store: ChannelStore, accounts: ChannelAccounts, *, folder: Path) -> None:
         """``folder`` is private: what the house writes for its letters lies in it until they are sent."""
         self._services, self._store = services, store
         self.mail = mail = Outbox(store)
-        count = services.metrics.telegram_updates
-        self.inbox = Inbox(store, people=services.people.of_telegram, groups_enabled=self._is_enabled, count=count)
-        self.carrier = FileSender(store=store, mail=mail, people=services.people, deliveries=services.deliveries)
+        self.inbox = Inbox(store)
+        self.carrier = FileSender(
+            store=store,
+            mail=mail,
+            people=services.people,
+            deliveries=services.deliveries,
+            is_linked=accounts.is_linked,
+        )
         buttons, papers = Buttons(store), TempFiles(store, folder / "papers")
         self.asking = self._made_asking(buttons, papers)
         whereabouts = AddressBook(store, services.people)
@@ -59,8 +56,8 @@ class ChatWiring:
         self.noticing = self._made_noticing(buttons, whereabouts, zones)
         self.inquiries = self._made_inquiries(buttons, papers, whereabouts)
         reception = AccessContext(store, mail, buttons, services.people, tell=self._tell_of_people)
-        self.cards, groups = AccessRequests(reception), Groups(reception)
-        cards = self.cards
+        self.cards, self.groups = AccessRequests(reception), Groups(reception)
+        cards, groups = self.cards, self.groups
         self.commands = Commands(CommandContext(services, store, buttons, self.asking, cards, groups, papers, zones))
         handlers = {
             **self.asking.handlers,
@@ -71,20 +68,42 @@ class ChatWiring:
             **groups.handlers,
             **self.commands.handlers,
         }
-        presses = Callbacks(buttons=buttons, mail=mail, people=services.people.of_telegram, handlers=handlers)
+        presses = Callbacks(buttons=buttons, mail=mail, people=self.person, handlers=handlers)
         self.answers = TurnReplies(
             store=store,
             mail=mail,
             turns=services.turns,
             folder=folder / "answers",
+            render=accounts.render,
             spot_of=whereabouts.private,
             title_of=self._title_of,
         )
         self.app_letters = self._made_app_letters(papers)
-        self.progress = Progress(store=store, mail=mail, turns=services.turns, line_of=line_of)
-        arrivals = InboundFiles(workspaces=services.workspaces, audit=services.audit, room=self._room, line_of=line_of)
+        self.progress = Progress(
+            store=store, mail=mail, turns=services.turns, line_of=accounts.adapter_of, render=accounts.render
+        )
+        self.hearing = self._made_hearing(accounts, presses, zones)
+
+    def person(self, number: int) -> User | None:
+        """Who has this number in the channel."""
+        return self._services.people.of_identity(self._store.channel, number)
+
+    def _answered(self, message: IncomingMessage, user: User) -> list[Message] | None:
+        """What a message says to something that was asked; None where it is for the agent."""
+        denied = self.asking.take(message, user)
+        return self.inquiries.take(message, user) if denied is None else denied
+
+    def _made_hearing(self, accounts: ChannelAccounts, presses: Callbacks, zones: TimeZonePrompt) -> Inbound:
+        arrivals = InboundFiles(
+            traits=self._store.traits,
+            workspaces=self._services.workspaces,
+            audit=self._services.audit,
+            room=self._room,
+            line_of=accounts.adapter_of,
+        )
         prompting = InboundMessages(
-            turns=services.turns,
+            channel=self._store.channel,
+            turns=self._services.turns,
             inbox=self.inbox,
             arrivals=arrivals,
             commands=self.commands.run,
@@ -92,19 +111,22 @@ class ChatWiring:
             met=zones.met,
         )
         deeds = InboundHandlers(
-            people=services.people.of_telegram,
+            people=self.person,
             press=presses.press,
-            stranger=cards.stranger,
-            membership=groups.membership,
-            is_paired=self._is_paired,
-            is_code=services.bots.heard,
+            stranger=self.cards.stranger,
+            membership=self.groups.membership,
+            is_paired=accounts.is_linked,
+            is_code=accounts.take_code,
+            how_to_link=accounts.how_to_link,
         )
-        self.hearing = Inbound(store=store, inbox=self.inbox, mail=mail, asks=prompting, deeds=deeds, line_of=line_of)
-
-    def _answered(self, message: IncomingMessage, user: User) -> list[Message] | None:
-        """What a message says to something that was asked; None where it is for the agent."""
-        denied = self.asking.take(message, user)
-        return self.inquiries.take(message, user) if denied is None else denied
+        return Inbound(
+            store=self._store,
+            inbox=self.inbox,
+            mail=self.mail,
+            asks=prompting,
+            deeds=deeds,
+            line_of=accounts.adapter_of,
+        )
 
     def _made_app_letters(self, papers: TempFiles) -> AppMessages:
         services = self._services
@@ -153,20 +175,12 @@ class ChatWiring:
             handled=self.inbox.done,
         )
 
-    def _is_enabled(self, agent: str, chat: int) -> bool:
-        with self._store.reading() as db:
-            return people_rows.is_enabled(db, agent, chat)
-
     def _tell_of_people(self) -> None:
         self._services.broker.publish(Event("people", None, {}))
 
     def _title_of(self, turn: int) -> str:
         entry = self._services.agenda.entry_of(turn)
         return "" if entry is None else entry.title
-
-    def _is_paired(self, agent: str) -> bool:
-        state = self._services.bots.of(agent)
-        return state is not None and state.state is BotStatus.PAIRED
 
     def _room(self, key: CubicleKey) -> int:
         use = self._services.disk.use_of(key)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.send_errors import ChatForbidden, NoSuchChat, SendError, TokenRevoked
 from orchestrator.channels.chat.system_text import note
@@ -18,6 +17,7 @@ from orchestrator.channels.telegram import lazy_import
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 from orchestrator.channels.telegram.client_types import MenuScope
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.channels.telegram.updates import UpdatePoller
 from orchestrator.errors import Unavailable
 
@@ -50,7 +50,7 @@ class Bot:
         *,
         api_url: str,
         bots: Bots,
-        inbox: Inbox,
+        inbox: UpdateInbox,
         on_kept: Callable[[str, Sequence[int]], None],
         hook: WebhookTarget | None = None,
         count: Callable[[str], None] = lambda _outcome: None,

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.send_errors import FloodWait, SendError, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.api_errors import OtherPoller
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.channels.telegram.update_parser import BotAccount
 from orchestrator.errors import Unavailable
 
@@ -70,7 +70,7 @@ class UpdatePoller:
         self,
         agent: str,
         line: UpdateSource,
-        inbox: Inbox,
+        inbox: UpdateInbox,
         *,
         on_kept: Callable[[str, Sequence[int]], None],
         reports: PollReports,

@@ -14,15 +14,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from orchestrator.channels.chat import contact_rows as chats
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.contact_rows import KnownChat
 from orchestrator.channels.telegram.accounts import pairing_codes, rows
-from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
+from orchestrator.channels.telegram.accounts.rows import CHANNEL, BotState, BotStatus, CodeWay
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.events import Broker
 from orchestrator.nouns import Event
 from orchestrator.people import People
 from orchestrator.store import audit as audit_rows
 from orchestrator.store.database import Store
+from orchestrator.user_fields import field_of
 
 CODES_AT_ONCE = 6
 """New codes in the time that one is good for."""
@@ -95,7 +97,7 @@ class Pairing:
             bot = _check_pairing(_found(db, agent))
             if bot.code_way is CodeWay.SHOWN:
                 raise Conflict(f"This code goes the other way: send it to {_at(bot)} in Telegram.")
-            person = self._people.operator().telegram_id
+            person = self._people.operator().id_in(CHANNEL)
             after, is_right = pairing_codes.tried(bot, code.strip(), self._now())
             if person is None or not is_right or person != bot.code_person:
                 self._refused(db, bot, after)
@@ -103,7 +105,7 @@ class Pairing:
             else:
                 after = self._paired(db, bot, person)
                 # The code was read in the private chat with this person, so the bot can write there from now on.
-                chats.put_chat(db, KnownChat(agent, person, "", "open", self._now()))
+                chats.put_chat(ChannelDb(db, CHANNEL), KnownChat(agent, person, "", "open", self._now()))
         self._tell(agent)
         if not is_right:
             raise BadInput(_WRONG.format(agent))
@@ -132,11 +134,11 @@ class Pairing:
         return bot if pairing_codes.is_live(bot, self._now()) else pairing_codes.without(bot)
 
     def _coded(self, bot: BotState) -> BotState:
-        return pairing_codes.fresh(bot, person=self._people.operator().telegram_id, now=self._now())
+        return pairing_codes.fresh(bot, person=self._people.operator().id_in(CHANNEL), now=self._now())
 
     def _may_answer(self, db: sqlite3.Connection, bot: BotState, person: int) -> bool:
         """A code from this Telegram id could prove something."""
-        known = self._people.operator().telegram_id
+        known = self._people.operator().id_in(CHANNEL)
         if bot.state is not BotStatus.PAIRING or known not in (None, person):
             return False
         if bot.code_way is CodeWay.SHOWN:
@@ -148,8 +150,8 @@ class Pairing:
         """The operator has this Telegram id now, unless it is another user's."""
         operator = self._people.operator()
         try:
-            if operator.telegram_id != person:
-                self._people.change(operator.id, {"telegram_id": person})
+            if operator.id_in(CHANNEL) != person:
+                self._people.change(operator.id, {field_of(CHANNEL): person})
         except Conflict:
             return False
         return True

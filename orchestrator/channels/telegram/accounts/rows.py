@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 from orchestrator.errors import Unavailable
 
+CHANNEL = "telegram"
+
 
 class BotStatus(StrEnum):
     """How far a bot is: it works for people when it is ``PAIRED``."""
@@ -119,15 +121,29 @@ def put(db: sqlite3.Connection, bot: BotState) -> None:
 def remove(db: sqlite3.Connection, agent: str) -> None:
     """An agent's bot goes, with what another bot could do nothing with: its chats, and what waits there."""
     db.execute("DELETE FROM telegram_bots WHERE agent = ?", (agent,))
-    db.execute("DELETE FROM telegram_chats WHERE agent = ?", (agent,))
-    db.execute("DELETE FROM telegram_progress WHERE agent = ?", (agent,))
-    db.execute("DELETE FROM telegram_inbox WHERE agent = ? AND handled_at IS NULL", (agent,))
+    db.execute("DELETE FROM chat_rooms WHERE channel = ? AND agent = ?", (CHANNEL, agent))
+    db.execute("DELETE FROM chat_progress WHERE channel = ? AND agent = ?", (CHANNEL, agent))
+    db.execute("DELETE FROM chat_inbox WHERE channel = ? AND agent = ? AND handled_at IS NULL", (CHANNEL, agent))
     db.execute(
-        "UPDATE telegram_outbox SET state = 'failed', why = 'The bot was taken away.' "
-        "WHERE agent = ? AND state IN ('waiting', 'sending')",
-        (agent,),
+        "UPDATE chat_outbox SET state = 'failed', why = 'The bot was taken away.' "
+        "WHERE channel = ? AND agent = ? AND state IN ('waiting', 'sending')",
+        (CHANNEL, agent),
     )
-    db.execute("UPDATE telegram_outbox SET amendment = NULL WHERE agent = ? AND amendment IS NOT NULL", (agent,))
+    db.execute(
+        "UPDATE chat_outbox SET amendment = NULL WHERE channel = ? AND agent = ? AND amendment IS NOT NULL",
+        (CHANNEL, agent),
+    )
+
+
+def next_update(db: sqlite3.Connection, agent: str, bot: int) -> int:
+    """Where the bot's updates go on; 0 when nothing is known of that."""
+    row = db.execute("SELECT next_update FROM telegram_bots WHERE agent = ? AND bot = ?", (agent, bot)).fetchone()
+    return 0 if row is None or row["next_update"] is None else int(row["next_update"])
+
+
+def set_next_update(db: sqlite3.Connection, agent: str, bot: int, number: int) -> None:
+    """The updates before this one are kept."""
+    db.execute("UPDATE telegram_bots SET next_update = ? WHERE agent = ? AND bot = ?", (number, agent, bot))
 
 
 def stored(path: Path) -> tuple[list[StoredBot], int | None]:
@@ -142,7 +158,11 @@ def stored(path: Path) -> tuple[list[StoredBot], int | None]:
                 "SELECT name, telegram_token, state, problem FROM agents LEFT JOIN telegram_bots ON agent = name "
                 "WHERE telegram_token IS NOT NULL AND telegram_token <> '' ORDER BY agents.created_at, name"
             ).fetchall()
-            operator = db.execute("SELECT telegram_id FROM users WHERE role = 'operator' ORDER BY id").fetchone()
+            operator = db.execute(
+                "SELECT external_id FROM users LEFT JOIN identities ON user = id AND channel = ? "
+                "WHERE role = 'operator' ORDER BY id",
+                (CHANNEL,),
+            ).fetchone()
     except sqlite3.DatabaseError as error:
         if "no such table" in str(error):
             return [], None  # older than bots; `up` brings it up to date
@@ -151,7 +171,7 @@ def stored(path: Path) -> tuple[list[StoredBot], int | None]:
         StoredBot(str(row["name"]), BotToken(row["telegram_token"]), str(row["state"] or ""), str(row["problem"] or ""))
         for row in tokens
     ]
-    return bots, None if operator is None else operator["telegram_id"]
+    return bots, None if operator is None else operator["external_id"]
 
 
 def _bot(row: sqlite3.Row) -> BotState:
