@@ -96,9 +96,8 @@ class LoopbackAdapter:
         self.answers = 0
 
     async def answered(self, since: int) -> None:
-        """The network is back."""
-        while self.answers <= since and self._app.is_offline:
-            await asyncio.sleep(0.02)
+        """Nobody tells here when the network is back: it is tried again soon."""
+        await asyncio.sleep(0.1)
 
     async def send(self, chat: int, body: MessageBody) -> list[int]:
         """One message, with all of its files."""
@@ -163,6 +162,8 @@ class LoopbackChannel:
         self._app = app
         self._adapter = LoopbackAdapter(app)
         self._is_open = False
+        self._seen: dict[tuple[int, str], str] = {}
+        """What buttons held: a phone may show an old one for a while."""
         self.runner = ChatRunner(services, ChannelStore(store, TRAITS), self, folder=folder)
 
     # --- what the core asks ------------------------------------------------------------------------------------
@@ -222,16 +223,11 @@ class LoopbackChannel:
     def presses(self, person: int, message: int, label: str, *, wait_for: Callable[[Callable[[], bool]], None]) -> str:
         """A person presses a button that is, or was, under a message; what they see."""
         number = next(self._app.numbers)
-        data = self._pressed.setdefault((message, label), self._app.find(person, message).buttons.get(label, ""))
+        data = self._seen.setdefault((message, label), self._app.find(person, message).buttons.get(label, ""))
         place = ChatPlace(person, is_private=True)
         self._keep(ButtonPress(AGENT, BOT, number, str(number), place, message, Sender(person, "Ada"), data))
         wait_for(lambda: str(number) in self._app.toasts)
         return self._app.toasts[str(number)]
-
-    @property
-    def _pressed(self) -> dict[tuple[int, str], str]:
-        """What buttons held that were seen: a phone may show an old one for a while."""
-        return self.__dict__.setdefault("_seen", {})
 
     def _keep(self, event: IncomingEvent) -> None:
         chats = self.runner.parts.inbox.keep([event])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.telegram.accounts import rows as accounts
 from orchestrator.channels.telegram.accounts.rows import BotStatus
 from orchestrator.channels.telegram.channel import TelegramChannel
@@ -39,6 +40,10 @@ class Phone(Protocol):
     house: PaperHouse
     source: str
     """What a turn from here says of where it came from."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """Where the house's messages for the channel go."""
 
     def says(self, text: str, *, person: int = ADA, reply_to: int | None = None) -> None:
         """Somebody writes to the bot in private."""
@@ -90,6 +95,11 @@ class TelegramPhone:
         self._people = {ADA: api.person(ADA), EVE: api.person(EVE, "Eve")}
         self._buttons: dict[tuple[int, str], tuple[Any, str]] = {}
         self.channel = house.app._telegram
+
+    @property
+    def outbox(self) -> Outbox:
+        """As the channel has it now."""
+        return self.channel._runner.parts.mail
 
     def says(self, text: str, *, person: int = ADA, reply_to: int | None = None) -> None:
         """Somebody writes."""
@@ -160,6 +170,11 @@ class LoopbackPhone:
     def __init__(self, house: PaperHouse, app: LoopbackApp, folder: Path) -> None:
         self.house, self._app, self._folder = house, app, folder
         self.channel = self._opened()
+
+    @property
+    def outbox(self) -> Outbox:
+        """As the channel has it now."""
+        return self.channel.runner.parts.mail
 
     def says(self, text: str, *, person: int = ADA, reply_to: int | None = None) -> None:
         """Somebody writes."""

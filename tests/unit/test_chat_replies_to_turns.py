@@ -180,7 +180,7 @@ def test_the_sweep_looks_only_at_what_is_open(desk: TurnsFixture) -> None:
             "WHERE turns.id = 1 ORDER BY inbox.update_id LIMIT 1"
         ).fetchall()
     assert "turns_untold" in plan[0]["detail"]
-    assert any("telegram_inbox_of_origin" in step["detail"] for step in place)
+    assert any("chat_inbox_of_origin" in step["detail"] for step in place)
 
 
 # --- what it replies to ----------------------------------------------------------------------------------------
