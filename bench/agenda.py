@@ -19,6 +19,7 @@ from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.clock import Clock
 from orchestrator.agenda.runs import Runs
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey
 from orchestrator.people import People
@@ -71,9 +72,7 @@ def measure(home: Path, *, spread_s: float = SPREAD_S, repeat: str = "FREQ=DAILY
     store, broker, sink = Store(home / "hermit.db"), Broker(), _Sink()
     people = People(store)
     announcer = Announcer(Notices(store, broker), people)
-    runs = Runs(
-        store=store, broker=broker, announcer=announcer, submit=sink.submit, changed=lambda _: None, now=time.time
-    )
+    runs = Runs(store=store, broker=broker, announcer=announcer, submit=sink.submit, hooks=Hooks(), now=time.time)
     loaded = threading.Event()
 
     def earliest() -> float | None:

@@ -23,6 +23,7 @@ from typing import Protocol
 from orchestrator.agents import Agents
 from orchestrator.budget import Budget
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.memories.embedder import Embedded, Embedder
 from orchestrator.memories.facts import Facts
 from orchestrator.memories.local_embedder import LocalEmbedder
@@ -82,11 +83,11 @@ class RandomEmbedder:
 def memory(embedder: Embedder | None) -> Iterator[Memory]:
     """An empty one."""
     with tempfile.TemporaryDirectory() as folder:
-        store, broker = Store(Path(folder) / "hermit.db"), Broker()
+        store, broker, hooks = Store(Path(folder) / "hermit.db"), Broker(), Hooks()
         People(store).ensure_operator("ada", "")
-        agents = Agents(store, providers=(), on_change=lambda _: None)
+        agents = Agents(store, providers=(), hooks=hooks)
         agents.create({"name": KEY.agent})
-        facts = Facts(store, broker, max_facts=MANY * 2)
+        facts = Facts(store, broker, hooks, max_facts=MANY * 2)
         meaning = None
         if embedder is not None:
             from orchestrator.memories.nearest import Nearest  # noqa: PLC0415  # as below
@@ -101,7 +102,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
                 price=lambda _provider, _model: FREE,
                 patience_s=30,
             )
-            facts.follow(meaning.changed)
+            hooks.fact_changed.subscribe(meaning.changed)
             meaning.start()
         try:
             yield Memory(store, facts, Search(store, meaning or NoMeaning()), meaning)

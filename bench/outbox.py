@@ -26,6 +26,7 @@ from orchestrator.delivery.taking import Taking
 from orchestrator.delivery.trays import Trays
 from orchestrator.events import Broker
 from orchestrator.home import prepare
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey
 from orchestrator.store.database import Store
 from orchestrator.workspace import Workspaces
@@ -48,7 +49,12 @@ def idle_cpu_percent(trays: int = 100) -> float:
         home = prepare(Path(folder))
         store, workspaces = Store(home.database), Workspaces(home.path)
         deliveries = Deliveries(
-            store=store, broker=Broker(), outbox=home.outbox, links=DownloadLinks("x"), base_url="http://x"
+            store=store,
+            broker=Broker(),
+            hooks=Hooks(),
+            outbox=home.outbox,
+            links=DownloadLinks("x"),
+            base_url="http://x",
         )
         taking = Taking(store=store, trays=Trays(workspaces, home.outbox), deliveries=deliveries, outbox=home.outbox)
         watch = OutWatch(workspaces, taking, tidy=deliveries.tidy)

@@ -1,5 +1,4 @@
-"""What a person or a program is told when something fails: one table from our errors to HTTP, JSON for the API, a
-page else.
+"""What a person or a program is told when something fails: JSON for the API, a page else.
 
 The sentence of an expected failure is written where it is known what happened. Anything else goes to the log,
 whole, and the asker only learns that it did.
@@ -15,36 +14,10 @@ from flask import Flask, Response, jsonify, make_response, redirect, render_temp
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
-from orchestrator.errors import (
-    BadInput,
-    Conflict,
-    Forbidden,
-    NotFound,
-    OrchestratorError,
-    OverBudget,
-    Stopped,
-    TooLarge,
-    TooMany,
-    Unauthorized,
-    Unavailable,
-    UnsafePath,
-)
+from orchestrator.errors import OrchestratorError
+from orchestrator.http_statuses import status_of
 
 logger = logging.getLogger(__name__)
-
-STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
-    (BadInput, 400),
-    (Unauthorized, 401),
-    (OverBudget, 402),
-    (Forbidden, 403),
-    (NotFound, 404),
-    (Conflict, 409),
-    (Stopped, 409),
-    (UnsafePath, 409),
-    (TooLarge, 413),
-    (TooMany, 429),
-    (Unavailable, 503),
-)
 
 _BY_STATUS = {
     400: ("bad_input", ""),
@@ -75,7 +48,7 @@ def wants_json() -> bool:
 
 
 def _refused(error: OrchestratorError) -> AnyResponse:
-    status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+    status = status_of(error)
     if status == 500:
         return _broken(error)
     if status == 401 and not wants_json():

@@ -7,7 +7,7 @@ Floors, imports only point down (``tests/test_layers.py`` holds them):
     6  services                         what surfaces may call
     4  turns, door, llm.proxy           the host half of the loop
     3  cubicles, approvals, budget, …   the rules
-    2  store, workspace, engine_docker, llm.upstreams, host   the outside world, wrapped
+    2  store, workspace, engine, llm.upstreams   the outside world, wrapped
     1  config, policy, pricing, …       pure decisions
     0  nouns, errors                    data
 """

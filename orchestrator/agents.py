@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from orchestrator.errors import BadInput, Conflict, NotFound, Unavailable
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import MICRO, Agent, ApprovalPolicy, Limits
 from orchestrator.store import agents as rows
 from orchestrator.store import audit as audit_rows
@@ -33,13 +35,13 @@ NOT_OF_A_BOT = (
 
 
 class Agents:
-    """All agents of this install. What changes them tells ``on_change``."""
+    """All agents of this install."""
 
-    def __init__(self, store: Store, *, providers: Collection[str], on_change: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, *, providers: Collection[str], hooks: Hooks) -> None:
         """``providers`` are the upstreams that an agent may name; which those are may change."""
         self._store = store
         self._providers = providers
-        self._on_change = on_change
+        self._hooks = hooks
         self._known: dict[str, Agent] = {}
         self._changes = 0
         self._lock = threading.Lock()  # protects _known and _changes
@@ -91,7 +93,7 @@ class Agents:
                 raise Conflict(f"An agent called {name} exists already. Choose another name.") from error
             self._store_token(db, name, fields)
             audit_rows.add(db, "agent.created", f"Agent {name} was created.", now=time.time(), agent=name)
-        self._changed(name)
+            self._store.after_commit(partial(self._changed, name))
         return agent
 
     def change(self, name: str, fields: Mapping[str, Any]) -> Agent:
@@ -106,7 +108,7 @@ class Agents:
             audit_rows.add(
                 db, "agent.changed", f"Agent {name} was changed.", now=time.time(), agent=name, detail=detail
             )
-        self._changed(name)
+            self._store.after_commit(partial(self._changed, name))
         return agent
 
     def set_telegram_token(self, name: str, token: str | None) -> None:
@@ -124,13 +126,13 @@ class Agents:
             _found(db, name)
             rows.remove(db, name)
             audit_rows.add(db, "agent.removed", f"Agent {name} was deleted.", now=time.time(), agent=name)
-        self._changed(name)
+            self._store.after_commit(partial(self._changed, name))
 
     def _changed(self, name: str) -> None:
         with self._lock:
             self._changes += 1
             self._known.pop(name, None)
-        self._on_change(name)
+        self._hooks.agent_changed.fire(name)
 
     def _with(self, agent: Agent, fields: Mapping[str, Any]) -> Agent:
         changes: dict[str, Any] = {}

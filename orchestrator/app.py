@@ -30,14 +30,15 @@ from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
 from orchestrator.backup.keeping import Backups
 from orchestrator.budget import Budget
-from orchestrator.capabilities.status import Space
+from orchestrator.budget_notices import BudgetNotices
 from orchestrator.channels.chat.contact_rows import KnownStranger
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.checkups import Checkups
 from orchestrator.config import Settings
 from orchestrator.delivery.out_watch import WatchedDoors
 from orchestrator.disk.reserve import Reserve
-from orchestrator.door import House, door_app
+from orchestrator.door import House, add_door_routes
+from orchestrator.door_routes import DoorRoutes
 from orchestrator.doors import Doors
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
@@ -46,13 +47,14 @@ from orchestrator.grants import Grants
 from orchestrator.hibernation import Hibernation
 from orchestrator.history import History
 from orchestrator.home import Home
+from orchestrator.hooks import Hooks
 from orchestrator.http_server import HttpServer, ServerLimits
 from orchestrator.leaving import Leaving
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.trials import Trials
 from orchestrator.locks import Locks
-from orchestrator.memories.recollection import Messages
-from orchestrator.nouns import CubicleKey, Event, Turn, User
+from orchestrator.notices import Notices
+from orchestrator.nouns import Event, User
 from orchestrator.people import People
 from orchestrator.ports import listen
 from orchestrator.preferences import Preferences
@@ -61,9 +63,11 @@ from orchestrator.retention import Retention
 from orchestrator.samples import Samples
 from orchestrator.seen import Seen
 from orchestrator.services import Health, Services
+from orchestrator.step_approvals import StepApprovals
 from orchestrator.store.database import Store
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
+from orchestrator.watch import Watch
 from orchestrator.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
@@ -88,44 +92,56 @@ class App:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
         self._settings, self._parts = settings, parts
         self._store = Store(home.database, keep_in=home.backups)
-        self._broker = broker = Broker()
-        locks = self._locks = Locks(workspaces := Workspaces(home.path))
+        self._broker, hooks = Broker(), Hooks()
+        self._locks = Locks(workspaces := Workspaces(home.path))
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         self._preferences = Preferences(self._store, is_arranged=settings.is_arranged)
-        self._providers = providers = build_providers(home, parts, self._preferences)
-        agents = Agents(self._store, providers=providers, on_change=self._agent_changed)
-        self._budget = Budget(self._store)
+        self._providers = build_providers(home, parts, self._preferences)
+        agents = Agents(self._store, providers=self._providers, hooks=hooks)
+        notices = Notices(self._store, self._broker)
+        self._budget = Budget(self._store, booked=BudgetNotices(self._store, notices, agents, hooks).book)
         self._prices = Prices(home.prices, self._store)
-        reserve = Reserve(home.path, ballast=home.ballast)
-        grants = Grants(store=self._store, agents=agents, broker=broker)
+        self._audit = Audit(self._store)
         ground = Ground(
-            settings, home, parts, self._store, broker, people, agents, workspaces, self._budget, reserve, grants
+            settings=settings,
+            home=home,
+            parts=parts,
+            store=self._store,
+            broker=self._broker,
+            hooks=hooks,
+            people=people,
+            agents=agents,
+            workspaces=workspaces,
+            notices=notices,
+            budget=self._budget,
+            reserve=Reserve(home.path, ballast=home.ballast),
+            grants=Grants(store=self._store, agents=agents, broker=self._broker),
         )
-        self._proxy = build_proxy(ground, self._prices, providers, remember=self._remember)
-        self._approvals = Approvals(self._store, locks, broker, grants)
-        self._turns = turns = self._made_turns(locks, reserve)
-        self._server = HttpServer()
+        self._approvals = Approvals(self._store, self._broker, ground.grants, hooks)
+        self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
+        self._server, self._harbour, door = HttpServer(), Harbour(), DoorRoutes(hooks.door_called.fire)
+        self._doors = Doors(self._server, workspaces, door, on_close=self._harbour.close_cubicle)
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
-        self._capabilities = Capabilities(ground, self._approvals, turns, self._taking, space=self._space)
-        self._summaries, self._summing = build_summaries(ground, self._proxy, self._capabilities.notices, turns)
-        self._harbour = harbour = Harbour()
-        door = door_app(self._behind_the_door(ground))
-        doors = self._doors = Doors(self._server, workspaces, door, on_close=harbour.close_cubicle)
-        self._cubicles = build_cubicles(ground, WatchedDoors(doors, self._out_watch), check_start=self._check_start)
-        self._disk = build_disk(workspaces, reserve, agents, self._cubicles, turns, store=self._store, broker=broker)
-        self._samples = Samples(self._store, self._cubicles, self._disk_bytes)
-        self._metrics = build_metrics(ground, self._cubicles, self._disk_bytes, self._samples)
+        self._cubicles = build_cubicles(ground, WatchedDoors(self._doors, self._out_watch))
+        self._waker = Waker(self._cubicles, hooks)
+        self._turns = self._made_turns(ground)
+        self._disk = build_disk(ground, self._cubicles, self._turns)
+        self._capabilities = Capabilities(ground, self._approvals, self._turns, self._taking, self._disk)
+        self._proxy = build_proxy(ground, self._prices, self._providers, remember=self._capabilities.memories.remember)
+        self._summaries, self._summing = build_summaries(ground, self._proxy)
+        self._samples = Samples(self._store, self._cubicles, self._disk.used_bytes)
+        self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
         self._leaving = self._made_leaving(agents, people)
-        self._waker = Waker(self._cubicles, turns.fail_queued, turns.call)
-        self._watch = build_watch(
-            turns, self._cubicles, self._approvals, agents, self._waker, proxy=self._proxy, tidy=self._tidy
-        )
+        self._watch = self._made_watch(ground)
         self._hibernation = Hibernation(
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
-        self._previews = build_previews(ground, harbour, turns)
-        self._thumbnails, self._picturing = build_thumbnails(ground, self._previews, turns)
+        self._previews = build_previews(ground, self._harbour)
+        self._thumbnails, self._picturing = build_thumbnails(ground, self._previews)
         self._terminals = build_terminals(ground, self._cubicles)
+        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
+        self._steps = build_steps(ground, self._step_approvals, self._turns)
+        add_door_routes(door, self._behind_the_door(ground))
         self.services = self._made_services(ground)
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
@@ -145,11 +161,11 @@ class App:
             samples=self._samples,
             budget=self._budget,
             prices=self._prices,
-            audit=Audit(self._store),
+            audit=self._audit,
             workspaces=ground.workspaces,
             broker=self._broker,
             bots=build_bots(ground),
-            notices=self._capabilities.notices,
+            notices=ground.notices,
             agenda=self._capabilities.agenda,
             assets=self._capabilities.assets,
             packages=self._capabilities.packages,
@@ -165,7 +181,7 @@ class App:
             strangers=self._strangers,
             decide_stranger=self._decide_stranger,
             checkups=Checkups(self._parts.examine, self._broker),
-            backups=Backups(ground.home, Audit(self._store), self._broker),
+            backups=Backups(ground.home, self._audit, self._broker),
             telegram_update=self._take_update,
             health=self._health,
             remove_agent=self._leaving.remove_agent,
@@ -181,18 +197,16 @@ class App:
     def _behind_the_door(self, ground: Ground) -> House:
         return House(
             self._turns,
-            build_steps(ground, self._approvals, self._turns, ended=self._out_watch.command_ended),
+            self._steps,
             self._proxy,
             ground.agents,
             ground.people,
             calls=self._capabilities.calls,
             harbour=self._harbour,
             told=self._summaries.told,
-            notes=(self._disk_note, *self._capabilities.notes),
+            notes=self._capabilities.notes,
             memories=self._capabilities.memories.for_the_door,
-            heard=self._heard,
             missing=self._taking.missing,
-            ended=self._out_watch.turn_ended,
         )
 
     def _made_leaving(self, agents: Agents, people: People) -> Leaving:
@@ -200,16 +214,22 @@ class App:
         forget, cease = self._disk.forget, self._capabilities.cease
         return Leaving(store, turns, cubicles, agents, people, forget=forget, cease=cease)
 
-    def _made_turns(self, locks: Locks, reserve: Reserve) -> Turns:
+    def _made_turns(self, ground: Ground) -> Turns:
         return Turns(
             store=self._store,
             broker=self._broker,
-            approvals=self._approvals,
-            locks=locks,
-            wake=self._wake,
-            is_fresh=self._is_fresh,
-            abort_model=self._proxy.abort,
-            check_room=reserve.check,
+            hooks=ground.hooks,
+            locks=self._locks,
+            wake=self._waker.wake,
+            is_fresh=self._cubicles.is_fresh,
+            check_room=ground.reserve.check,
+        )
+
+    def _made_watch(self, ground: Ground) -> Watch:
+        questions, calls = self._capabilities.questions, self._capabilities.calls
+        tidy = (self._step_approvals.tell_again, questions.look, calls.tidy, self._audit.index, self._store.tidy)
+        return build_watch(
+            ground, self._turns, self._cubicles, self._approvals, self._waker, proxy=self._proxy, tidy=tidy
         )
 
     def start(self) -> None:
@@ -232,6 +252,7 @@ class App:
         self._cubicles.reconcile()
         self._terminals.reconcile()
         self._approvals.reconcile()
+        self._step_approvals.reconcile()
         self._leaving.reconcile()
         services.pdf_pages.start()
         for rounds in (self._watch, self._hibernation, self._disk, self._samples, self._retention):
@@ -278,45 +299,6 @@ class App:
             self._doors.clear(key)
             self._locks.sweep(key, under_way=self._turns.held(key))
 
-    def _wake(self, key: CubicleKey) -> None:
-        self._waker.wake(key)  # made after the turns that need it
-
-    def _is_fresh(self, key: CubicleKey) -> bool:
-        return self._cubicles.is_fresh(key)  # made after the turns that need it
-
-    def _remember(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
-        return self._capabilities.memories.remember(key, turn, messages)  # made after the proxy that needs it
-
-    def _heard(self, key: CubicleKey) -> None:
-        self._watch.heard(key)  # made after the doors that need it
-        self._metrics.door_request(key.agent)
-
-    def _check_start(self, key: CubicleKey) -> None:
-        self._disk.check_start(key)  # made after the cubicles that need it
-        self._capabilities.publish(key)
-
-    def _space(self, key: CubicleKey) -> Space | None:
-        gauge = self._disk.known(key)  # made after the capabilities that need it
-        return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
-
-    def _disk_bytes(self, key: CubicleKey) -> int | None:
-        gauge = self._disk.known(key)
-        return None if gauge is None else gauge.use.bytes
-
-    def _disk_note(self, turn: Turn) -> str:
-        return self._disk.note(turn.cubicle)  # made after the doors that need it
-
-    def _agent_changed(self, name: str) -> None:
-        self._cubicles.suspect(name)
-        self._approvals.withdraw(name)
-        self.services.bots.follow(name)
-        self._broker.publish(Event("agent", None, {"agent": name}))
-
-    def _tidy(self) -> None:
-        self._capabilities.look()
-        self.services.audit.index()
-        self._store.tidy()
-
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
         self._telegram.receive(agent, update)  # made after the services that it needs
 
@@ -331,7 +313,7 @@ class App:
 
     def _engine_health(self) -> str:
         try:
-            self._parts.engine.poll("hermit-health")
+            self._parts.engine.cubicles.poll("hermit-health")
         except OrchestratorError as error:
             return error.message
         return "ok"

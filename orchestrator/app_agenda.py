@@ -14,7 +14,6 @@ from orchestrator.agenda.runs import Runs
 from orchestrator.agenda.snapshot import NAME, Snapshot
 from orchestrator.app_builders import Ground
 from orchestrator.capabilities.status import Next
-from orchestrator.notices import Notices
 from orchestrator.nouns import CALENDAR, CubicleKey
 from orchestrator.publishing import Publishing
 from orchestrator.turns import Turns
@@ -23,13 +22,11 @@ from orchestrator.turns import Turns
 class Calendar:
     """The agenda with all that works for it."""
 
-    def __init__(self, ground: Ground, notices: Notices, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
-        store, broker, home = ground.store, ground.broker, ground.home
+    def __init__(self, ground: Ground, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
+        store, broker, home, hooks = ground.store, ground.broker, ground.home, ground.hooks
         self._turns = turns
-        announcer = Announcer(notices, ground.people)
-        self._runs = Runs(
-            store=store, broker=broker, announcer=announcer, submit=self._submit, changed=self._show, now=now
-        )
+        announcer = Announcer(ground.notices, ground.people)
+        self._runs = Runs(store=store, broker=broker, announcer=announcer, submit=self._submit, hooks=hooks, now=now)
         feeds = Feeds(store, install=home.install, base_url=ground.settings.link_url, now=now)
         self.agenda = Agenda(
             store=store,
@@ -37,11 +34,11 @@ class Calendar:
             announcer=announcer,
             runs=self._runs,
             feeds=feeds,
-            changed=self._changed,
+            hooks=hooks,
             now=now,
         )
         self.offers = Offers(self.agenda, self._runs, announcer)
-        self.offers.register(notices)
+        self.offers.register(ground.notices)
         self._snapshots = Publishing(
             NAME,
             Snapshot(self.agenda, announcer).build,
@@ -50,7 +47,10 @@ class Calendar:
             scratch=home.scratch,
         )
         self._clock = Clock(self._runs.tick, self._runs.earliest, now=now)
-        turns.when_ended(self._turn_ended)
+        hooks.calendar_changed.subscribe(self._snapshots.want)
+        hooks.calendar_changed.subscribe(lambda _key: self._clock.wake())
+        hooks.turn_ended.subscribe(lambda _ended: self._clock.wake())
+        hooks.cubicle_starting.subscribe(self._snapshots.publish)
 
     def start(self) -> None:
         """What is due runs, and what was missed or left half done is dealt with."""
@@ -62,10 +62,6 @@ class Calendar:
         self._clock.close()
         self._snapshots.close()
 
-    def publish(self, key: CubicleKey) -> None:
-        """The cubicle's snapshot is as things are; for before it starts."""
-        self._snapshots.publish(key)
-
     def next(self, key: CubicleKey) -> Next | None:
         """What is due next in a cubicle."""
         found = self.agenda.upcoming(agent=key.agent, user=key.user, limit=1)
@@ -73,13 +69,3 @@ class Calendar:
 
     def _submit(self, key: CubicleKey, prompt: str, origin: str) -> int:
         return self._turns.submit(key, prompt, source=CALENDAR, origin=origin).id
-
-    def _changed(self, key: CubicleKey) -> None:
-        self._show(key)
-        self._clock.stir()
-
-    def _show(self, key: CubicleKey) -> None:
-        self._snapshots.want(key)
-
-    def _turn_ended(self, _turn: int) -> None:
-        self._clock.stir()

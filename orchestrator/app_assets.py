@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from orchestrator.app_builders import Ground
 from orchestrator.approvals import Approvals
 from orchestrator.assets.assets import Assets
@@ -12,16 +10,13 @@ from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
 from orchestrator.capabilities.table import Finish
 from orchestrator.fetch.urls import UrlRules
-from orchestrator.notices import Notices
 
 
-def build_assets(
-    ground: Ground, approvals: Approvals, notices: Notices, *, finish: Finish, stir: Callable[[], None]
-) -> tuple[Assets, Downloads]:
+def build_assets(ground: Ground, approvals: Approvals, *, finish: Finish) -> tuple[Assets, Downloads]:
     """Who asks a person about downloads, and who fetches them."""
     store, agents = ground.store, ground.agents
     rules = UrlRules(plain_http=ground.settings.fetch_http)
-    endings = Endings(broker=ground.broker, notices=notices, finish=finish, stir=stir)
+    endings = Endings(store=store, broker=ground.broker, notices=ground.notices, finish=finish)
     assets = Assets(store=store, agents=agents, approvals=approvals, grants=ground.grants, endings=endings, rules=rules)
     landing = Landing(store, ground.workspaces, agents, ground.reserve, ground.home.path)
     downloads = Downloads(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.agents import Agents
@@ -21,12 +21,14 @@ from orchestrator.delivery.taking import Taking
 from orchestrator.delivery.trays import Trays
 from orchestrator.disk.metering import Disk
 from orchestrator.disk.reserve import Reserve
+from orchestrator.engine.protocol import Engine
 from orchestrator.errors import Unavailable
 from orchestrator.events import Broker
 from orchestrator.examine.finding import Finding
 from orchestrator.fetch.internet import Internet
 from orchestrator.grants import Grants
 from orchestrator.home import Home
+from orchestrator.hooks import Hooks
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.keyring import Keyring
 from orchestrator.llm.providers import Build, Providers
@@ -35,8 +37,7 @@ from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.memories.embedder import Embedder
 from orchestrator.metrics import Gauges, Metrics
 from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey, Engine, Upstream
-from orchestrator.packages.errand import Errands, NoErrands
+from orchestrator.nouns import Upstream
 from orchestrator.packages.outside import Outside
 from orchestrator.partial_replies import PartialReplies
 from orchestrator.pdf_pages import PdfPages
@@ -48,10 +49,10 @@ from orchestrator.prices import Prices
 from orchestrator.row_worker import RowWorker
 from orchestrator.samples import Samples
 from orchestrator.scripts import Scripts
+from orchestrator.step_approvals import StepApprovals
 from orchestrator.steps import Steps
 from orchestrator.store.database import Store
 from orchestrator.summaries import Summaries
-from orchestrator.terminals.lines import Lines
 from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.photographer import Photographer
 from orchestrator.thumbnails.thumbnails import Thumbnails
@@ -71,8 +72,6 @@ class Parts:
     """What an app is made from, where tests may put others in."""
 
     engine: Engine
-    image_tag: Callable[[str], str]
-    """The image for ``base``, ``studio``, ``courier`` or ``browser``, built first where it is missing."""
     upstreams: Mapping[str, Upstream]
     default_provider: str
     """Both as the settings say; the operator adds to them in the dashboard."""
@@ -83,18 +82,8 @@ class Parts:
     """What approved downloads come through."""
     blot: Callable[[str], None] = lambda _: None
     """Keeps a text out of the log from now on."""
-    errands: Errands = field(default_factory=NoErrands)
-    """Who fetches packages."""
-    studio: Errands = field(default_factory=NoErrands)
-    """Who animates texts, without network."""
-    browser: Errands | None = None
-    """Who takes pictures of web apps, without network; None where nobody does."""
-    pages: Errands | None = None
-    """Who draws the pages of PDFs, without network; None where nobody does."""
-    lines: Lines | None = None
-    """Who lays the lines of terminals; None where there are none."""
     outside: Outside = field(default_factory=Outside)
-    """How they get to the indexes of packages."""
+    """How couriers get to the indexes of packages."""
     examine: Callable[[], list[Finding]] = no_doctor
     """The doctor's look at every part."""
     embedder: Embedder | None = None
@@ -110,9 +99,11 @@ class Ground:
     parts: Parts
     store: Store
     broker: Broker
+    hooks: Hooks
     people: People
     agents: Agents
     workspaces: Workspaces
+    notices: Notices
     budget: Budget
     reserve: Reserve
     grants: Grants
@@ -130,23 +121,23 @@ def build_providers(home: Home, parts: Parts, preferences: Preferences) -> Provi
     )
 
 
-def build_steps(ground: Ground, approvals: Approvals, turns: Turns, *, ended: Callable[[CubicleKey], None]) -> Steps:
-    """What rules on commands, records them, and tells of their ends."""
+def build_steps(ground: Ground, approvals: StepApprovals, turns: Turns) -> Steps:
+    """What rules on commands, and records them."""
     return Steps(
         store=ground.store,
         broker=ground.broker,
+        hooks=ground.hooks,
         agents=ground.agents,
         approvals=approvals,
         grants=ground.grants,
         scripts=Scripts(ground.workspaces),
         outputs=turns.outputs,
-        ended=ended,
     )
 
 
 def build_proxy(ground: Ground, prices: Prices, providers: Providers, *, remember: Remember) -> Proxy:
     """The way to the models."""
-    return Proxy(
+    proxy = Proxy(
         agents=ground.agents,
         budget=ground.budget,
         broker=ground.broker,
@@ -157,24 +148,28 @@ def build_proxy(ground: Ground, prices: Prices, providers: Providers, *, remembe
         remember=remember,
         keep=PartialReplies(ground.store).keep,
     )
+    for over in (ground.hooks.turn_stopping, ground.hooks.turn_ended):
+        over.subscribe(lambda moment: proxy.abort(moment.turn))
+    return proxy
 
 
 def build_watch(
+    ground: Ground,
     turns: Turns,
     cubicles: Cubicles,
     approvals: Approvals,
-    agents: Agents,
     waker: Waker,
     *,
     proxy: Proxy,
-    tidy: Callable[[], None],
+    tidy: Sequence[Callable[[], None]],
 ) -> Watch:
     """Who looks after turns, questions and cubicles."""
     return Watch(
         turns=turns,
         cubicles=cubicles,
         approvals=approvals,
-        agents=agents,
+        agents=ground.agents,
+        hooks=ground.hooks,
         wake=waker.wake,
         is_waking=waker.is_waking,
         is_busy=proxy.is_busy,
@@ -182,40 +177,32 @@ def build_watch(
     )
 
 
-def build_disk(
-    workspaces: Workspaces,
-    reserve: Reserve,
-    agents: Agents,
-    cubicles: Cubicles,
-    turns: Turns,
-    *,
-    store: Store,
-    broker: Broker,
-) -> Disk:
+def build_disk(ground: Ground, cubicles: Cubicles, turns: Turns) -> Disk:
     """Who looks after the room on the disk."""
     return Disk(
-        workspaces=workspaces,
-        reserve=reserve,
-        agents=agents,
+        workspaces=ground.workspaces,
+        reserve=ground.reserve,
+        agents=ground.agents,
         cubicles=cubicles,
         turns=turns,
-        audit=Audit(store),
-        broker=broker,
+        audit=Audit(ground.store),
+        broker=ground.broker,
+        hooks=ground.hooks,
     )
 
 
-def build_cubicles(ground: Ground, doors: WatchedDoors, *, check_start: Callable[[CubicleKey], None]) -> Cubicles:
+def build_cubicles(ground: Ground, doors: WatchedDoors) -> Cubicles:
     """The containers, with their doors."""
     return Cubicles(
         install=build_install(ground.home, ground.settings),
         store=ground.store,
-        engine=ground.parts.engine,
+        engine=ground.parts.engine.cubicles,
         workspaces=ground.workspaces,
         doors=doors,
         agents=ground.agents,
         broker=ground.broker,
-        image_tag=ground.parts.image_tag,
-        check_start=check_start,
+        hooks=ground.hooks,
+        image_tag=ground.parts.engine.images.ensure_image,
     )
 
 
@@ -224,7 +211,9 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
     home, settings, store, broker = ground.home, ground.settings, ground.store, ground.broker
     workspaces, reserve = ground.workspaces, ground.reserve
     links = DownloadLinks(home.link_key)
-    deliveries = Deliveries(store=store, broker=broker, outbox=home.outbox, links=links, base_url=settings.link_url)
+    deliveries = Deliveries(
+        store=store, broker=broker, hooks=ground.hooks, outbox=home.outbox, links=links, base_url=settings.link_url
+    )
     trays = Trays(workspaces, home.outbox)
     taking = Taking(
         store=store,
@@ -234,11 +223,14 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
         rates=settings.rates,
         check_room=reserve.check,
     )
-    return deliveries, taking, OutWatch(workspaces, taking, tidy=deliveries.tidy)
+    watch = OutWatch(workspaces, taking, tidy=deliveries.tidy)
+    ground.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
+    ground.hooks.turn_ended.subscribe(lambda ended: watch.turn_ended(ended.cubicle, ended.turn))
+    return deliveries, taking, watch
 
 
-def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
-    """The preview origin, which is told of every turn that ends."""
+def build_previews(ground: Ground, harbour: Harbour) -> Previews:
+    """The preview origin, and who notes which apps a turn has changed."""
     settings = ground.settings
     previews = Previews(
         ground.store,
@@ -251,48 +243,51 @@ def build_previews(ground: Ground, harbour: Harbour, turns: Turns) -> Previews:
         configured=settings.preview_url,
         allowed_hosts=settings.allowed_hosts,
     )
-    turns.when_ended(AppChanges(ground.store, previews.apps, ground.workspaces).note)
+    changes = AppChanges(ground.store, previews.apps, ground.workspaces)
+    ground.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
     return previews
 
 
-def build_thumbnails(ground: Ground, previews: Previews, turns: Turns) -> tuple[Thumbnails, RowWorker]:
+def build_thumbnails(ground: Ground, previews: Previews) -> tuple[Thumbnails, RowWorker]:
     """Pictures of web apps, and who sees to them."""
-    home, parts = ground.home, ground.parts
+    home, engine = ground.home, ground.parts.engine
     photographer = None
-    if parts.browser is not None and ground.settings.app_pictures:
+    if ground.settings.app_pictures:
         photographer = Photographer(
-            parts.browser, ground.workspaces, folder=home.browser, image=lambda: parts.image_tag("browser")
+            engine.helpers, ground.workspaces, folder=home.browser, image=lambda: engine.images.ensure_image("browser")
         )
     thumbnails = Thumbnails(
         ground.store, previews.apps, ground.broker, folder=home.thumbnails, photographer=photographer
     )
-    turns.when_ended(thumbnails.note)
+    ground.hooks.turn_ended.subscribe(lambda ended: thumbnails.note(ended.turn))
     return thumbnails, RowWorker("pictures", thumbnails)
 
 
 def build_pdf_pages(ground: Ground) -> PdfPages:
     """Pages of PDFs, drawn where pictures of apps are taken."""
-    home, parts = ground.home, ground.parts
-    errands = parts.pages if ground.settings.app_pictures else None
-    return PdfPages(errands, ground.workspaces, folder=home.pages, image=lambda: parts.image_tag("browser"))
+    engine = ground.parts.engine
+    helpers = engine.helpers if ground.settings.app_pictures else None
+    return PdfPages(
+        helpers, ground.workspaces, folder=ground.home.pages, image=lambda: engine.images.ensure_image("browser")
+    )
 
 
-def build_summaries(ground: Ground, proxy: Proxy, notices: Notices, turns: Turns) -> tuple[Summaries, RowWorker]:
+def build_summaries(ground: Ground, proxy: Proxy) -> tuple[Summaries, RowWorker]:
     """What stands for the older parts of conversations, and who sees to it."""
-    summaries = Summaries(ground.store, proxy, notices)
-    turns.when_ended(summaries.note)
+    summaries = Summaries(ground.store, proxy, ground.notices)
+    ground.hooks.turn_ended.subscribe(lambda ended: summaries.note(ended.turn))
     return summaries, RowWorker("summaries", summaries)
 
 
 def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:
     """Shells for operators. Without the setting none is opened, but those that an earlier run left are still ended."""
-    return Terminals(cubicles, Audit(ground.store), ground.parts.lines, folder=ground.home.path / "terminals")
+    return Terminals(cubicles, Audit(ground.store), ground.parts.engine.exec, folder=ground.home.path / "terminals")
 
 
 def build_bots(ground: Ground) -> Bots:
     """The registry of bots."""
     settings = ground.settings
-    return Bots(
+    bots = Bots(
         ground.store,
         ground.agents,
         ground.people,
@@ -302,16 +297,21 @@ def build_bots(ground: Ground) -> Bots:
         trusted_operator=settings.telegram_operator_id,
         has_own_server=settings.has_own_bot_server,
     )
+    ground.hooks.agent_changed.subscribe(bots.follow)
+    return bots
 
 
-def build_metrics(
-    ground: Ground, cubicles: Cubicles, disk_bytes: Callable[[CubicleKey], int | None], samples: Samples
-) -> Metrics:
+def build_metrics(ground: Ground, cubicles: Cubicles, disk: Disk, samples: Samples) -> Metrics:
     """The house in numbers."""
     gauges = Gauges(
-        running=lambda: samples.running, streams=ground.broker.clients, disk_bytes=disk_bytes, cubicles=cubicles.known
+        running=lambda: samples.running,
+        streams=ground.broker.clients,
+        disk_bytes=disk.used_bytes,
+        cubicles=cubicles.known,
     )
-    return Metrics(ground.store, ground.home.path, ground.home.database, gauges)
+    metrics = Metrics(ground.store, ground.home.path, ground.home.database, gauges)
+    ground.hooks.door_called.subscribe(lambda key: metrics.door_request(key.agent))
+    return metrics
 
 
 def build_install(home: Home, settings: Settings) -> Install:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from orchestrator.app_agenda import Calendar
 from orchestrator.app_assets import build_assets
 from orchestrator.app_builders import Ground
 from orchestrator.approvals import Approvals
-from orchestrator.budget_notices import BudgetNotices
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.status import Space, StatusReport
-from orchestrator.capabilities.table import Capability, table_of
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Taking
+from orchestrator.disk.metering import Disk
 from orchestrator.memories.meaning import Meaning
 from orchestrator.memories.memory import Memories
 from orchestrator.motion.motions import Motions
 from orchestrator.motion.studio import Studio
-from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn
 from orchestrator.packages.courier import Courier
 from orchestrator.packages.installations import Packages
@@ -40,29 +37,23 @@ class Capabilities:
         approvals: Approvals,
         turns: Turns,
         taking: Taking,
-        *,
-        space: Callable[[CubicleKey], Space | None],
+        disk: Disk,
     ) -> None:
-        """``space`` says what a cubicle's workspace holds, as far as that is known."""
         store = ground.store
-        self._approvals, self._turns = approvals, turns
-        self.notices = Notices(store, ground.broker)
-        ground.budget.heed(BudgetNotices(self.notices, ground.agents).heed)
+        self._approvals, self._disk = approvals, disk
+        self.calls = Calls(store=store, agents=ground.agents)
         self.questions = self._made_questions(ground)
-        turns.when_ended(self.questions.cancel_turn)
         self.memories = self._made_memories(ground)
         self.packages = self._made_packages(ground)
         self._installing = RowWorker("packages", self.packages)
         motions = self._made_motions(ground)
         self._filming = RowWorker("videos", motions)
-        self.assets, self._downloads = build_assets(
-            ground, approvals, self.notices, finish=self._finish, stir=self._stir
-        )
-        self._calendar = Calendar(ground, self.notices, turns)
+        self.assets, self._downloads = build_assets(ground, approvals, finish=self.calls.finish)
+        self._calendar = Calendar(ground, turns)
         self.agenda = self._calendar.agenda
-        self._sending = Sending(store=store, taking=taking, finish=self._finish, stir=self._stir)
-        status = self._made_status(ground, space)
-        offered: list[Capability] = [
+        self._sending = Sending(store=store, taking=taking, finish=self.calls.finish)
+        status = self._made_status(ground)
+        self.calls.offer(
             status.capability,
             self._sending.capability,
             self.questions.capability,
@@ -71,20 +62,15 @@ class Capabilities:
             self.assets.capability,
             motions.capability,
             *self._calendar.offers.capabilities(),
-        ]
-        self.calls = Calls(store=store, agents=ground.agents, table=table_of(offered))
+        )
         self.notes: tuple[Callable[[Turn], str], ...] = (
+            lambda turn: disk.note(turn.cubicle),
             self._calendar.offers.note,
             self.packages.note,
             self.assets.note,
             motions.note,
         )
         """What an agent should know at the start of a turn."""
-
-    def publish(self, key: CubicleKey) -> None:
-        """What a cubicle reads of the house's knowledge is as things are; for before it starts."""
-        self.memories.publish(key)
-        self._calendar.publish(key)
 
     def start(self) -> None:
         """Workers run, and what a death left half done is taken up."""
@@ -96,11 +82,6 @@ class Capabilities:
         self._filming.start()
         self._downloads.start()
         self._calendar.start()
-
-    def look(self) -> None:
-        """What time has ended is ended; called every second or so."""
-        self.questions.look()
-        self.calls.tidy()
 
     def cease(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""
@@ -118,29 +99,35 @@ class Capabilities:
 
     def _made_questions(self, ground: Ground) -> Questions:
         return Questions(
-            store=ground.store, agents=ground.agents, broker=ground.broker, finish=self._finish, stir=self._stir
+            store=ground.store,
+            agents=ground.agents,
+            broker=ground.broker,
+            hooks=ground.hooks,
+            finish=self.calls.finish,
         )
 
-    def _made_status(self, ground: Ground, space: Callable[[CubicleKey], Space | None]) -> StatusReport:
+    def _made_status(self, ground: Ground) -> StatusReport:
         return StatusReport(
             money=ground.budget.standing,
-            space=space,
+            space=self._space,
             upcoming=self._calendar.next,
             toolsets=lambda agent: ground.agents.get(agent).toolsets,
-            commands=self._commands,
+            commands=self.calls.offered,
         )
 
-    def _commands(self, key: CubicleKey) -> list[str]:
-        return self.calls.offered(key)  # made after the nouns that need it
+    def _space(self, key: CubicleKey) -> Space | None:
+        gauge = self._disk.known(key)
+        return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
 
     def _made_memories(self, ground: Ground) -> Memories:
         return Memories(
             store=ground.store,
             broker=ground.broker,
+            hooks=ground.hooks,
             agents=ground.agents,
             workspaces=ground.workspaces,
             scratch=ground.home.scratch,
-            finish=self._finish,
+            finish=self.calls.finish,
             meaning=_meaning(ground),
         )
 
@@ -150,16 +137,15 @@ class Capabilities:
             store=ground.store,
             agents=ground.agents,
             approvals=self._approvals,
-            notices=self.notices,
+            notices=ground.notices,
             workspaces=ground.workspaces,
             courier=Courier(
-                parts.errands,
+                parts.engine.helpers,
                 folder=ground.home.errands,
-                image=lambda: parts.image_tag("courier"),
+                image=lambda: parts.engine.images.ensure_image("courier"),
                 outside=parts.outside,
             ),
-            finish=self._finish,
-            stir=self._stir,
+            finish=self.calls.finish,
             most_an_hour=ground.settings.rates.installs_per_hour,
         )
 
@@ -168,19 +154,16 @@ class Capabilities:
         return Motions(
             store=ground.store,
             agents=ground.agents,
-            notices=self.notices,
+            notices=ground.notices,
             workspaces=ground.workspaces,
-            studio=Studio(parts.studio, folder=ground.home.studio, image=lambda: parts.image_tag("studio")),
+            studio=Studio(
+                parts.engine.helpers,
+                folder=ground.home.studio,
+                image=lambda: parts.engine.images.ensure_image("studio"),
+            ),
             check_room=ground.reserve.check,
-            finish=self._finish,
-            stir=self._stir,
+            finish=self.calls.finish,
         )
-
-    def _finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
-        self.calls.finish(waits_for, ok=ok, text=text, result=result)  # made after the nouns that need it
-
-    def _stir(self) -> None:
-        self.calls.stir()  # made after the nouns that need it
 
 
 def _meaning(ground: Ground) -> Meaning | None:

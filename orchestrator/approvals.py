@@ -1,58 +1,51 @@
 """Approvals: one question to a person about one exact text, decided once, used once.
 
-The row is the truth; the lock file only tells the crab. A question that nobody answers in time expires, one whose turn
-ends is cancelled, and both say so. Nothing that an agent writes, anywhere, is a decision.
+The row is the truth. What a question is about is its kind; whoever asks about a kind follows it, and does within the
+transaction of the decision what follows from that. A question that nobody answers in time expires. Nothing that an
+agent writes, anywhere, is a decision.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from orchestrator.approval_answers import COMMAND, NOTHING, Said, allowable, check, noted, quoted, too_late
+from orchestrator.approval_answers import NOTHING, Said, allowable, check, noted, quoted, too_late
 from orchestrator.approval_json import approval_json
 from orchestrator.approval_limits import check_pending, refused_before
-from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError
+from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound
 from orchestrator.events import Broker
 from orchestrator.grants import Grants
-from orchestrator.locks import Locks
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
 from orchestrator.store import approval_history as history_rows
 from orchestrator.store import approvals as rows
 from orchestrator.store import audit as audit_rows
-from orchestrator.store import turns as turn_rows
 from orchestrator.store.approval_history import Wanted
 from orchestrator.store.database import Store
 from orchestrator.store.grants import Scope
 from orchestrator.text import visible
 from orchestrator.typed_ids import typed_id
 
-logger = logging.getLogger(__name__)
-
-MAX_PENDING = 5
-"""Open questions of one cubicle at a time; a person who is asked too much stops reading."""
-
-Decided = Callable[[sqlite3.Connection, Approval], tuple[Callable[[], None], ...]]
-"""Hears, within the transaction, how a question ended; what it gives back is done once that is committed."""
+Decided = Callable[[sqlite3.Connection, Approval], object]
+"""Hears, within the transaction, how a question ended."""
 
 
 class Approvals:
     """The inbox of questions."""
 
-    def __init__(self, store: Store, locks: Locks, broker: Broker, grants: Grants) -> None:
+    def __init__(self, store: Store, broker: Broker, grants: Grants, hooks: Hooks) -> None:
         self._store = store
         self._grants = grants
-        self._locks = locks
         self._broker = broker
+        self._hooks = hooks
         self._followers: dict[str, Decided] = {}
-        self._untold: list[Approval] = []
-        self._untold_lock = threading.Lock()  # protects _untold
+        hooks.agent_changed.subscribe(self.withdraw)
 
     def every(
         self, *, status: ApprovalStatus | None = None, user: int | None = None, limit: int = 200
@@ -87,44 +80,11 @@ class Approvals:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         return found
 
-    def ask(self, key: CubicleKey, step: Step, *, timeout_s: int, detail: Mapping[str, Any] | None = None) -> Approval:
-        """Ask a person about a step's command; asking again about the same step gives the same open question. With
-        ``kinds`` in ``detail`` the person may allow those in advance.
-
-        Raises TooMany when this cubicle has too many open questions, Conflict when the turn has ended.
-        """
-        self.expire_due()
-        now = time.time()
-        with self._store.writing() as db:
-            if not turn_rows.is_open(db, step.turn):
-                raise Conflict("The turn has ended, so nobody is asked any more.")
-            pending = rows.pending_of_step(db, step.turn, step.n, now)
-            if pending is not None:
-                return pending
-            check_pending(db, key)
-            approval = _asked(
-                key,
-                COMMAND,
-                step.command,
-                now,
-                turn=step.turn,
-                step=step.n,
-                reason=step.reason,
-                timeout_s=timeout_s,
-                detail=detail,
-            )
-            rows.add(db, approval)
-            turn_rows.set_step(db, step.turn, step.n, "asked", approval=approval.id)
-            turn_rows.set_waiting(db, step.turn, is_waiting=True)
-            self._audit(db, approval, "approval.asked", f"Asked: {visible(step.command)}")
-        self.announce(approval)
-        return approval
-
     def follow(self, kind: str, decided: Decided) -> None:
-        """Questions of this kind are about what the host shall do; from now on ``decided`` hears how each ended."""
+        """From now on ``decided`` hears how each question of this kind ended. To be called before one is asked."""
         self._followers[kind] = decided
 
-    def ask_host(
+    def ask(
         self,
         db: sqlite3.Connection,
         key: CubicleKey,
@@ -135,24 +95,28 @@ class Approvals:
         reason: str,
         detail: Mapping[str, Any],
         timeout_s: int,
+        step: int | None = None,
     ) -> Approval:
-        """Ask a person whether the host may do exactly ``text``, within the transaction that is given; the same
-        question that is open already comes back. The caller announces it once that is committed.
+        """Ask a person whether exactly ``text`` may be done, within the transaction that is given; surfaces show it
+        once that is committed. The same question that is open already comes back. About a command, ``step`` is its
+        number.
 
-        With a ``host`` in ``detail`` the person may also allow that in advance. Raises TooMany, and Forbidden when the
-        person said no to it in this turn.
+        With a ``host`` or ``kinds`` in ``detail`` the person may also allow that in advance. Raises TooMany, and
+        Forbidden for what is no command when the person said no to it in this turn.
         """
         now = time.time()
-        approval = _asked(key, kind, text, now, turn=turn, reason=reason, timeout_s=timeout_s, detail=detail)
-        pending = rows.pending_of_text(db, key, kind, approval.sha256, now)
+        approval = _asked(key, kind, text, now, turn=turn, step=step, reason=reason, timeout_s=timeout_s, detail=detail)
+        pending = rows.pending_same(db, approval, now)
         if pending is not None:
             return pending
-        refused = "" if turn is None else refused_before(db, turn, approval.sha256)
+        # Whether a command may be asked about was judged when its step was written down.
+        refused = refused_before(db, turn, approval.sha256) if turn is not None and step is None else ""
         if refused:
             raise Forbidden(refused)
         check_pending(db, key)
         rows.add(db, approval)
         self._audit(db, approval, "approval.asked", f"Asked: {visible(text)}")
+        self._store.after_commit(partial(self._show, approval))
         return approval
 
     def decide(
@@ -185,17 +149,9 @@ class Approvals:
                 self._audit(db, found, "approval.used", "The approved command runs.")
         return used
 
-    def forget_lock(self, key: CubicleKey, approval: str) -> None:
-        """The crab has read its answer: the lock file goes."""
-        self._locks.clear_approval(key, approval)
-
-    def cancel_turn(self, turn: int) -> None:
-        """The turn has ended: its open questions are cancelled and its lock files go."""
-        with self._store.reading() as db:
-            unused = rows.unused_of_turn(db, turn)
-        for approval in unused:
-            self._end(approval, ApprovalStatus.CANCELLED, "the turn ended")
-            self._locks.clear_approval(approval.cubicle, approval.id)
+    def cancel(self, approval: Approval, why: str) -> None:
+        """Nobody need answer any more; decided already is fine."""
+        self._end(approval, ApprovalStatus.CANCELLED, why)
 
     def withdraw(self, agent: str) -> None:
         """An agent's settings were changed: what it asked before is cancelled, it may ask again."""
@@ -203,49 +159,27 @@ class Approvals:
             pending = rows.pending(db)
         for approval in pending:
             if approval.cubicle.agent == agent:
-                self._end(approval, ApprovalStatus.CANCELLED, "a change of the agent's settings")
+                self.cancel(approval, "a change of the agent's settings")
 
     def abandon(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
-        """These agents or people are being deleted: what the host was asked to do for them is cancelled."""
+        """These agents or people are being deleted: what they were asked about is cancelled."""
         with self._store.reading() as db:
             pending = rows.pending(db)
         for approval in pending:
-            if approval.kind != COMMAND and is_theirs(approval.cubicle):
-                self._end(approval, ApprovalStatus.CANCELLED, "a deletion")
+            if is_theirs(approval.cubicle):
+                self.cancel(approval, "a deletion")
 
     def expire_due(self) -> None:
-        """Questions whose time is up are expired, and locks that could not be written are tried again."""
-        with self._untold_lock:
-            untold, self._untold = self._untold, []
-        for decided in untold:
-            self._tell_crab(decided)
+        """Questions whose time is up are expired."""
         with self._store.reading() as db:
             overdue = rows.overdue(db, time.time())
         for approval in overdue:
             self._end(self.get(approval), ApprovalStatus.EXPIRED, "nobody answered in time")
 
     def reconcile(self) -> None:
-        """After a start: locks that a crash kept from being written are written, questions of turns that have ended
-        are cancelled, open ones are asked anew."""
-        self.expire_due()
-        with self._store.reading() as db:
-            orphans, waiting = rows.pending_of_ended_turns(db), rows.unused_of_open_turns(db)
-        for turn in sorted({approval.turn for approval in orphans if approval.turn is not None}):
-            self.cancel_turn(turn)
-        for approval in waiting:
-            if approval.status is not ApprovalStatus.PENDING:
-                self._tell_crab(approval)
-            self.announce(approval)
-
-    def announce(self, approval: Approval) -> None:
-        """Show the question, or how it ended, on every surface."""
-        self._broker.publish(Event("approval", approval.cubicle, approval_json(approval)))
-        if approval.turn is None:
-            return
-        with self._store.reading() as db:
-            turn = turn_rows.one(db, approval.turn)
-        if turn is not None and not turn.status.is_final:
-            self._broker.publish(Event("turn", approval.cubicle, {"turn": turn.id, "status": str(turn.status)}))
+        """After a start: what nobody answered in time has expired, and open questions are asked anew."""
+        for approval in self.every(status=ApprovalStatus.PENDING):
+            self._show(approval)
 
     def _end(
         self,
@@ -257,7 +191,6 @@ class Approvals:
         allow: tuple[User, str] | None = None,
     ) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
-        then: tuple[Callable[[], None], ...] = ()
         with self._store.writing() as db:
             if not rows.decide(db, approval.id, status, by, time.time(), detail=noted(said)):
                 return None
@@ -265,36 +198,20 @@ class Approvals:
                 self._allow(db, approval, said.scope, *allow)
             decided = rows.one(db, approval.id)
             assert decided is not None  # noqa: S101 - it was updated just now, in this transaction
-            if approval.turn is not None and approval.step is not None:
-                turn_rows.set_waiting(db, approval.turn, is_waiting=False)
-                if status is not ApprovalStatus.APPROVED:
-                    turn_rows.set_step(db, approval.turn, approval.step, str(status))
-            else:
-                then = self._followers[approval.kind](db, decided)
+            self._followers[approval.kind](db, decided)
             self._audit(db, decided, f"approval.{status}", f"{str(status).capitalize()} by {by}.{quoted(decided)}")
-        if approval.kind == COMMAND:
-            self._tell_crab(decided)
-        self.announce(decided)
-        for follow in then:
-            follow()
+            self._store.after_commit(partial(self._show, decided))
         return decided
+
+    def _show(self, approval: Approval) -> None:
+        """Every surface shows the question, or how it ended."""
+        self._broker.publish(Event("approval", approval.cubicle, approval_json(approval)))
+        is_open = approval.status is ApprovalStatus.PENDING
+        (self._hooks.approval_asked if is_open else self._hooks.approval_decided).fire(approval)
 
     def _allow(self, db: sqlite3.Connection, approval: Approval, scope: Scope, by: User, surface: str) -> None:
         kind, subjects = allowable(approval)
         self._grants.give(db, approval.cubicle, kind, subjects, scope, by=by, surface=surface)
-
-    def _tell_crab(self, approval: Approval) -> None:
-        """Write the lock; where that fails for now, the decision stands. Nobody reads it once the turn has ended."""
-        try:
-            self._locks.decided(approval)
-            with self._store.reading() as db:  # after the writing: whoever ends the turn from now on clears it
-                is_awaited = approval.turn is not None and turn_rows.is_open(db, approval.turn)
-            if not is_awaited:
-                self._locks.clear_approval(approval.cubicle, approval.id)
-        except OrchestratorError as error:
-            logger.warning("approval %s: %s", approval.id, error.message)
-            with self._untold_lock:
-                self._untold.append(approval)
 
     def _audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
         audit_rows.add(

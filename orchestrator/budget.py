@@ -78,21 +78,20 @@ class Booking:
     is_refused: bool
 
 
-Heed = Callable[[sqlite3.Connection, Booking], tuple[Callable[[], None], ...]]
-"""Hears of a booking within its transaction; what it gives back is done once that is committed."""
+Booked = Callable[[sqlite3.Connection, Booking], None]
+"""Hears of a booking within its transaction."""
 
 
 class Budget:
     """Every agent's spending."""
 
-    def __init__(self, store: Store, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, store: Store, *, booked: Booked = lambda _db, _booking: None, now: Callable[[], float] = time.time
+    ) -> None:
+        """``booked`` writes down what follows from a booking."""
         self._store = store
+        self._booked = booked
         self._now = now
-        self._heed: Heed = lambda _db, _booking: ()
-
-    def heed(self, heed: Heed) -> None:
-        """From now on ``heed`` hears of every booking."""
-        self._heed = heed
 
     def today(self, agent: str) -> rows.Day:
         """What the agent has spent, and what is held, on its current day."""
@@ -165,9 +164,7 @@ class Budget:
             if row is not None:
                 return Hold(row, micro, key, turn, model, now, day, tokens)
             spent = rows.day(db, agent.name, day)
-            then = self._heed(db, Booking(key, turn, day, spent, is_refused=True))
-        for follow in then:
-            follow()
+            self._booked(db, Booking(key, turn, day, spent, is_refused=True))
         raise OverBudget(_refusal(agent, spent, micro, f"{provider} {model}", day))
 
     def settle(self, hold: Hold, cost_micro: int, use: TokenUse, *, tokens: int = 0) -> None:
@@ -204,7 +201,6 @@ class Budget:
 
     def _close(self, hold: Hold, bill: _Bill) -> None:
         now = self._now()
-        then: tuple[Callable[[], None], ...] = ()
         with self._store.writing() as db:
             sums = rows.close(
                 db,
@@ -218,9 +214,7 @@ class Budget:
             )
             if sums is not None:
                 _write_down(db, hold, bill, now)
-                then = self._heed(db, Booking(hold.key, hold.turn, hold.day, sums, is_refused=False))
-        for follow in then:
-            follow()
+                self._booked(db, Booking(hold.key, hold.turn, hold.day, sums, is_refused=False))
 
 
 def dollars(micro: int) -> str:

@@ -5,16 +5,17 @@ to whoever's call it was and to the operator. Owns no sums; it only reads them.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from functools import partial
 
 from orchestrator.agents import Agents
 from orchestrator.budget import Booking, dollars
 from orchestrator.errors import NotFound
+from orchestrator.hooks import BudgetCrossed, Hooks
 from orchestrator.notices import Notices
 from orchestrator.nouns import Agent, CubicleKey
 from orchestrator.store import ledger as rows
 from orchestrator.store import people as people_rows
+from orchestrator.store.database import Store
 from orchestrator.store.ledger import Day
 
 KIND = "budget"
@@ -25,24 +26,25 @@ NEARLY, WHOLLY = 80, 100
 class BudgetNotices:
     """Says it, once."""
 
-    def __init__(self, notices: Notices, agents: Agents) -> None:
+    def __init__(self, store: Store, notices: Notices, agents: Agents, hooks: Hooks) -> None:
+        self._store = store
         self._notices = notices
         self._agents = agents
+        self._hooks = hooks
 
-    def heed(self, db: sqlite3.Connection, booking: Booking) -> tuple[Callable[[], None], ...]:
-        """Look whether this booking is worth a word, within its transaction (`Budget.heed`)."""
+    def book(self, db: sqlite3.Connection, booking: Booking) -> None:
+        """Look whether this booking is worth a word, within its transaction."""
         key = booking.key
         try:
             agent = self._agents.get(key.agent)
         except NotFound:  # deleted while its call was under way
-            return ()
+            return
         day = booking.sums
         # With calls under way a refusal may be over in a moment: their holds are more than they will cost.
         is_final = booking.is_refused and not day.reserved_micro and not day.reserved_tokens
         level = WHOLLY if is_final else reached(agent, day)
         if level is None:
-            return ()
-        then = []
+            return
         operator = people_rows.operator(db)
         for user in dict.fromkeys((key.user, key.user if operator is None else operator.id)):
             person = people_rows.one(db, user)
@@ -50,9 +52,9 @@ class BudgetNotices:
                 continue
             turn = booking.turn if user == key.user else None
             text = wording(agent, day, level, booking, is_operator=operator is not None and user == operator.id)
-            where = CubicleKey(key.agent, user)
-            then.append(partial(self._notices.announce, self._notices.post(where, KIND, text, turn=turn)))
-        return tuple(then)
+            self._notices.post(CubicleKey(key.agent, user), KIND, text, turn=turn)
+            crossed = BudgetCrossed(key.agent, user, booking.day, level)
+            self._store.after_commit(partial(self._hooks.budget_crossed.fire, crossed))
 
 
 def reached(agent: Agent, day: Day) -> int | None:

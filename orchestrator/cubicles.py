@@ -15,9 +15,11 @@ from functools import partial
 from typing import Protocol
 
 from orchestrator.agents import Agents
+from orchestrator.engine.protocol import CubicleEngine
 from orchestrator.errors import NotFound
 from orchestrator.events import Broker
-from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Engine, Event, Exit, Usage
+from orchestrator.hooks import Hooks
+from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Event, Exit, Usage
 from orchestrator.store import agents as rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import leaving as leaving_rows
@@ -73,17 +75,15 @@ class Cubicles:
         *,
         install: Install,
         store: Store,
-        engine: Engine,
+        engine: CubicleEngine,
         workspaces: Workspaces,
         doors: Doors,
         agents: Agents,
         broker: Broker,
+        hooks: Hooks,
         image_tag: Callable[[str], str],
-        check_start: Callable[[CubicleKey], None] = lambda _: None,
     ) -> None:
-        """``image_tag`` gives the image for ``base`` or ``studio``, building it first where it is missing;
-        ``check_start`` raises what speaks against starting a cubicle now.
-        """
+        """``image_tag`` gives the image for ``base`` or ``studio``, building it first where it is missing."""
         self._install = install
         self._store = store
         self._engine = engine
@@ -92,7 +92,8 @@ class Cubicles:
         self._agents = agents
         self._broker = broker
         self._image_tag = image_tag
-        self._check_start = check_start
+        self._hooks = hooks
+        hooks.agent_changed.subscribe(self.suspect)
         self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
         self._table_lock = threading.Lock()  # protects _locks and _doubts
         self._doubts: dict[CubicleKey, object] = {}
@@ -112,7 +113,7 @@ class Cubicles:
                 self._suspect(key)  # no turn is handed to a crab before the engine has vouched for its walls
             doubt = self._doubts.get(key)
             spec = self._spec(key)
-            self._check_start(key)
+            self._hooks.cubicle_starting.ask(key)
             # An engine that was killed may have forgotten a container that still runs. Its door is not the next one's.
             renew = partial(self._doors.renew, key, uid=spec.uid, gid=spec.gid)
             container = self._engine.start(spec, anew=renew)

@@ -52,17 +52,12 @@ class House:
     """What the agent should know before a turn, beside the message; mostly nothing."""
     memories: Callable[[CubicleKey, str], list[dict[str, Any]]]
     """What is remembered that a text may be about."""
-    heard: Callable[[CubicleKey], None]
-    """Told at each request that this cubicle's crab lives."""
     missing: Callable[[CubicleKey, str], str] = lambda _key, _action: ""
     """A line for the person about files that an answer names and that are not there."""
-    ended: Callable[[CubicleKey, int], None] = lambda _key, _turn: None
-    """Told when a crab has ended a turn."""
 
 
-def door_app(house: House) -> DoorRoutes:
-    """The WSGI application behind every door."""
-    routes = DoorRoutes(house.heard)
+def add_door_routes(routes: DoorRoutes, house: House) -> None:
+    """All that a cubicle may ask for."""
     for method, path, handler, most_bytes in (
         ("GET", "turns/next", _next_turn, SMALL_BYTES),
         ("POST", "turns/*/steps", _step, _STEP_BYTES),
@@ -75,7 +70,6 @@ def door_app(house: House) -> DoorRoutes:
         routes.add(method, path, partial(handler, house), most_bytes=most_bytes)
     add_call_routes(routes, house.calls, house.turns)
     add_stream_routes(routes, house.harbour)
-    return routes
 
 
 def _next_turn(house: House, request: DoorRequest) -> Result:
@@ -133,8 +127,7 @@ def _finish(house: House, request: DoorRequest) -> Result:
         reply = "(The agent ended its turn without a word.)"
     if action is not None and (line := house.missing(key, action)):
         reply = f"{reply.rstrip()}\n\n{line}".lstrip()
-    if house.turns.end(key, turn, status, reply=reply, error=error, action=action):
-        house.ended(key, turn)
+    house.turns.end(key, turn, status, reply=reply, error=error, action=action)
     return {}
 
 

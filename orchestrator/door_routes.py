@@ -16,18 +16,9 @@ from typing import Any
 from orchestrator.door_bodies import ALLOWANCE, BodyAllowance
 from orchestrator.door_requests import DoorRequest, NoRoute, RequestBody
 from orchestrator.doors import KEY
-from orchestrator.errors import (
-    BadInput,
-    Conflict,
-    NotFound,
-    OrchestratorError,
-    OverBudget,
-    Stopped,
-    TooLarge,
-    TooMany,
-    Unavailable,
-)
+from orchestrator.errors import OrchestratorError, TooLarge
 from orchestrator.http_framing import CONNECTION, HAND_OVER
+from orchestrator.http_statuses import status_of
 from orchestrator.nouns import CubicleKey
 
 logger = logging.getLogger(__name__)
@@ -48,16 +39,6 @@ class _Route:
     most_bytes: int
 
 
-_STATUS: tuple[tuple[type[OrchestratorError], int], ...] = (
-    (NotFound, 404),
-    (Conflict, 409),
-    (Stopped, 409),
-    (TooLarge, 413),
-    (OverBudget, 402),
-    (TooMany, 429),
-    (Unavailable, 502),
-    (BadInput, 400),
-)
 _JSON: _Headers = (("Content-Type", "application/json"),)
 _LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
@@ -103,8 +84,7 @@ class DoorRoutes:
             allow = (("Allow", ", ".join(error.allowed)),) if error.allowed else ()
             return error.status, _error("no_route", "There is no such call at this door."), allow
         except OrchestratorError as error:
-            status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-            return status, _error(error.code, error.message), ()
+            return status_of(error), _error(error.code, error.message), ()
         except ConnectionError:  # the client has gone within its request
             raise
         except Exception:  # whatever broke, the crab gets an answer and the log the reason

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from orchestrator.errors import BadInput, Conflict, NotFound
@@ -17,9 +18,9 @@ from orchestrator.store import notices as rows
 from orchestrator.store.database import Store
 from orchestrator.store.notices import Notice, Offer
 
-Deed = Callable[[sqlite3.Connection, Notice, User], tuple[str, tuple[Callable[[], None], ...]]]
-"""Does what a button says, within the transaction that is given: the outcome as a sentence, and what follows once it is
-committed. Raises NotFound or Conflict, and then nothing has changed."""
+Deed = Callable[[sqlite3.Connection, Notice, User], str]
+"""Does what a button says, within the transaction that is given, and says the outcome in a sentence. Raises NotFound or
+Conflict, and then nothing has changed."""
 
 _TAKEN = "That was already done: {}"
 
@@ -48,7 +49,7 @@ class Notices:
         detail: Mapping[str, Any] | None = None,
         offers: Sequence[Offer] = (),
     ) -> Notice:
-        """Write a notice down; may be part of a larger transaction. Nobody hears of it before ``announce``."""
+        """Write a notice down; may be part of a larger transaction. Surfaces show it once that is committed."""
         now = self._now()
         with self._store.writing() as db:
             number = rows.add(
@@ -63,12 +64,9 @@ class Notices:
                 offers=offers,
             )
             found = rows.one(db, number)
-        assert found is not None  # noqa: S101 - it was written just now
+            assert found is not None  # noqa: S101 - it was written just now
+            self._store.after_commit(partial(self._show, found))
         return found
-
-    def announce(self, notice: Notice) -> None:
-        """Surfaces show it now, or how it ended."""
-        self._broker.publish(Event("notice", notice.cubicle, as_json(notice)))
 
     def get(self, notice: int) -> Notice:
         """The notice with this id; raises NotFound."""
@@ -111,7 +109,7 @@ class Notices:
             latest = rows.one(db, notice)
             if latest is None or latest.settled_at is not None:
                 raise Conflict(_TAKEN.format("" if latest is None else latest.outcome))
-            outcome, then = self._deeds[do](db, found, by)
+            outcome = self._deeds[do](db, found, by)
             rows.settle(db, notice, outcome, now)
             key = found.cubicle
             audit_rows.add(
@@ -124,7 +122,9 @@ class Notices:
                 turn=found.turn,
                 detail={"notice": notice, "subject": found.subject},
             )
-        return self._told(notice, then)
+        settled = self.get(notice)
+        self._show(settled)
+        return settled
 
     def settle(
         self, kind: str, subject: str, outcome: str, *, but: int | None = None, offering: str | None = None
@@ -139,15 +139,13 @@ class Notices:
             ]
             for notice in standing:
                 rows.settle(db, notice.id, outcome, self._now())
-        for notice in standing:
-            self.announce(self.get(notice.id))
+                self._store.after_commit(partial(self._show_again, notice.id))
 
-    def _told(self, notice: int, then: Sequence[Callable[[], None]]) -> Notice:
-        settled = self.get(notice)
-        self.announce(settled)
-        for follow in then:
-            follow()
-        return settled
+    def _show_again(self, notice: int) -> None:
+        self._show(self.get(notice))
+
+    def _show(self, notice: Notice) -> None:
+        self._broker.publish(Event("notice", notice.cubicle, as_json(notice)))
 
 
 def as_json(notice: Notice) -> dict[str, Any]:

@@ -376,37 +376,6 @@ class Usage:
     pids: int
 
 
-class Engine(Protocol):
-    """Whoever runs containers. Every method may be called from any thread, before the first start and after our
-    restart.
-
-    Raises :class:`orchestrator.errors.Unavailable` when the engine does not answer.
-    """
-
-    def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
-        """The cubicle runs when this returns: a running one with the same spec is adopted, any other of that name is
-        replaced. Two calls at once start one container. ``anew`` is called before a container is made, when none of
-        that name is left."""
-
-    def poll(self, name: str) -> Exit | None:
-        """None while the container runs; how it ended otherwise, also when there never was one (``gone``)."""
-
-    def stop(self, name: str, *, grace_s: float = 2.0) -> None:
-        """The container no longer runs. Already stopped or gone is success."""
-
-    def remove(self, name: str) -> None:
-        """Nothing of the container is left. Already gone is success."""
-
-    def ours(self) -> list[Container]:
-        """Every container that carries this install's label, running or not, and no other's."""
-
-    def stats(self, name: str) -> Usage:
-        """What the container uses now. Raises NotFound when it does not run."""
-
-    def is_at_rest(self, name: str) -> bool:
-        """Nothing runs in the container but what we started there. False where that can't be told."""
-
-
 # --- models ----------------------------------------------------------------------------------------------------
 
 

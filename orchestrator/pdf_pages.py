@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from orchestrator import errand_box
-from orchestrator.errand_box import Failed
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed
+from orchestrator.engine.helpers import PAGES
+from orchestrator.engine.protocol import HelperEngine
 from orchestrator.errors import NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.file_contents import content_of
 from orchestrator.files import FilePath
 from orchestrator.nouns import CubicleKey
-from orchestrator.packages.errand import Errands
 from orchestrator.thumbnails.png import size_of
 from orchestrator.workspace import Workspaces
 
@@ -70,16 +71,16 @@ class PdfPages:
 
     def __init__(
         self,
-        errands: Errands | None,
+        helpers: HelperEngine | None,
         workspaces: Workspaces,
         *,
         folder: Path,
         image: Callable[[], str],
         kept_s: float = KEPT_S,
     ) -> None:
-        """``errands``: who draws, None where nobody does; ``folder`` is private to it; ``image`` gives the name of the
+        """``helpers``: who draws, None where nobody does; ``folder`` is private to it; ``image`` gives the name of the
         image to draw in, built first where it is missing, which takes minutes."""
-        self._errands = errands
+        self._helpers = helpers
         self._workspaces = workspaces
         self._box, self._kept = folder / "box", folder / "kept"
         self._image = image
@@ -92,7 +93,7 @@ class PdfPages:
     @property
     def is_there(self) -> bool:
         """Pages can be drawn here."""
-        return self._errands is not None
+        return self._helpers is not None
 
     @property
     def most_bytes(self) -> int:
@@ -101,15 +102,15 @@ class PdfPages:
 
     def start(self) -> None:
         """Nothing is left of another run."""
-        if self._errands is None:
+        if self._helpers is None:
             return
         try:
-            self._errands.clear()
+            self._helpers.clear_helpers(PAGES)
         except Unavailable as error:
             logger.warning("what draws PDFs could not be cleared away: %s", error.message)
         for folder in (self._box, self._kept):
             folder.parent.mkdir(mode=0o700, exist_ok=True)
-            errand_box.emptied(folder)
+            helper_folder.emptied(folder)
 
     def close(self) -> None:
         """Nothing is drawn any more; what is under way is broken off."""
@@ -125,7 +126,7 @@ class PdfPages:
         Failed for what can't be drawn."""
         with self._workspaces.copy_out(key, path, max_bytes=MOST_BYTES) as copy:
             content = copy.file.read()
-        if self._errands is None or content_of(content[:_HEAD_BYTES]) != "pdf":
+        if self._helpers is None or content_of(content[:_HEAD_BYTES]) != "pdf":
             raise NotFound("There is no PDF here that can be shown.")
         return self._known(key, copy.sha256) or self._outcome(key, copy.sha256, content, wait_s)
 
@@ -167,24 +168,26 @@ class PdfPages:
         job.over.set()
 
     def _draw(self, key: CubicleKey, digest: str, content: bytes) -> Drawn:
-        assert self._errands is not None  # noqa: S101 - ``drawn`` looked
+        assert self._helpers is not None  # noqa: S101 - ``drawn`` looked
         self._sweep()
         task = {"most": MOST_PAGES, "long_side": LONG_SIDE}
         files = {"file.pdf": content, "task.json": json.dumps(task).encode()}
         image = self._image()
         try:
-            errand = errand_box.packed(self._box, _NAME, image, files, time_s=_TIME_S, max_bytes=_MOST_BROUGHT)
-            self._errands.run(errand, is_wanted=lambda: not self._is_closed)
+            errand = helper_folder.packed(
+                self._box, _NAME, PAGES, image, files, time_s=_TIME_S, max_bytes=_MOST_BROUGHT
+            )
+            self._helpers.run_helper(errand, is_wanted=lambda: not self._is_closed)
             return self._taken(errand.brought, key, digest)
         except OSError as error:
             raise Unavailable("The folder for pages in HERMIT_HOME can't be written. Look at the disk.") from error
         finally:
-            errand_box.drop(self._box, _NAME)
+            helper_folder.drop(self._box, _NAME)
 
     def _taken(self, brought: Path, key: CubicleKey, digest: str) -> Drawn:
         """The pages that came, one after the other up to the first that is none, are kept."""
         fresh, place = self._kept / "new", self._place(key, digest)
-        errand_box.drop(self._kept, fresh.name)
+        helper_folder.drop(self._kept, fresh.name)
         fresh.mkdir(mode=0o700)
         sizes: list[tuple[int, int]] = []
         for number in range(1, MOST_PAGES + 1):
@@ -199,7 +202,7 @@ class PdfPages:
         said = _read(brought / "count", 6)
         drawn = Drawn(digest, tuple(sizes), max(len(sizes), int(said) if said.isdigit() else 0))
         (fresh / "drawn.json").write_text(json.dumps([drawn.sizes, drawn.count]), encoding="ascii")
-        errand_box.drop(self._kept, place.name)
+        helper_folder.drop(self._kept, place.name)
         fresh.rename(place)
         broom = threading.Timer(self._kept_s + 1, self._sweep)
         broom.daemon = True
@@ -234,7 +237,7 @@ class PdfPages:
 def _read(path: Path, most: int) -> bytes:
     """A plain file's content; nothing for whatever is none, or is larger."""
     try:
-        with errand_box.opened(path) as file:
+        with helper_folder.opened(path) as file:
             content = file.read(most + 1)
     except OSError:
         return b""

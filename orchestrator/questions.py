@@ -10,12 +10,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from orchestrator.agents import Agents
 from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import Event, Role, User
 from orchestrator.panel.actions import Ask
 from orchestrator.store import audit as audit_rows
@@ -48,18 +50,17 @@ class Questions:
         store: Store,
         agents: Agents,
         broker: Broker,
+        hooks: Hooks,
         finish: Finish,
-        stir: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``finish`` ends waiting calls within the transaction; ``stir`` lets those who wait look, once it is
-        committed."""
+        """``finish`` ends waiting calls within the transaction."""
         self._store = store
         self._agents = agents
         self._broker = broker
         self._finish = finish
-        self._stir = stir
         self._now = now
+        hooks.turn_ended.subscribe(lambda ended: self._cancel_turn(ended.turn))
 
     @property
     def capability(self) -> Capability:
@@ -107,12 +108,6 @@ class Questions:
             raise Conflict(_too_late(self.get(question)))
         return answered
 
-    def cancel_turn(self, turn: int) -> None:
-        """The turn has ended: nobody waits for its answers any more."""
-        with self._store.reading() as db:
-            pending = rows.pending_of_turn(db, turn)
-        self._end_all(pending, CANCELLED)
-
     def expire_due(self) -> None:
         """Questions whose time is up are expired."""
         with self._store.reading() as db:
@@ -145,11 +140,11 @@ class Questions:
             rows.add(db, question)
             self._audit(db, question, "question.asked", f"Asked: {visible(question.text)}")
             asked = question
+        self._store.after_commit(partial(self._announce, asked))
         return Outcome(
             "The person was asked. The answer comes here.",
             {"question": asked.id},
             waits_for=f"question:{asked.id}",
-            then=(lambda: self._announce(asked),),
         )
 
     def _made(self, caller: Caller, action: Ask) -> Question:
@@ -170,6 +165,12 @@ class Questions:
             answered_at=None,
             answered_by=None,
         )
+
+    def _cancel_turn(self, turn: int) -> None:
+        """The turn has ended: nobody waits for its answers any more."""
+        with self._store.reading() as db:
+            pending = rows.pending_of_turn(db, turn)
+        self._end_all(pending, CANCELLED)
 
     def _end_all(self, questions: list[str], status: str) -> None:
         for question in questions:
@@ -195,7 +196,6 @@ class Questions:
             self._audit(db, ended, f"question.{status}", how)
             if along is not None:
                 along(ended)
-        self._stir()
         self._announce(ended)
         return ended
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.agents import Agents
 from orchestrator.approval_limits import refused_before
-from orchestrator.approvals import Approvals
 from orchestrator.errors import BadInput, Conflict, NotFound
 from orchestrator.events import Broker
 from orchestrator.grants import Grants
+from orchestrator.hooks import Hooks, StepMoment
 from orchestrator.nouns import Approval, CubicleKey, Event, Ruling, Step, Verdict
 from orchestrator.outputs import RUNNING, Outputs
 from orchestrator.policy.judge import judge
 from orchestrator.scripts import Scripts
+from orchestrator.step_approvals import StepApprovals
 from orchestrator.store import approvals as approval_rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import partial_replies
@@ -57,22 +57,21 @@ class Steps:
         *,
         store: Store,
         broker: Broker,
+        hooks: Hooks,
         agents: Agents,
-        approvals: Approvals,
+        approvals: StepApprovals,
         grants: Grants,
         scripts: Scripts,
         outputs: Outputs,
-        ended: Callable[[CubicleKey], None] = lambda _: None,
     ) -> None:
-        """``ended`` is told of each command's end, and returns at once."""
         self._store = store
         self._broker = broker
+        self._hooks = hooks
         self._agents = agents
         self._approvals = approvals
         self._grants = grants
         self._scripts = scripts
         self._outputs = outputs
-        self._ended = ended
 
     def start(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None) -> Answer:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
@@ -130,7 +129,7 @@ class Steps:
                     turn=turn,
                     detail={"step": n, "exit_code": exit_code, "ended": ended, "output": output[:2000]},
                 )
-        self._ended(key)
+        self._hooks.step_ended.fire(StepMoment(key, turn, n))
         self._publish(key, turn, n)
         return Answer("stop" if is_over else "continue")
 
@@ -182,6 +181,8 @@ class Steps:
                 detail={"step": n, "verdict": verdict.ruling, "reason": verdict.reason, "sha256": step.sha256},
             )
         self._publish(key, turn, n)
+        if step.status == RUNNING:
+            self._hooks.step_started.fire(StepMoment(key, turn, n))
         return step
 
     def _verdict(self, db: sqlite3.Connection, key: CubicleKey, turn: int, verdict: Verdict, sha256: str) -> Verdict:
@@ -205,15 +206,12 @@ class Steps:
         changed = self._scripts.changed(asked) if asked is not None and asked.cubicle == key else ""
         if changed:
             return self._refuse_changed(key, step, changed)
-        with self._store.writing() as db:
-            is_valid = rows.is_open(db, step.turn) and self._approvals.use(approval, step)
-            if is_valid:
-                rows.set_step(db, step.turn, step.n, "running")
-        if not is_valid:
+        if not self._approvals.use(approval, step):
             return Answer(
                 Ruling.REFUSE, "This approval is not valid for this command: it was used, changed or is too old."
             )
         self._publish(key, step.turn, step.n)
+        self._hooks.step_started.fire(StepMoment(key, step.turn, step.n))
         self._approvals.forget_lock(key, approval)
         return Answer(Ruling.RUN)
 

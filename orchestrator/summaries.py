@@ -21,7 +21,6 @@ from orchestrator.nouns import CubicleKey, ModelRequest, Turn
 from orchestrator.store import summaries as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
-from orchestrator.store.notices import Notice
 from orchestrator.store.summaries import Summary
 
 logger = logging.getLogger(__name__)
@@ -120,11 +119,9 @@ class Summaries:
             self._put_off(wanted)
             return
         with self._store.writing() as db:
-            is_kept = bool(text) and rows.make(db, wanted, text, self._now())
-            notice = self._posted(wanted, len(old)) if is_kept else None
-        if notice is not None:
-            self._notices.announce(notice)
-        elif not text:
+            if text and rows.make(db, wanted, text, self._now()):
+                self._post(wanted, len(old))
+        if not text:
             self._put_off(wanted)
 
     def _asked(self, key: CubicleKey, transcript: str) -> str:
@@ -137,12 +134,12 @@ class Summaries:
         answer = read_answer(self._proxy.on_behalf(key, request, within_s=WITHIN_S))
         return answer.message.strip()[:MOST_CHARS]
 
-    def _posted(self, wanted: Summary, count: int) -> Notice:
+    def _post(self, wanted: Summary, count: int) -> None:
         text = (
             f"Our conversation has grown long, so from now on {wanted.cubicle.agent} is told its first part, "
             f"{count} more messages, as a summary. You still have all of it, and can search it."
         )
-        return self._notices.post(wanted.cubicle, "summary", text, subject=str(wanted.upto))
+        self._notices.post(wanted.cubicle, "summary", text, subject=str(wanted.upto))
 
     def _put_off(self, wanted: Summary) -> None:
         with self._store.writing() as db:

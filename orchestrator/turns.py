@@ -11,13 +11,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
-from orchestrator.approvals import Approvals
 from orchestrator.bells import Bells
 from orchestrator.errors import Conflict, NotFound, Stopped, TooMany
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks, TurnMoment
 from orchestrator.locks import Locks
-from orchestrator.nouns import CubicleKey, Event, Step, Turn, TurnStatus
+from orchestrator.nouns import Approval, CubicleKey, Event, Step, Turn, TurnStatus
 from orchestrator.outputs import Outputs
 from orchestrator.prompts import check_prompt
 from orchestrator.store import audit as audit_rows
@@ -46,33 +47,31 @@ class Turns:
         *,
         store: Store,
         broker: Broker,
-        approvals: Approvals,
+        hooks: Hooks,
         locks: Locks,
         wake: Callable[[CubicleKey], None],
         is_fresh: Callable[[CubicleKey], bool],
-        abort_model: Callable[[int], None],
         check_room: Callable[[], None] = lambda: None,
     ) -> None:
         """``wake`` gets a cubicle going, or up to date, without waiting for it; ``is_fresh`` says that it need not;
-        ``abort_model`` cuts a turn's model call; ``check_room`` raises Unavailable when no work is taken on."""
+        ``check_room`` raises Unavailable when no work is taken on."""
         self._store = store
         self._broker = broker
-        self._approvals = approvals
+        self._hooks = hooks
         self._locks = locks
         self._wake = wake
         self._is_fresh = is_fresh
-        self._abort_model = abort_model
         self._check_room = check_room
         self._bells = Bells()
         self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
         self._is_closed = False
         self.outputs = Outputs(broker)
-        self._when_ended: list[Callable[[int], None]] = [self.outputs.forget]
-
-    def when_ended(self, deed: Callable[[int], None]) -> None:
-        """From now on ``deed`` is done with every turn that got its outcome; a death may come before it."""
-        self._when_ended.append(deed)
+        hooks.turn_ended.subscribe(self._forget)
+        hooks.approval_asked.subscribe(self._show_status)
+        hooks.approval_decided.subscribe(self._show_status)
+        hooks.cubicle_ready.subscribe(self._bells.ring)
+        hooks.cubicle_failed.subscribe(lambda failed: self.fail_queued(failed.cubicle, failed.why))
 
     def submit(self, key: CubicleKey, text: str, *, source: str, origin: str | None = None) -> Turn:
         """Queue a message; with an ``origin`` seen before, the older turn comes back and nothing happens.
@@ -94,6 +93,7 @@ class Turns:
             )
         turn = self.get(turn_id)
         self._publish(turn)
+        self._hooks.message_sent.fire(turn)
         if not self._is_asked_for(key):
             self._wake(key)
         return turn
@@ -167,11 +167,10 @@ class Turns:
         found = self.get(turn)
         with self._store.writing() as db:
             is_under_way = rows.ask_stop(db, turn, time.time())
-            was_queued = not is_under_way and self._write_end(db, found.cubicle, turn, TurnStatus.STOPPED)
-        if was_queued:
-            self._follow_up(found.cubicle, turn)
+            if not is_under_way:
+                self._write_end(db, found.cubicle, turn, TurnStatus.STOPPED)
         if is_under_way:
-            self._abort_model(turn)
+            self._hooks.turn_stopping.fire(TurnMoment(found.cubicle, turn))
             self._locks.stop(found.cubicle, turn)
             if self.get(turn).status.is_final:  # just now, so nobody else takes the file away
                 self._locks.clear_stop(found.cubicle, turn)
@@ -186,7 +185,6 @@ class Turns:
                 raise Conflict(f"{key.agent} has begun with this message already, so it can only be stopped.")
             self._write_end(db, key, turn, TurnStatus.STOPPED)
             audit_rows.add(db, "turn.withdrawn", "Withdrawn", now=now, agent=key.agent, user=key.user, turn=turn)
-        self._follow_up(key, turn)
         return self.get(turn)
 
     def close(self) -> None:
@@ -205,6 +203,7 @@ class Turns:
             while True:
                 if (turn := self._claim(key, boot)) is not None:
                     self._publish(turn)
+                    self._hooks.turn_started.fire(turn)
                     return turn
                 if not ear.wait(deadline):
                     return None
@@ -221,10 +220,7 @@ class Turns:
     ) -> bool:
         """Give a turn its outcome; False when it has one already, and then nothing changes."""
         with self._store.writing() as db:
-            was_open = self._write_end(db, key, turn, status, reply=reply, error=error, action=action)
-        if was_open:
-            self._follow_up(key, turn)
-        return was_open
+            return self._write_end(db, key, turn, status, reply=reply, error=error, action=action)
 
     def check_wanted(self, key: CubicleKey, turn: int) -> None:
         """Raises NotFound unless the turn is this cubicle's, Stopped unless it is under way and nobody wants it
@@ -250,7 +246,7 @@ class Turns:
             self._lose(key, claim, why)
 
     def fail_queued(self, key: CubicleKey, error: str) -> None:
-        """The cubicle can't be started: everything that waits for it fails with the reason."""
+        """Nothing more is done in the cubicle: everything that waits for it fails with the reason."""
         with self._store.reading() as db:
             waiting = rows.queued_ids(db, key)
         for turn in waiting:
@@ -260,10 +256,6 @@ class Turns:
         """Every turn that some crab holds."""
         with self._store.reading() as db:
             return rows.under_way(db)
-
-    def call(self, key: CubicleKey) -> None:
-        """A crab that listens looks again whether there is a turn for it."""
-        self._bells.ring(key)
 
     def unserved(self) -> list[CubicleKey]:
         """Cubicles with a queue and no crab that serves it. One that listens is told again."""
@@ -299,7 +291,7 @@ class Turns:
         return self.get(waiting) if claimed else None
 
     def _lose(self, key: CubicleKey, claim: rows.Claim, why: str) -> None:
-        self._abort_model(claim.turn)
+        self._hooks.turn_stopping.fire(TurnMoment(key, claim.turn))
         if claim.stop_asked:
             self.end(key, claim.turn, TurnStatus.STOPPED)
             return
@@ -327,24 +319,32 @@ class Turns:
             return False
         text = (reply if error is None else error) or str(status)
         audit_rows.add(db, f"turn.{status}", text, now=now, agent=key.agent, user=key.user, turn=turn)
+        self._store.after_commit(partial(self._tell_end, key, turn))
         return True
 
-    def _follow_up(self, key: CubicleKey, turn: int) -> None:
-        """A turn has its outcome: its questions and locks go, and everybody is told."""
+    def _tell_end(self, key: CubicleKey, turn: int) -> None:
         try:
-            self._abort_model(turn)
-            self._approvals.cancel_turn(turn)
-            for deed in self._when_ended:
-                deed(turn)
-            with self._store.reading() as db:
-                was_stop_asked = rows.is_stop_asked(db, turn)
-            if was_stop_asked:
-                self._locks.clear_stop(key, turn)
+            self._hooks.turn_ended.fire(TurnMoment(key, turn))
             self._publish(self.get(turn))
         finally:
             self._ended_at[key] = time.monotonic()
             with self._ended:
                 self._ended.notify_all()
+
+    def _forget(self, ended: TurnMoment) -> None:
+        """What was kept for a turn while it was under way goes."""
+        self.outputs.forget(ended.turn)
+        with self._store.reading() as db:
+            was_stop_asked = rows.is_stop_asked(db, ended.turn)
+        if was_stop_asked:
+            self._locks.clear_stop(ended.cubicle, ended.turn)
+
+    def _show_status(self, approval: Approval) -> None:
+        """A turn may wait for a person, or not any more."""
+        with self._store.reading() as db:
+            turn = None if approval.turn is None else rows.one(db, approval.turn)
+        if turn is not None and not turn.status.is_final:
+            self._broker.publish(Event("turn", approval.cubicle, {"turn": turn.id, "status": str(turn.status)}))
 
     def _publish(self, turn: Turn) -> None:
         self._broker.publish(Event("turn", turn.cubicle, turn_json(turn)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from orchestrator.cubicles import Cubicles
-from orchestrator.errors import NotFound, OrchestratorError, Unavailable, WallMissing
+from orchestrator.errors import OrchestratorError, Unavailable, WallMissing
+from orchestrator.hooks import CubicleFailed, Hooks
 from orchestrator.nouns import CubicleKey
 
 logger = logging.getLogger(__name__)
@@ -23,16 +23,9 @@ _AT_ONCE = 4
 class Waker:
     """Starts cubicles in the background; two calls for the same one start it once."""
 
-    def __init__(
-        self,
-        cubicles: Cubicles,
-        on_failure: Callable[[CubicleKey, str], None],
-        on_ready: Callable[[CubicleKey], None] | None = None,
-    ) -> None:
-        """``on_failure`` is told the reason when a cubicle can't be started, ``on_ready`` when it runs."""
+    def __init__(self, cubicles: Cubicles, hooks: Hooks) -> None:
         self._cubicles = cubicles
-        self._on_ready = on_ready
-        self._on_failure = on_failure
+        self._hooks = hooks
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="wake")
         self._waking: set[CubicleKey] = set()
         self._lock = threading.Lock()  # protects _waking, and the pool from being given work after it was closed
@@ -80,8 +73,7 @@ class Waker:
     def _rouse(self, key: CubicleKey) -> None:
         try:
             self._cubicles.start(key)
-            if self._on_ready is not None:
-                self._on_ready(key)
+            self._hooks.cubicle_ready.fire(key)
         except OrchestratorError as error:
             logger.info("cubicle %s was not started ahead of a message: %s", key, error.message)
         except Exception:  # the top of a thread: the message itself will tell what is wrong
@@ -101,14 +93,10 @@ class Waker:
                 if time.monotonic() > deadline or self._closing.wait(_AGAIN_AFTER_S):
                     raise
             else:
-                if self._on_ready is not None:
-                    self._on_ready(key)
+                self._hooks.cubicle_ready.fire(key)
                 return
 
     def _failed(self, key: CubicleKey, reason: str) -> None:
         if self._closing.is_set():
             return  # the messages stay in the queue for the next start
-        try:
-            self._on_failure(key, reason)
-        except NotFound:
-            logger.info("cubicle %s was deleted while it was being started", key)
+        self._hooks.cubicle_failed.fire(CubicleFailed(key, reason))

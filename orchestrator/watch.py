@@ -4,11 +4,12 @@ questions that nobody answered, and queues that nobody serves."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.cubicles import Cubicles
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.rounds import Rounds
 from orchestrator.turns import Turns
@@ -33,9 +34,10 @@ class Watch:
         wake: Callable[[CubicleKey], None],
         is_waking: Callable[[CubicleKey], bool],
         is_busy: Callable[[CubicleKey], bool],
-        tidy: Callable[[], None],
+        hooks: Hooks,
+        tidy: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """``is_busy``: a model call of this cubicle is under way; ``tidy`` is done after each pass."""
+        """``is_busy``: a model call of this cubicle is under way; all of ``tidy`` is done after each pass."""
         self._turns = turns
         self._cubicles = cubicles
         self._approvals = approvals
@@ -47,6 +49,7 @@ class Watch:
         self._heard: dict[CubicleKey, float] = {}
         self._stop_seen: dict[int, float] = {}
         self._rounds = Rounds("watch", lambda: self.look(time.monotonic()), every_s=lambda: PERIOD_S)
+        hooks.door_called.subscribe(self.heard)
 
     def start(self) -> None:
         """Begin the passes."""
@@ -79,7 +82,8 @@ class Watch:
         }
         for key in self._turns.unserved():
             self._wake(key)
-        self._tidy()
+        for tidy in self._tidy:
+            tidy()
 
     def _enforce_stop(self, key: CubicleKey, turn: int, now: float) -> None:
         if now - self._stop_seen.get(turn, now) > STOP_GRACE_S:

@@ -18,7 +18,7 @@ from orchestrator.assets.downloads import Downloads
 from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.disk.reserve import Reserve
 from orchestrator.fetch.body import Limits
 from orchestrator.fetch.internet import Internet
@@ -29,7 +29,6 @@ from orchestrator.store.assets import Asset, AssetStatus
 from orchestrator.store.calls import Call
 from orchestrator.store.grants import Grant
 from orchestrator.workspace import Workspaces
-from tests.later_calls import LaterCalls
 from tests.rooms import KEY, Rooms, rooms
 from tests.web_sites import PUBLIC, Script, Site, Town, opened
 
@@ -147,12 +146,12 @@ def desk(
         house = stack.enter_context(rooms(home, **agent))
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notices(house.store, house.broker)
-        later = LaterCalls()
+        calls = Calls(store=house.store, agents=house.agents)
         endings = Endings(
+            store=house.store,
             broker=house.broker,
             notices=notices,
-            finish=later.finish,
-            stir=later.stir,
+            finish=calls.finish,
         )
         assets = Assets(
             store=house.store,
@@ -162,7 +161,7 @@ def desk(
             endings=endings,
             rules=rules,
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([assets.capability]))
+        calls.offer(assets.capability)
         place = workspaces(home)
         town = town or Town({"files.example": [[PUBLIC]]})
         downloads = Downloads(
@@ -174,7 +173,7 @@ def desk(
             folder=home / "scratch",
         )
         made = Desk(
-            house, town, certificates, later.calls, notices, assets, downloads, stack.enter_context(ExitStack()), place
+            house, town, certificates, calls, notices, assets, downloads, stack.enter_context(ExitStack()), place
         )
         stack.callback(downloads.close)
         if is_started:

@@ -38,6 +38,7 @@ from orchestrator.channels.chat.question_prompts import QuestionPrompts
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, Turn, User
 from orchestrator.panel.actions import Ask
@@ -81,6 +82,7 @@ class ChatFixture:
         return telegram_store(self.store)
 
     def __post_init__(self) -> None:
+        self.hooks = Hooks()
         rows = self.rows
         self.mail = self.post or Outbox(rows, now=self.now)
         self.buttons = Buttons(rows, now=self.now)
@@ -96,8 +98,8 @@ class ChatFixture:
         self.notices = Notices(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
         self.questions = Questions(
-            store=self.store, agents=Agents(self.store, providers=("fake", "other"), on_change=lambda _: None),
-            broker=Broker(), finish=lambda *_, **__: None, stir=lambda: None, now=self.now,
+            store=self.store, agents=Agents(self.store, providers=("fake", "other"), hooks=self.hooks),
+            broker=Broker(), hooks=self.hooks, finish=lambda *_, **__: None, now=self.now,
         )  # fmt: skip
         self.handled: list[IncomingMessage] = []
         self.inquiries = QuestionPrompts(
@@ -168,7 +170,7 @@ class ChatFixture:
         turn = turn or self.asks()
         self.approvals.follow(kind, lambda _db, _decided: ())
         with self.store.writing() as db:
-            approval = self.approvals.ask_host(
+            approval = self.approvals.ask(
                 db, turn.cubicle, turn.id, kind=kind, text=text, reason=reason, detail=detail, timeout_s=300
             )
         self.asking.tell(approval.id)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import table_of
-from orchestrator.door import House, door_app
+from orchestrator.door import House, add_door_routes
+from orchestrator.door_routes import DoorRoutes
 from orchestrator.doors import Doors
 from orchestrator.http_server import HttpServer
 from orchestrator.live.harbour import Harbour
@@ -86,14 +86,16 @@ def street_of(home: Path) -> Iterator[Street]:
             made.agents,
             made.people,
             harbour=Harbour(),
-            calls=Calls(store=made.store, agents=made.agents, table=table_of(())),
+            calls=Calls(store=made.store, agents=made.agents),
             told=Summaries(made.store, proxy, Notices(made.store, made.broker)).told,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
-            heard=heard.append,
         )
+        made.hooks.door_called.subscribe(heard.append)
+        routes = DoorRoutes(made.hooks.door_called.fire)
+        add_door_routes(routes, house)
         server = HttpServer()
-        doors = Doors(server, made.workspaces, door_app(house))
+        doors = Doors(server, made.workspaces, routes)
         for key in (KEY, OTHER):
             doors.open(key, uid=os.geteuid(), gid=os.getegid())
         yield Street(made, doors, server, model, heard, disk_notes)

@@ -167,7 +167,7 @@ class FakeDoor:
 
     def _llm(self, body: Json) -> tuple[int, Json]:
         if not self.answers:
-            return 502, {"error": {"code": "upstream_failed", "message": "The script has no more answers."}}
+            return 503, {"error": {"code": "upstream_failed", "message": "The script has no more answers."}}
         answer = self.answers.pop(0)
         if isinstance(answer, dict):
             return answer["status"], {"error": {"code": answer["code"], "message": answer["message"]}}

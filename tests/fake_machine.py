@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.engine.setup.machine import Ran
 from orchestrator.errors import Unavailable
-from orchestrator.host.machine import Ran
 
 
 @dataclass

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
+from orchestrator.engine.protocol import CubicleEngine, Engine, EngineImage, ExecEngine, HelperEngine, LivingHelper
+from orchestrator.engine.tty import Size, Tty
 from orchestrator.errors import NotFound, Stopped, Unavailable, UpstreamFailed
 from orchestrator.nouns import Completion, Container, CubicleKey, CubicleSpec, Exit, ModelRequest, TokenUse, Usage
 
@@ -73,6 +76,80 @@ class FakeEngine:
         """A container ends by itself."""
         if self.containers.pop(name, None) is not None:
             self.exits[name] = Exit(137, reason)
+
+
+class NoHelpers:
+    """Runs no helper container."""
+
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
+        """Raises."""
+        raise Unavailable(ENGINE_SILENT)
+
+    def start_helper(self, spec: HelperSpec) -> LivingHelper:
+        """Raises."""
+        raise Unavailable(ENGINE_SILENT)
+
+    def clear_helpers(self, kind: HelperKind) -> None:
+        """None ever was."""
+
+
+class HelpersByKind(NoHelpers):
+    """Each kind of helper container is run by another fake, by its name."""
+
+    def __init__(self, runs: Mapping[str, HelperEngine]) -> None:
+        self._runs = runs
+
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
+        """Raises for a kind that nobody runs."""
+        if spec.kind.name not in self._runs:
+            raise Unavailable(ENGINE_SILENT)
+        return self._runs[spec.kind.name].run_helper(spec, is_wanted=is_wanted)
+
+    def clear_helpers(self, kind: HelperKind) -> None:
+        """Told to whoever runs it."""
+        if kind.name in self._runs:
+            self._runs[kind.name].clear_helpers(kind)
+
+
+class NoExec:
+    """Runs no program."""
+
+    def run_program(self, container: str, command: tuple[str, ...]) -> bytes:
+        """Raises."""
+        raise Unavailable(ENGINE_SILENT)
+
+    def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
+        """Raises."""
+        raise Unavailable(ENGINE_SILENT)
+
+    def end_terminals(self, container: str, terminal: str = "") -> None:
+        """None ever was."""
+
+
+class FakeImages:
+    """Every image is there, under a name of its own or as ``named`` says."""
+
+    def __init__(self, named: Callable[[str], str] = lambda target: target) -> None:
+        self._named = named
+
+    def ensure_image(self, target: str) -> str:
+        """Its name."""
+        return self._named(target)
+
+    def find_image(self, target: str) -> EngineImage:
+        """It."""
+        return EngineImage(self._named(target), f"sha256:{target}", 7_000_000)
+
+
+def engine_of(
+    cubicles: CubicleEngine,
+    *,
+    helpers: HelperEngine | None = None,
+    programs: ExecEngine | None = None,
+    named: Callable[[str], str] = lambda target: target,
+) -> Engine:
+    """A whole engine around one that runs cubicles."""
+    return Engine(cubicles, helpers or NoHelpers(), programs or NoExec(), FakeImages(named))
 
 
 class DeadEngine(FakeEngine):

@@ -8,7 +8,7 @@ from __future__ import annotations
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
     ("packages", "channels channels.chat channels.telegram channels.telegram.accounts channels.telegram.format"),
-    ("what bytes say, and what they cost", "file_contents markdown_cost"),
+    ("what bytes say, and what they cost", "file_contents http_statuses markdown_cost"),
     (
         "pure",
         (
@@ -20,7 +20,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
             "prompts hooks "
-            "terminals terminals.inside terminals.lines "
+            "terminals "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
@@ -36,11 +36,15 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "schedule.repeats schedule.rules schedule.spread schedule.words schedule.zones"
         ),
     ),
+    (
+        "what an engine is asked, and what runs inside",
+        "engine engine.helpers engine.kill_session engine.probe_inside engine.protocol engine.tty",
+    ),
     ("names that strangers give", "attachments file_names user_fields"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     (
         "which packages a wish comes to",
-        "packages packages.errand packages.lists packages.outside packages.sentences packages.wishes",
+        "packages packages.lists packages.outside packages.sentences packages.wishes",
     ),
     ("opening what strangers made", "beneath folders"),
     ("what is done with it", "arrivals snapshots tree"),
@@ -52,7 +56,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "the outside world, wrapped",
         (
-            "delivery.out_events descriptors disk.reserve engine_docker engine_errands engine_terminals "
+            "delivery.out_events descriptors disk.reserve "
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
             "store.preferences throttle "
@@ -70,14 +74,23 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
             "llm.upstreams.rehearsal llm.upstreams.rehearsal_script llm.upstreams.rehearsal_texts llm.upstreams.secret "
             "llm.upstreams.shortlist "
-            "llm.upstreams.sse llm.upstreams.wires host host.apt host.base_image host.engine_setup host.image "
-            "host.machine host.progress host.test_tools"
+            "llm.upstreams.sse llm.upstreams.wires "
+        ),
+    ),
+    (
+        "containers",
+        (
+            "engine.docker engine.docker.client engine.docker.cubicles engine.docker.engine engine.docker.exec "
+            "engine.docker.hardening engine.docker.helpers engine.docker.images engine.docker.stream "
+            "engine.helper_folder engine.probe engine.setup engine.setup.apt engine.setup.base_image "
+            "engine.setup.cubicle_image engine.setup.docker_setup engine.setup.machine engine.setup.progress "
+            "engine.setup.test_tools"
         ),
     ),
     ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
-    ("an errand's two folders, and who does what rows ask for", "errand_box row_worker"),
+    ("who does what rows ask for", "row_worker"),
     ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
     (
@@ -118,6 +131,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "llm.proxy turns wake"
         ),
     ),
+    ("the question about a command", "step_approvals"),
     ("asking a model for the house", "llm.trials summaries"),
     ("installations", "packages.installations"),
     ("videos", "motion.motions"),
@@ -181,8 +195,8 @@ FLOORS: tuple[tuple[str, str], ...] = (
     (
         "examinations",
         (
-            "examine.embeddings examine.engine examine.inside examine.previews "
-            "channels.telegram.doctor examine.services examine.surroundings examine.walls"
+            "examine.embeddings examine.engine examine.previews "
+            "examine.services examine.surroundings channels.telegram.doctor"
         ),
     ),
     (
@@ -258,7 +272,7 @@ FAMILIES = (
     "orchestrator.assets",
     "orchestrator.backup",
     "orchestrator.capabilities",
-    "orchestrator.engine_",
+    "orchestrator.engine",
     "orchestrator.packages",
     "orchestrator.panel",
     "orchestrator.previews",
@@ -267,7 +281,6 @@ FAMILIES = (
     "orchestrator.shell",
     "orchestrator.store.",
     "orchestrator.llm.upstreams",
-    "orchestrator.host",
     "orchestrator.commands",
     "orchestrator.examine",
     "orchestrator.fetch",
@@ -283,7 +296,7 @@ RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrat
 SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
 """One copy of the rules for reading answers serves both sides."""
 
-_WORKS_WITH = ("services", "nouns", "errors", "text", "strict_json", "markdown_cost")
+_WORKS_WITH = ("services", "nouns", "errors", "http_statuses", "text", "strict_json", "markdown_cost")
 _SHOWS = (
     "agent_log",
     "agenda.outlook",
@@ -325,7 +338,7 @@ _SHOWS = (
     "store.people",
     "store.summaries",
     "channels.telegram.accounts.rows",
-    "terminals.lines",
+    "engine.tty",
     "terminals.terminal",
     "turn_json",
     "turns",

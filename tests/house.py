@@ -14,6 +14,8 @@ from pathlib import Path
 from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.config import load
+from orchestrator.engine.helpers import BROWSER, PAGES
+from orchestrator.engine.protocol import ExecEngine, HelperEngine
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
@@ -29,12 +31,10 @@ from orchestrator.nouns import (
     TurnStatus,
     Usage,
 )
-from orchestrator.packages.errand import Errands
 from orchestrator.partial_replies import PartialReplies
-from orchestrator.scripts import Scripts
 from orchestrator.services import Services
 from orchestrator.steps import Steps
-from orchestrator.terminals.lines import Lines
+from tests.fakes import HelpersByKind, engine_of
 from tests.free_ports import free_port
 
 API_TOKEN = "test-token-of-the-operator"
@@ -231,11 +231,12 @@ def paper_house(
     environment: Mapping[str, str] | None = None,
     crabs: bool = True,
     internet: Internet | None = None,
-    browser: Errands | None = None,
-    pages: Errands | None = None,
-    lines: Lines | None = None,
+    browser: HelperEngine | None = None,
+    pages: HelperEngine | None = None,
+    lines: ExecEngine | None = None,
 ) -> Iterator[PaperHouse]:
     """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
+    drawing = {kind.name: given for kind, given in ((BROWSER, browser), (PAGES, pages)) if given is not None}
     settings = load(
         {
             "HERMIT_HOME": str(folder),
@@ -244,6 +245,7 @@ def paper_house(
             "HERMIT_PORT": str(free_port()),
             "HERMIT_PREVIEW_PORT": str(free_port()),
             "HERMIT_TELEGRAM_API_URL": "http://127.0.0.1:9",  # nobody: Telegram can't be reached
+            "HERMIT_APP_PICTURES": "1" if drawing else "0",
             **(environment or {}),
         },
         folder,
@@ -251,28 +253,14 @@ def paper_house(
     engine = PaperEngine()
     upstreams = {"rehearsal": Rehearsal()}
     parts = Parts(
-        engine,
-        lambda image: f"test/{image}",
+        engine_of(engine, helpers=HelpersByKind(drawing), programs=lines, named=lambda image: f"test/{image}"),
         upstreams,
         "rehearsal",
         internet=internet or Internet(),
-        browser=browser,
-        pages=pages,
-        lines=lines,
     )
     app = App(settings, prepare(settings.home), parts)
     services = app.services
-    steps = Steps(
-        store=app._store,
-        broker=services.broker,
-        agents=services.agents,
-        approvals=services.approvals,
-        grants=services.grants,
-        scripts=Scripts(services.workspaces),
-        outputs=services.turns.outputs,
-        ended=app._out_watch.command_ended,
-    )
-    house = PaperHouse(app, services, steps, engine)
+    house = PaperHouse(app, services, app._steps, engine)
     if crabs:
         engine.on_start = house.hatch
     try:

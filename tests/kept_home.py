@@ -15,6 +15,7 @@ from orchestrator.backup import reading, restoring, writing
 from orchestrator.backup.writing import Written
 from orchestrator.cubicles import uid_of
 from orchestrator.home import Home, prepare
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey
 from orchestrator.people import People
 from orchestrator.store import agents as agent_rows
@@ -30,7 +31,7 @@ def make(path: Path) -> Home:
     home = prepare(path)
     store = Store(home.database, keep_in=home.backups)
     People(store).ensure_operator("ada", "")
-    agents = Agents(store, providers=("fake",), on_change=lambda _: None)
+    agents = Agents(store, providers=("fake",), hooks=Hooks())
     for name in ("crab", "crab-2"):
         agents.create({"name": name})
     with store.writing() as db:

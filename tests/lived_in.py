@@ -308,6 +308,4 @@ def _said(house: PaperHouse, key: CubicleKey, text: str) -> int:
 
 def _notice(house: PaperHouse, key: CubicleKey, text: str, *, kind: str = "calendar") -> int:
     notices = house.services.notices
-    made = notices.post(key, kind, text, turn=None, subject="1", offers=())
-    notices.announce(made)
-    return made.id
+    return notices.post(key, kind, text, turn=None, subject="1", offers=()).id

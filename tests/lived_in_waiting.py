@@ -81,7 +81,4 @@ def _ask_host(
 ) -> None:
     approvals = house.services.approvals
     with house.app._store.writing() as db:
-        asked = approvals.ask_host(
-            db, LIBRARIAN, turn, kind=kind, text=text, reason=reason, timeout_s=36_000, detail=detail
-        )
-    approvals.announce(asked)
+        approvals.ask(db, LIBRARIAN, turn, kind=kind, text=text, reason=reason, timeout_s=36_000, detail=detail)

@@ -17,6 +17,7 @@ from orchestrator.delivery.trays import Trays
 from orchestrator.errors import Unavailable
 from orchestrator.events import Broker
 from orchestrator.home import prepare
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import USUAL_RATES, CubicleKey, Delivery, Rates, Turn, TurnStatus
 from orchestrator.people import People
 from orchestrator.store import turns as turn_rows
@@ -143,7 +144,12 @@ def outgoing(
     _settle_in(own)
     mounts = workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
     deliveries = Deliveries(
-        store=own, broker=broker, outbox=place.outbox, links=DownloadLinks("key"), base_url="http://house"
+        store=own,
+        broker=broker,
+        hooks=Hooks(),
+        outbox=place.outbox,
+        links=DownloadLinks("key"),
+        base_url="http://house",
     )
     for carrier in carriers:
         deliveries.serve(carrier)
@@ -157,7 +163,7 @@ def outgoing(
 
 def _settle_in(store: Store) -> None:
     """The person and the agent, where they are not there yet."""
-    people, agents = People(store), Agents(store, providers=("rehearsal",), on_change=_nothing)
+    people, agents = People(store), Agents(store, providers=("rehearsal",), hooks=Hooks())
     people.ensure_operator("ada", "")
     if not agents.every():
         agents.create({"name": KEY.agent})

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import Unavailable
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 from orchestrator.packages.courier import Courier
-from orchestrator.packages.errand import Errand
 from orchestrator.packages.installations import Packages
 from orchestrator.packages.outside import Outside
 from orchestrator.store.calls import Call
-from tests.later_calls import LaterCalls
+from tests.fakes import NoHelpers
 from tests.rooms import KEY, Rooms, rooms
 
 CONTENT = b"a wheel, for all the host knows"
@@ -42,7 +42,7 @@ def listed(name: str, version: str = "1.0", content: bytes = CONTENT, **other: A
     }
 
 
-class PaperErrands:
+class PaperErrands(NoHelpers):
     """Couriers that never leave: they report what they are told to."""
 
     def __init__(self) -> None:
@@ -56,9 +56,9 @@ class PaperErrands:
         self.during: Callable[[dict[str, Any]], None] = lambda _: None
         """Happens while a courier is under way."""
 
-    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
         """Read the task, bring what was said."""
-        task = json.loads((errand.given / "task.json").read_bytes())
+        task = json.loads((spec.given / "task.json").read_bytes())
         self.tasks.append(task)
         self.during(task)
         if self.is_broken:
@@ -67,12 +67,13 @@ class PaperErrands:
         if task["do"] == "fetch":
             right = {package["file"]: CONTENT for package in task["packages"]}
             for name, content in (right if self.files is None else self.files).items():
-                (errand.brought / name).write_bytes(content)
+                (spec.brought / name).write_bytes(content)
         if report is not None:
             written = report if isinstance(report, bytes) else json.dumps(report).encode()
-            (errand.brought / "report.json").write_bytes(written)
+            (spec.brought / "report.json").write_bytes(written)
+        return HelperEnd.ENDED
 
-    def clear(self) -> None:
+    def clear_helpers(self, kind: HelperKind) -> None:
         """Counted."""
         self.cleared += 1
 
@@ -131,7 +132,8 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
     errands = errands or PaperErrands()
     with rooms(home, **agent) as house:
         house.workspaces.prepare(KEY, uid=0, gid=0)
-        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
+        notices, clock = Notices(house.store, house.broker), [time.time()]
+        calls = Calls(store=house.store, agents=house.agents)
         (home / "errands").mkdir(exist_ok=True)
         packages = Packages(
             store=house.store,
@@ -140,11 +142,10 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
             notices=notices,
             workspaces=house.workspaces,
             courier=Courier(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
-            finish=later.finish,
-            stir=later.stir,
+            finish=calls.finish,
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([packages.capability]))
+        calls.offer(packages.capability)
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield Desk(house, later.calls, notices, packages, errands, shelf, clock)
+        yield Desk(house, calls, notices, packages, errands, shelf, clock)

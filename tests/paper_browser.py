@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import Unavailable
-from orchestrator.packages.errand import Errand
+from tests.fakes import NoHelpers
 
 
 def png(width: int = 1280, height: int = 800, *, extra: bytes = b"") -> bytes:
@@ -22,7 +23,7 @@ def png(width: int = 1280, height: int = 800, *, extra: bytes = b"") -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", extra) + chunk(b"IEND", b"")
 
 
-class PaperBrowser:
+class PaperBrowser(NoHelpers):
     """Brings what it is told to."""
 
     def __init__(self) -> None:
@@ -30,18 +31,19 @@ class PaperBrowser:
         self.given: list[dict[str, bytes]] = []
         self.cleared = 0
         self.is_broken = False
-        self.during: Callable[[Errand], None] = lambda _: None
+        self.during: Callable[[HelperSpec], None] = lambda _: None
 
-    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
         """The picture lies there, if there is one."""
         if self.is_broken:
             raise Unavailable("There is no engine.")
-        self.given.append({path.name: path.read_bytes() for path in errand.given.iterdir()})
-        self.during(errand)
+        self.given.append({path.name: path.read_bytes() for path in spec.given.iterdir()})
+        self.during(spec)
         if self.brings is not None and is_wanted():
-            (errand.brought / "shot.png").write_bytes(self.brings)
+            (spec.brought / "shot.png").write_bytes(self.brings)
+        return HelperEnd.ENDED
 
-    def clear(self) -> None:
+    def clear_helpers(self, kind: HelperKind) -> None:
         """None is under way."""
         self.cleared += 1
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from orchestrator.packages.errand import Errand
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.pdf_pages import LONG_SIDE
+from tests.fakes import NoHelpers
 from tests.paper_browser import png
 
 LONG_S = 20.0
 PAGE = png(990, LONG_SIDE)
 
 
-class Draughtsman:
+class Draughtsman(NoHelpers):
     """Brings what it is told to, when it may."""
 
     def __init__(self) -> None:
@@ -24,19 +25,20 @@ class Draughtsman:
         self.cleared = 0
         self.wanted: list[bool] = []
         self.breaks: Exception | None = None
-        self.during: Callable[[Errand], None] = lambda _: None
+        self.during: Callable[[HelperSpec], None] = lambda _: None
 
-    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
         """The pages lie there."""
-        self.given.append({path.name: path.read_bytes() for path in errand.given.iterdir()})
+        self.given.append({path.name: path.read_bytes() for path in spec.given.iterdir()})
         self.may_go.wait(LONG_S)
         self.wanted.append(is_wanted())
         if self.breaks is not None:
             raise self.breaks
         for name, content in self.brings.items():
-            (errand.brought / name).write_bytes(content)
-        self.during(errand)
+            (spec.brought / name).write_bytes(content)
+        self.during(spec)
+        return HelperEnd.ENDED
 
-    def clear(self) -> None:
+    def clear_helpers(self, kind: HelperKind) -> None:
         """None is under way."""
         self.cleared += 1

@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.engine.kill_session import hang_up
+from orchestrator.engine.tty import MARK, Size, Tty
 from orchestrator.errors import Unavailable
-from orchestrator.terminals.inside import hang_up
-from orchestrator.terminals.lines import MARK, Line, Size
+from tests.fakes import NoExec
 
 
 class SpokenLine:
@@ -60,20 +61,20 @@ class SpokenLine:
 
 
 @dataclass
-class SpokenLines:
+class SpokenLines(NoExec):
     """Lays lines that tests speak through."""
 
     lines: list[SpokenLine] = field(default_factory=list)
     hung_up: list[tuple[str, str]] = field(default_factory=list)
     is_broken: bool = False
 
-    def open(self, container: str, size: Size, environment: Mapping[str, str]) -> Line:
+    def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
         """Another one."""
         self._answer()
         self.lines.append(SpokenLine(size, environment))
         return self.lines[-1]
 
-    def hang_up(self, container: str, terminal: str = "") -> None:
+    def end_terminals(self, container: str, terminal: str = "") -> None:
         """Remember it."""
         self._answer()
         self.hung_up.append((container, terminal))
@@ -150,17 +151,17 @@ class ShellLine:
                 self._process.wait()
 
 
-class ShellLines:
+class ShellLines(NoExec):
     """Lays lines to shells of this machine."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def open(self, container: str, size: Size, environment: Mapping[str, str]) -> Line:
+    def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
         """Another shell."""
         return ShellLine(size, environment, self._folder)
 
-    def hang_up(self, container: str, terminal: str = "") -> None:
+    def end_terminals(self, container: str, terminal: str = "") -> None:
         """Nothing of it runs on this machine."""
         if terminal:
             hang_up(f"{MARK}={terminal}".encode())

@@ -24,15 +24,14 @@ import requests
 from orchestrator.app import App
 from orchestrator.app_builders import Parts
 from orchestrator.config import load
-from orchestrator.engine_docker import DockerEngine
-from orchestrator.engine_errands import BROWSER, PAGES, STUDIO, DockerErrands
-from orchestrator.engine_terminals import DockerTerminals
-from orchestrator.examine.walls import FirstLook
+from orchestrator.engine.docker.engine import build_engine
+from orchestrator.engine.protocol import CubicleEngine
 from orchestrator.fetch.internet import Internet
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.packages.outside import outside
+from tests.fakes import FakeImages
 from tests.free_ports import free_port
 from tests.scripted_upstream import Reply, Request, ScriptedUpstream, answers
 
@@ -222,7 +221,7 @@ class RealHouse:
     model: ScriptedUpstream
     plays: Plays
     client: docker.DockerClient
-    engine: DockerEngine
+    engine: CubicleEngine
     home: Path
     install: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -355,10 +354,16 @@ def real_house(
     """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test,
     have an internet and more settings of its own, and take pictures of web apps."""
     with ScriptedUpstream() as model:
-        settings = load({**_settings(home, free_port(), model), **(environment or {})}, home)
+        settings = load(
+            {
+                **_settings(home, free_port(), model),
+                "HERMIT_APP_PICTURES": "1" if pictures else "0",
+                **(environment or {}),
+            },
+            home,
+        )
         place = prepare(settings.home)
-        engine = DockerEngine(engine_client or client, place.install, look=FirstLook(engine_client or client))
-        errands = DockerErrands(engine_client or client, place.install, str(home))
+        engine = build_engine(engine_client or client, place, FakeImages(image_tag))
         upstreams = build_upstreams(
             keys={},
             custom_base_url=settings.llm_base_url,
@@ -371,23 +376,17 @@ def real_house(
             place,
             Parts(
                 engine,
-                image_tag,
                 upstreams,
                 CUSTOM,
                 backoff_s=0.02,
-                errands=errands,
-                studio=DockerErrands(engine_client or client, place.install, str(home), STUDIO),
-                browser=DockerErrands(client, place.install, str(home), BROWSER) if pictures else None,
-                pages=DockerErrands(client, place.install, str(home), PAGES) if pictures else None,
                 internet=internet or Internet(),
-                lines=DockerTerminals(client, place.install),
                 outside=outside(settings, {}),
             ),
         )
         app.start()
         api = Api(settings.url)
         try:
-            yield RealHouse(app, api, model, Plays(model), client, engine, home, place.install)
+            yield RealHouse(app, api, model, Plays(model), client, engine.cubicles, home, place.install)
         finally:
             api.session.close()
             app.stop(stop_cubicles=False)

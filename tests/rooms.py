@@ -4,7 +4,7 @@ test wants it."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,12 @@ from orchestrator.audit import Audit
 from orchestrator.budget import Budget
 from orchestrator.events import Broker, Subscription
 from orchestrator.grants import Grants
+from orchestrator.hooks import Hooks
 from orchestrator.locks import Locks
 from orchestrator.nouns import Agent, CubicleKey, Event, Role, Turn, User
 from orchestrator.people import People
 from orchestrator.scripts import Scripts
+from orchestrator.step_approvals import StepApprovals
 from orchestrator.steps import Steps
 from orchestrator.store.audit import AuditRow
 from orchestrator.store.database import Store
@@ -38,9 +40,11 @@ class Rooms:
     home: Path
     store: Store
     broker: Broker
+    hooks: Hooks
     workspaces: Workspaces
     locks: Locks
     approvals: Approvals
+    step_approvals: StepApprovals
     turns: Turns
     agents: Agents
     steps: Steps
@@ -74,36 +78,38 @@ class Rooms:
 
 
 @contextmanager
-def rooms(home: Path, *, ended: Callable[[CubicleKey], None] = lambda _: None, **agent: Any) -> Iterator[Rooms]:
+def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
     """The rooms over ``home``, with agent ``crab``, operator ``ada`` and member ``bob``; opened again when they were
     there before."""
     home.mkdir(exist_ok=True)
-    store, broker = Store(home / "hermit.db"), Broker()
+    store, broker, hooks = Store(home / "hermit.db"), Broker(), Hooks()
     workspaces = Workspaces(home)
     locks = Locks(workspaces)
     woken: list[CubicleKey] = []
     aborted: list[int] = []
-    agents = Agents(store, providers=("fake", "other"), on_change=lambda _: None)
+    agents = Agents(store, providers=("fake", "other"), hooks=hooks)
     grants = Grants(store=store, agents=agents, broker=broker)
-    approvals = Approvals(store, locks, broker, grants)
+    approvals = Approvals(store, broker, grants, hooks)
+    step_approvals = StepApprovals(store, approvals, locks, hooks)
     turns = Turns(
         store=store,
         broker=broker,
-        approvals=approvals,
+        hooks=hooks,
         locks=locks,
         wake=woken.append,
         is_fresh=lambda _: True,
-        abort_model=aborted.append,
     )
+    for over in (hooks.turn_stopping, hooks.turn_ended):
+        over.subscribe(lambda moment: aborted.append(moment.turn))
     steps = Steps(
         store=store,
         broker=broker,
+        hooks=hooks,
         agents=agents,
-        approvals=approvals,
+        approvals=step_approvals,
         grants=grants,
         scripts=Scripts(workspaces),
         outputs=turns.outputs,
-        ended=ended,
     )
     people = People(store)
     operator = people.ensure_operator("ada", "")
@@ -115,9 +121,11 @@ def rooms(home: Path, *, ended: Callable[[CubicleKey], None] = lambda _: None, *
             home,
             store,
             broker,
+            hooks,
             workspaces,
             locks,
             approvals,
+            step_approvals,
             turns,
             agents,
             steps,

@@ -152,9 +152,9 @@ def test_packages_know_only_what_they_may() -> None:
 def test_the_set_up_of_the_host_stands_alone() -> None:
     """It runs before anything else is there, so it needs nothing else."""
     wrong = {
-        name: sorted(o for o in module.own_imports() - HOST_SEES if not o.startswith("orchestrator.host"))
+        name: sorted(o for o in module.own_imports() - HOST_SEES if not o.startswith("orchestrator.engine.setup"))
         for name, module in modules().items()
-        if name.startswith("orchestrator.host")
+        if name.startswith("orchestrator.engine.setup")
     }
     assert _offences(wrong) == {}
 
@@ -255,15 +255,14 @@ def test_only_the_set_up_and_the_commands_start_processes() -> None:
         m.name: _imports_of(m, "subprocess", "multiprocessing", "pty")
         + (_uses(m, *loops) if m.name.startswith(LOOPS) else _imports_of(m, "asyncio"))
         + _uses(m, *(f"os.{c}" for c in calls))
-        for m in _on_the_host("orchestrator.host", "orchestrator.commands")
+        for m in _on_the_host("orchestrator.engine.setup", "orchestrator.commands")
     }
     assert _offences(wrong) == {}
 
 
 def test_only_the_engine_and_the_set_up_talk_to_docker() -> None:
-    """Every restriction of a cubicle is written in one file, and of an errand in another."""
-    engines = ("orchestrator.engine_docker", "orchestrator.engine_errands", "orchestrator.engine_terminals")
-    may = (*engines, "orchestrator.host", "orchestrator.commands", "orchestrator.examine")
+    """Everybody else asks an engine, and every restriction of a container is written in one file beneath it."""
+    may = ("orchestrator.engine.docker", "orchestrator.engine.setup")
     assert _offences({m.name: _imports_of(m, "docker") for m in _on_the_host(*may)}) == {}
 
 
@@ -302,7 +301,7 @@ def test_only_the_workspace_names_the_folders_of_agents() -> None:
                 and "mounts" in ast.unparse(node.value)
             )
         ]
-        for m in _on_the_host("orchestrator.workspace", "orchestrator.home", "orchestrator.engine_docker")
+        for m in _on_the_host("orchestrator.workspace", "orchestrator.home", "orchestrator.engine.docker")
     }
     assert _offences(wrong) == {}
 

@@ -17,9 +17,9 @@ from flask import Blueprint, Response, request
 from dashboard import bodies
 from dashboard.auth import Asker, asker, login_holder, operator_only
 from dashboard.house import services
+from orchestrator.engine.tty import Size
 from orchestrator.errors import BadInput
 from orchestrator.nouns import CubicleKey, User
-from orchestrator.terminals.lines import Size
 from orchestrator.terminals.terminal import Opener, Terminal
 
 api = Blueprint("terminal", __name__)

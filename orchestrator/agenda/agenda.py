@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -22,6 +23,7 @@ from orchestrator.agenda.runs import Runs
 from orchestrator.agenda.wishes import Wish, at, bound, plan_of, read_change, read_new, read_when
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooMany
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey, Event, User
 from orchestrator.schedule.plans import between, check
 from orchestrator.store import agenda as rows
@@ -40,10 +42,6 @@ MOST_AHEAD = 1_000
 _OVERTAKEN = {"created": "It is back.", "changed": "It was changed since.", "removed": "It was deleted."}
 """What becomes of older notices about an entry."""
 
-Then = tuple[Callable[[], None], ...]
-"""What follows once a change is committed."""
-Changed = Callable[[CubicleKey], None]
-
 
 class Agenda:
     """The calendars of all cubicles."""
@@ -56,16 +54,15 @@ class Agenda:
         announcer: Announcer,
         runs: Runs,
         feeds: Feeds,
-        changed: Changed,
+        hooks: Hooks,
         now: Callable[[], float],
     ) -> None:
-        """``changed`` is told whose calendar has changed, and looks when it is due now."""
         self._store = store
         self._broker = broker
         self._announcer = announcer
         self._runs = runs
         self._feeds = feeds
-        self._changed = changed
+        self._hooks = hooks
         self._now = now
 
     # --- looking -----------------------------------------------------------------------------------------------------
@@ -155,10 +152,10 @@ class Agenda:
         given, status = _apart(fields)
         wish = read_new(given, self._announcer.zone(key))
         with self._store.writing() as db:
-            entry, then = self.create_in(db, key, wish, by=by, turn=turn)
+            entry = self.create_in(db, key, wish, by=by, turn=turn)
             if status is EntryStatus.PAUSED:
-                entry, _ = self.change_in(db, entry, wish, status=status, by=by, turn=turn)
-        return _followed(entry, then)
+                entry = self._rewrite(db, entry, wish, status=status, by=by, turn=turn)
+        return entry
 
     def change(self, entry: int, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None) -> Entry:
         """Other words for an entry; ``status`` may be ``active`` or ``paused``. Raises NotFound, BadInput, TooMany."""
@@ -166,15 +163,12 @@ class Agenda:
         with self._store.writing() as db:
             before = _found(db, entry)
             wish = read_change(Wish.of(before), given)
-            changed, then = self.change_in(db, before, wish, status=status, by=by, turn=turn)
-        return _followed(changed, then)
+            return self.change_in(db, before, wish, status=status, by=by, turn=turn)
 
     def remove(self, entry: int, *, by: User | None, turn: int | None = None) -> None:
         """The entry is gone, with its runs. Raises NotFound."""
         with self._store.writing() as db:
-            before = _found(db, entry)
-            then = self.remove_in(db, before, by=by, turn=turn)
-        _followed(before, then)
+            self.remove_in(db, _found(db, entry), by=by, turn=turn)
 
     def run_now(self, entry: int) -> int:
         """The entry's turn, beside its times. Raises NotFound, Conflict while it runs already, TooMany, Unavailable."""
@@ -190,16 +184,12 @@ class Agenda:
                 run_rows.end_run(db, run.id, Ran.MISSED, self._now())
             raise
 
-    def stir(self, key: CubicleKey) -> None:
-        """Something of this calendar changed: whoever shows it or looks after it looks again."""
-        self._changed(key)
-
     # --- within somebody's transaction -------------------------------------------------------------------------------
 
     def create_in(
         self, db: sqlite3.Connection, key: CubicleKey, wish: Wish, *, by: User | None, turn: int | None, number: int = 0
-    ) -> tuple[Entry, Then]:
-        """As ``create``; what is to follow the commit comes back. With a ``number``, a deleted entry comes back."""
+    ) -> Entry:
+        """As ``create``. With a ``number``, a deleted entry comes back."""
         now = self._now()
         first = check(plan_of(*wish.when), now=at(now))
         self._check_room(db, key)
@@ -218,8 +208,8 @@ class Agenda:
         )
         entry = replace(blank, id=rows.add(db, blank))
         self._audit(db, entry, "created", by, turn)
-        notice = self._announcer.made(entry, turn) if by is None else None
-        return entry, self._after(entry, "created", notice)
+        self._follow(entry, "created", self._announcer.made(entry, turn) if by is None else None)
+        return entry
 
     def change_in(
         self,
@@ -230,25 +220,44 @@ class Agenda:
         by: User | None,
         turn: int | None,
         status: EntryStatus | None = None,
-    ) -> tuple[Entry, Then]:
-        """As ``change``; what is to follow the commit comes back."""
-        entry = self._rescheduled(db, before, wish, status)
-        if entry == before:
-            return before, ()
-        entry = replace(entry, changed_at=self._now())
-        rows.change(db, entry)
-        self._audit(db, entry, "changed", by, turn)
-        notice = self._announcer.changed(before, entry, turn) if by is None else None
-        return entry, self._after(entry, "changed", notice)
+    ) -> Entry:
+        """As ``change``."""
+        entry = self._rewrite(db, before, wish, by=by, turn=turn, status=status)
+        if entry != before:
+            self._follow(entry, "changed", self._announcer.changed(before, entry, turn) if by is None else None)
+        return entry
 
-    def remove_in(self, db: sqlite3.Connection, before: Entry, *, by: User | None, turn: int | None) -> Then:
-        """As ``remove``; what is to follow the commit comes back."""
+    def remove_in(self, db: sqlite3.Connection, before: Entry, *, by: User | None, turn: int | None) -> None:
+        """As ``remove``."""
         rows.remove(db, before.id)
         self._audit(db, before, "removed", by, turn)
         is_news = by is None and before.status is not EntryStatus.ENDED
-        return self._after(before, "removed", self._announcer.removed(before, turn) if is_news else None)
+        self._follow(before, "removed", self._announcer.removed(before, turn) if is_news else None)
+
+    def run_in(self, db: sqlite3.Connection, entry: Entry) -> None:
+        """The entry runs beside its times, as soon as the calendar is looked after. Raises Conflict while it runs."""
+        self._runs.claim_by_hand(db, entry)
+        self._store.after_commit(partial(self._hooks.calendar_changed.fire, entry.cubicle))
 
     # --- rules -------------------------------------------------------------------------------------------------------
+
+    def _rewrite(
+        self,
+        db: sqlite3.Connection,
+        before: Entry,
+        wish: Wish,
+        *,
+        by: User | None,
+        turn: int | None,
+        status: EntryStatus | None,
+    ) -> Entry:
+        entry = self._rescheduled(db, before, wish, status)
+        if entry == before:
+            return before
+        entry = replace(entry, changed_at=self._now())
+        rows.change(db, entry)
+        self._audit(db, entry, "changed", by, turn)
+        return entry
 
     def _rescheduled(self, db: sqlite3.Connection, before: Entry, wish: Wish, status: EntryStatus | None) -> Entry:
         """The entry with these words, and when it is due next by them."""
@@ -277,15 +286,15 @@ class Agenda:
             if moment.timestamp() > entry.settled_at:
                 yield entry, moment
 
-    def _after(self, entry: Entry, what: str, notice: Notice | None) -> Then:
+    def _follow(self, entry: Entry, what: str, notice: Notice | None) -> None:
+        """Once the change is committed, everybody hears of it, and older notices offer nothing any more."""
+
         def tell() -> None:
-            self._changed(entry.cubicle)
+            self._hooks.calendar_changed.fire(entry.cubicle)
             self._broker.publish(Event("calendar", entry.cubicle, {"entry": entry.id, "change": what, "turn": None}))
             self._announcer.settle(entry.id, _OVERTAKEN[what], but=notice)
-            if notice is not None:
-                self._announcer.announce(notice)
 
-        return (tell,)
+        self._store.after_commit(tell)
 
     def _audit(self, db: sqlite3.Connection, entry: Entry, what: str, by: User | None, turn: int | None) -> None:
         key, who = entry.cubicle, "the agent" if by is None else by.name
@@ -310,9 +319,3 @@ def _found(db: sqlite3.Connection, entry: int) -> Entry:
     if found is None:
         raise NotFound(f"There is no entry {entry} in the calendar.")
     return found
-
-
-def _followed(entry: Entry, then: Then) -> Entry:
-    for follow in then:
-        follow()
-    return entry

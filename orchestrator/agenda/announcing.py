@@ -90,10 +90,6 @@ class Announcer:
         )
         return self._post(entry, text, None, (Offer("Resume", RESUME), _CANCEL))
 
-    def announce(self, notice: Notice) -> None:
-        """Surfaces show it now."""
-        self._notices.announce(notice)
-
     def over(self, entry: Entry, *, has_run: bool, but: Notice | None) -> None:
         """An entry has had its last time, so there is nothing to cancel any more; its runs tell what came of it."""
         what = "already ran" if has_run else "was missed"

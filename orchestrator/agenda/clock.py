@@ -42,7 +42,7 @@ class Clock:
         self._earliest = earliest
         self._now = now
         self._heartbeat_s = heartbeat_s
-        self._stirred = threading.Event()
+        self._woken = threading.Event()
         self._is_closed = False
         self._thread = threading.Thread(target=self._loop, name="calendar", daemon=True)
         self._scheduler = BackgroundScheduler(
@@ -52,17 +52,17 @@ class Clock:
     def start(self) -> None:
         """Begin with a pass."""
         self._scheduler.start()
-        self._stirred.set()
+        self._woken.set()
         self._thread.start()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """Something changed: look again, now. Returns at once."""
-        self._stirred.set()
+        self._woken.set()
 
     def close(self) -> None:
         """No more passes; the one under way ends first."""
         self._is_closed = True
-        self._stirred.set()
+        self._woken.set()
         if self._thread.is_alive():
             self._thread.join(timeout=30)
         if self._scheduler.running:
@@ -70,8 +70,8 @@ class Clock:
 
     def _loop(self) -> None:
         while not self._is_closed:
-            self._stirred.wait(self._heartbeat_s)
-            self._stirred.clear()
+            self._woken.wait(self._heartbeat_s)
+            self._woken.clear()
             if not self._is_closed:
                 self._pass()
 
@@ -88,9 +88,9 @@ class Clock:
         """The scheduler rings when something is due next."""
         upcoming = self._earliest()
         if upcoming is None:
-            return  # whatever comes into the calendar stirs
+            return  # whatever comes into the calendar wakes
         left = upcoming - self._now()
         if left > 2 * self._heartbeat_s:
             return  # a later pass does it
         when = datetime.now(UTC) + timedelta(seconds=left if left > 0 else _SHORTEST_S)
-        self._scheduler.add_job(self._stirred.set, DateTrigger(when, UTC), id=_JOB, replace_existing=True)
+        self._scheduler.add_job(self._woken.set, DateTrigger(when, UTC), id=_JOB, replace_existing=True)

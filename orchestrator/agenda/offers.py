@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from orchestrator.agenda import saying
-from orchestrator.agenda.agenda import Agenda, Then
+from orchestrator.agenda.agenda import Agenda
 from orchestrator.agenda.announcing import CANCEL, RESUME, RUN, UNDO, Announcer
 from orchestrator.agenda.runs import Runs
 from orchestrator.agenda.wishes import Wish, amended, asked, at, bound
@@ -82,19 +82,19 @@ class Offers:
 
     def _create(self, db: sqlite3.Connection, caller: Caller, action: CalendarCreate) -> Outcome:
         wish = asked(action, self._announcer.zone(caller.key))
-        entry, then = self._agenda.create_in(db, caller.key, wish, by=None, turn=caller.turn)
-        return self._outcome(entry, "is in the calendar", then)
+        return self._outcome(
+            self._agenda.create_in(db, caller.key, wish, by=None, turn=caller.turn), "is in the calendar"
+        )
 
     def _update(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
         before = _own(db, caller.key, action.id)
         wish = amended(Wish.of(before), action)
-        entry, then = self._agenda.change_in(db, before, wish, by=None, turn=caller.turn)
-        return self._outcome(entry, "is changed", then)
+        return self._outcome(self._agenda.change_in(db, before, wish, by=None, turn=caller.turn), "is changed")
 
     def _delete(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
         before = _own(db, caller.key, action.id)
-        then = self._agenda.remove_in(db, before, by=None, turn=caller.turn)
-        return Outcome(f"Entry {before.id} {saying.quoted(before)} is deleted.", {"id": before.id}, then=then)
+        self._agenda.remove_in(db, before, by=None, turn=caller.turn)
+        return Outcome(f"Entry {before.id} {saying.quoted(before)} is deleted.", {"id": before.id})
 
     def _list(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
         key, zone = caller.key, self._announcer.zone(caller.key)
@@ -113,48 +113,47 @@ class Offers:
         lines = [f"{saying.moment(when, zone)}: entry {e.id} {saying.quoted(e)}" for e, when in found]
         return Outcome("\n".join(lines or ["Nothing comes due in that time."]), result)
 
-    def _outcome(self, entry: Entry, what: str, then: Then) -> Outcome:
+    def _outcome(self, entry: Entry, what: str) -> Outcome:
         zone = self._announcer.zone(entry.cubicle)
         words = saying.rhythm(Wish.of(entry), zone)
         text = f"Entry {entry.id} {saying.quoted(entry)} {what}: {words}. {saying.due_next(entry, zone)}"
-        return Outcome(text, _brief(entry, words), then=then)
+        return Outcome(text, _brief(entry, words))
 
     # --- for people --------------------------------------------------------------------------------------------------
 
-    def _cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:
+    def _cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         entry = rows.one(db, int(notice.subject))
         if entry is None:
-            return _GONE, ()
+            return _GONE
         if entry.status is EntryStatus.ENDED:
-            return f"{saying.quoted(entry)} already ran.", ()
-        return f"{saying.quoted(entry)} is cancelled.", self._agenda.remove_in(db, entry, by=user, turn=None)
+            return f"{saying.quoted(entry)} already ran."
+        self._agenda.remove_in(db, entry, by=user, turn=None)
+        return f"{saying.quoted(entry)} is cancelled."
 
-    def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:
+    def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         before = notice.detail["before"]
         wish = Wish(**{field.name: before[field.name] for field in fields(Wish) if field.name in before})
         entry = rows.one(db, int(notice.subject))
         if entry is None:
-            back, then = self._agenda.create_in(
-                db, notice.cubicle, wish, by=user, turn=None, number=int(notice.subject)
-            )
+            back = self._agenda.create_in(db, notice.cubicle, wish, by=user, turn=None, number=int(notice.subject))
         else:
-            back, then = self._agenda.change_in(db, entry, wish, by=user, turn=None)
-        return f"{saying.quoted(back)} is as it was before.", then
+            back = self._agenda.change_in(db, entry, wish, by=user, turn=None)
+        return f"{saying.quoted(back)} is as it was before."
 
-    def _resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> tuple[str, Then]:
+    def _resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         entry = rows.one(db, int(notice.subject))
         if entry is None:
-            return _GONE, ()
-        back, then = self._agenda.change_in(db, entry, Wish.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
+            return _GONE
+        back = self._agenda.change_in(db, entry, Wish.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
         zone = self._announcer.zone(back.cubicle)
-        return f"{saying.quoted(back)} is resumed. {saying.due_next(back, zone)}", then
+        return f"{saying.quoted(back)} is resumed. {saying.due_next(back, zone)}"
 
-    def _run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> tuple[str, Then]:
+    def _run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> str:
         entry = rows.one(db, int(notice.subject))
         if entry is None:
             raise Conflict(_GONE)
-        self._runs.claim_by_hand(db, entry)
-        return f"{saying.quoted(entry)} runs now.", (lambda: self._agenda.stir(entry.cubicle),)
+        self._agenda.run_in(db, entry)
+        return f"{saying.quoted(entry)} runs now."
 
 
 def _own(db: sqlite3.Connection, key: CubicleKey, number: int) -> Entry:

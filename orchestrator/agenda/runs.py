@@ -21,6 +21,7 @@ from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.wishes import Wish, at, plan_of
 from orchestrator.errors import Conflict, OrchestratorError
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey, Event
 from orchestrator.schedule.missed import GRACE, PUNCTUAL, Due, Missed, due
 from orchestrator.schedule.plans import Plan, next_after, occurrences
@@ -29,7 +30,6 @@ from orchestrator.store import agenda_runs as run_rows
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.agenda import Entry, EntryStatus, Ran, Run
 from orchestrator.store.database import Store
-from orchestrator.store.notices import Notice
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,6 @@ _TICK = timedelta(microseconds=1)
 
 Submit = Callable[[CubicleKey, str, str], int]
 """Makes a turn of a prompt under an origin, once for each origin, and gives its number; raises an error of ours."""
-Then = list[Callable[[], None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +65,14 @@ class Runs:
         broker: Broker,
         announcer: Announcer,
         submit: Submit,
-        changed: Callable[[CubicleKey], None],
+        hooks: Hooks,
         now: Callable[[], float],
     ) -> None:
-        """``changed`` is told whose calendar has changed."""
         self._store = store
         self._broker = broker
         self._announcer = announcer
         self._submit = submit
-        self._changed = changed
+        self._hooks = hooks
         self._now = now
 
     def tick(self) -> None:
@@ -146,7 +144,7 @@ class Runs:
                 rows.settle(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, at(now))))
         logger.warning("the clock was put back: %d entries of the calendar are looked at again", len(found))
         for key in {entry.cubicle for entry in found}:
-            self._changed(key)
+            self._hooks.calendar_changed.fire(key)
 
     def _claim_punctual(self) -> bool:
         """The plain case, many at a time: what is due just now and nothing stands in its way. Its next time is found
@@ -168,38 +166,33 @@ class Runs:
         with self._store.reading() as db:
             if not rows.due(db, now, 1):
                 return False
-        then: Then = []
         with self._store.writing() as db:
             found = rows.due(db, now, _BATCH)
             for entry in found:
-                self._claim_one(db, entry, now, then)
+                self._claim_one(db, entry, now)
             for key in {entry.cubicle for entry in found}:
                 rows.forget_ended(db, key, KEPT_ENDED)
-        for follow in then:
-            follow()
         for key in {entry.cubicle for entry in found}:
-            self._changed(key)
+            self._hooks.calendar_changed.fire(key)
         return bool(found)
 
-    def _claim_one(self, db: sqlite3.Connection, entry: Entry, now: float, then: Then) -> None:
+    def _claim_one(self, db: sqlite3.Connection, entry: Entry, now: float) -> None:
         plan = plan_of(*Wish.of(entry).when)
         found = due(plan, settled=at(entry.settled_at), now=at(now), missed=Missed(entry.missed))
         if found is None or leaving_rows.is_leaving(db, entry.cubicle):
             upcoming = self.next_time(db, entry, at(now))
             rows.settle(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
             if upcoming is None:
-                then.append(partial(self._announcer.over, entry, has_run=True, but=None))
+                self._store.after_commit(partial(self._announcer.over, entry, has_run=True, but=None))
             return
         upcoming = self.next_time(db, entry, found.settle)
         if not _is_in(rows.covered(db, entry.id, found.at.timestamp()), found.at):
-            self._write_down(db, entry, self._judged(db, entry, plan, found), now, then)
+            self._write_down(db, entry, self._judged(db, entry, plan, found), now)
         rows.settle(db, entry, settled_at=found.settle.timestamp(), next_at=_seconds(upcoming))
         if upcoming is not None:
             return
         missed = self._announcer.missed(entry, found.at) if not found.runs and entry.missed == Missed.RUN else None
-        then.append(partial(self._announcer.over, entry, has_run=found.runs, but=missed))
-        if missed is not None:
-            self._say(then, missed)
+        self._store.after_commit(partial(self._announcer.over, entry, has_run=found.runs, but=missed))
 
     def _judged(self, db: sqlite3.Connection, entry: Entry, plan: Plan, found: Due) -> _Time:
         first = found.at
@@ -209,7 +202,7 @@ class Runs:
         outcome = Ran.MISSED if not found.runs else Ran.OVERLAP if run_rows.is_running(db, entry.id) else Ran.CLAIMED
         return _Time(found, first, outcome)
 
-    def _write_down(self, db: sqlite3.Connection, entry: Entry, time: _Time, now: float, then: Then) -> None:
+    def _write_down(self, db: sqlite3.Connection, entry: Entry, time: _Time, now: float) -> None:
         run = replace(
             _run_of(entry, time.due.at, now),
             collapsed=time.due.collapsed,
@@ -225,7 +218,7 @@ class Runs:
             after = entry.settled_at if is_next else None
             rows.cover(db, entry.id, time.first.timestamp(), run.due_at, after=after)
         if time.outcome is not Ran.CLAIMED:
-            then.append(lambda: self._told(entry, str(time.outcome)))
+            self._store.after_commit(partial(self._told, entry, str(time.outcome)))
 
     def _send(self) -> None:
         """Claimed runs become turns; what can't become one stays claimed, until it makes no sense any more."""
@@ -258,7 +251,6 @@ class Runs:
         with self._store.reading() as db:
             if not run_rows.ended(db):
                 return
-        then: Then = []
         touched: list[Entry] = []
         with self._store.writing() as db:
             for ended in run_rows.ended(db):
@@ -266,13 +258,11 @@ class Runs:
                 if entry is None or not run_rows.end_run(db, ended.run, ended.outcome, self._now()):
                     continue
                 touched.append(entry)
-                self._count(db, entry, ended.outcome, then)
-        for follow in then:
-            follow()
+                self._count(db, entry, ended.outcome)
         for entry in touched:
             self._told(entry, "ended")
 
-    def _count(self, db: sqlite3.Connection, entry: Entry, outcome: Ran, then: Then) -> None:
+    def _count(self, db: sqlite3.Connection, entry: Entry, outcome: Ran) -> None:
         if outcome is Ran.DONE:
             rows.set_failures(db, entry.id, 0)
         if outcome is not Ran.FAILED:
@@ -283,13 +273,10 @@ class Runs:
             return
         paused = replace(entry, status=EntryStatus.PAUSED, next_at=None, failures=failures)
         rows.change(db, paused)
-        self._say(then, self._announcer.paused(paused))
-
-    def _say(self, then: Then, notice: Notice) -> None:
-        then.append(lambda: self._announcer.announce(notice))
+        self._announcer.paused(paused)
 
     def _told(self, entry: Entry, what: str, *, turn: int | None = None) -> None:
-        self._changed(entry.cubicle)
+        self._hooks.calendar_changed.fire(entry.cubicle)
         self._broker.publish(Event("calendar", entry.cubicle, {"entry": entry.id, "change": what, "turn": turn}))
 
 

@@ -17,7 +17,7 @@ from orchestrator.agents import Agents
 from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
 from orchestrator.assets import words
-from orchestrator.assets.endings import Endings, Then, reference
+from orchestrator.assets.endings import Endings, reference
 from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
 from orchestrator.errors import Forbidden, NotFound, TooMany
 from orchestrator.fetch.fetcher import NewHost
@@ -94,8 +94,8 @@ class Assets:
             return self._at_once(db, caller, wish, link)
         detail = words.detail(link, description=wish.description, file_type=wish.file_type)
         wanted = words.name_of(link, wish.file_type)
-        asset, then = self._asked(db, caller, link, detail, wanted=wanted)
-        return _waits(asset, words.asked(asset), then)
+        asset = self._asked(db, caller, link, detail, wanted=wanted)
+        return _waits(asset, words.asked(asset))
 
     def _at_once(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest, link: Link) -> Outcome:
         detail = words.detail(link, description=wish.description, file_type=wish.file_type)
@@ -103,13 +103,14 @@ class Assets:
         rows.add(db, asset)
         rows.begin(db, asset.id)
         self._audit(db, asset, "asset.allowed", f"{link.url} is fetched without a question: {link.host} is allowed.")
-        return _waits(asset, words.under_way(asset), (partial(self._began, asset.id),))
+        self._store.after_commit(partial(self._began, asset.id))
+        return _waits(asset, words.under_way(asset))
 
     def _asked(
         self, db: sqlite3.Connection, caller: Caller, link: Link, detail: dict[str, Any], *, wanted: str
-    ) -> tuple[Asset, Then]:
+    ) -> Asset:
         """The question about this link, new or open already, with its asset. Raises TooMany."""
-        approval = self._approvals.ask_host(
+        approval = self._approvals.ask(
             db,
             caller.key,
             caller.turn,
@@ -121,23 +122,25 @@ class Assets:
         )
         found = rows.one(db, approval.id)
         if found is not None:
-            return found, ()
+            return found
         asset = _new(approval.id, caller, link, detail, wanted=wanted)
         rows.add(db, asset)
-        return asset, (partial(self._approvals.announce, approval), partial(self._endings.tell, asset))
+        self._store.after_commit(partial(self._endings.tell, asset))
+        return asset
 
     # --- the answer --------------------------------------------------------------------------------------------
 
-    def _decided(self, db: sqlite3.Connection, approval: Approval) -> Then:
+    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         asset = rows.one(db, approval.id)
         if asset is None:
-            return ()  # whoever asked was deleted meanwhile
+            return  # whoever asked was deleted meanwhile
         if approval.status is not ApprovalStatus.APPROVED:
-            return self._endings.end(db, asset, AssetStatus(str(approval.status)), quoted(approval).strip())
-        if not self._is_what_was_asked(asset, approval):
-            return self._endings.end(db, asset, AssetStatus.FAILED, _CHANGED)
-        rows.begin(db, asset.id)
-        return (partial(self._began, asset.id),)
+            self._endings.end(db, asset, AssetStatus(str(approval.status)), quoted(approval).strip())
+        elif not self._is_what_was_asked(asset, approval):
+            self._endings.end(db, asset, AssetStatus.FAILED, _CHANGED)
+        else:
+            rows.begin(db, asset.id)
+            self._store.after_commit(partial(self._began, asset.id))
 
     def _began(self, asset: str) -> None:
         with self._store.reading() as db:
@@ -183,33 +186,31 @@ class Assets:
             before = rows.one(db, asset)
             if before is None or not rows.is_wanted(db, asset):
                 return
-            then = self._sent_on(db, before, found.link)
-        _follow(then)
+            self._send_on(db, before, found.link)
 
-    def _sent_on(self, db: sqlite3.Connection, before: Asset, link: Link) -> Then:
+    def _send_on(self, db: sqlite3.Connection, before: Asset, link: Link) -> None:
         if len(rows.led_here(db, before.id)) >= MOST_HOPS:
             error = f"{before.host} sends on to {link.host}, and that is one host too many."
-            return self._endings.end(db, before, AssetStatus.FAILED, error)
-        then: Then = ()
+            self._endings.end(db, before, AssetStatus.FAILED, error)
+            return
         onward = rows.under_way(db, before.cubicle, link.url)
         if onward is None:
             fields = {"description": before.description, "file_type": before.file_type, "led_by": before.url}
             detail = words.detail(link, **fields)
             try:
                 caller = Caller(before.cubicle, before.turn)
-                onward, then = self._asked(db, caller, link, detail, wanted=before.wanted)
+                onward = self._asked(db, caller, link, detail, wanted=before.wanted)
             except TooMany as error:
                 why = f"{before.host} sends on to {link.host}, which a person must be asked about. {error.message}"
-                return self._endings.end(db, before, AssetStatus.FAILED, why)
+                self._endings.end(db, before, AssetStatus.FAILED, why)
+                return
         rows.send_on(db, before.id, onward.id)
         self._audit(db, before, "asset.sent_on", f"{before.url} sends on to {link.url}: a person is asked.")
-        return then
 
     def _ended(self, asset: str, status: AssetStatus, error: str = "") -> None:
         with self._store.writing() as db:
-            found = rows.one(db, asset)
-            then = () if found is None else self._endings.end(db, found, status, error)
-        _follow(then)
+            if (found := rows.one(db, asset)) is not None:
+                self._endings.end(db, found, status, error)
 
     def _audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
         key, detail = asset.cubicle, {"asset": asset.id, "url": asset.url, "host": asset.host}
@@ -217,13 +218,8 @@ class Assets:
         audit_rows.add(db, kind, text, now=now, agent=key.agent, user=key.user, turn=asset.turn, detail=detail)
 
 
-def _waits(asset: Asset, text: str, then: Then = ()) -> Outcome:
-    return Outcome(text, {"id": asset.id}, waits_for=reference(asset.id), then=then)
-
-
-def _follow(then: Then) -> None:
-    for follow in then:
-        follow()
+def _waits(asset: Asset, text: str) -> Outcome:
+    return Outcome(text, {"id": asset.id}, waits_for=reference(asset.id))
 
 
 def _new(asset: str, caller: Caller, link: Link, detail: Mapping[str, Any], *, wanted: str) -> Asset:

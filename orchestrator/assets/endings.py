@@ -1,13 +1,12 @@
 """How what was asked for ends: the row, the calls that wait for it, what a person and the agent hear of it.
 
-Within the transaction that is given, all of it; what is given back follows once that is committed. Owns no decision.
+Within the transaction that is given, all of it; who shows it is told once that is committed. Owns no decision.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
 from functools import partial
 
 from orchestrator.assets import words
@@ -20,8 +19,7 @@ from orchestrator.store import audit as audit_rows
 from orchestrator.store import calls as call_rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.assets import Asset, AssetStatus
-
-Then = tuple[Callable[[], None], ...]
+from orchestrator.store.database import Store
 
 
 def reference(asset: str) -> str:
@@ -32,25 +30,25 @@ def reference(asset: str) -> str:
 class Endings:
     """Ends assets."""
 
-    def __init__(self, *, broker: Broker, notices: Notices, finish: Finish, stir: Callable[[], None]) -> None:
-        """``finish`` ends waiting calls within the transaction; ``stir`` lets those who wait look, once it is
-        committed."""
+    def __init__(self, *, store: Store, broker: Broker, notices: Notices, finish: Finish) -> None:
+        """``finish`` ends waiting calls within the transaction."""
+        self._store = store
         self._broker = broker
         self._notices = notices
         self._finish = finish
-        self._stir = stir
 
-    def end(self, db: sqlite3.Connection, asset: Asset, status: AssetStatus, error: str = "") -> Then:
+    def end(self, db: sqlite3.Connection, asset: Asset, status: AssetStatus, error: str = "") -> None:
         """It ends so, and what waits for it with it; ended before is fine."""
         led_here = rows.led_here(db, asset.id)
         if not rows.end(db, asset.id, status, time.time(), error=error):
-            return ()
+            return
         ended = _read(db, asset.id)
-        told = self._person_told(db, ended, led_here)
+        self._tell_person(db, ended, led_here)
         self._call_finished(ended)
         others = [self._end_like(db, waiting, ended) for waiting in led_here]
         self._audit(db, ended)
-        return (self._stir, *told, *(partial(self.tell, each) for each in (ended, *others)))
+        for each in (ended, *others):
+            self._store.after_commit(partial(self.tell, each))
 
     def tell(self, asset: Asset) -> None:
         """Surfaces show where it stands."""
@@ -72,16 +70,15 @@ class Endings:
         is_done = asset.status is AssetStatus.DONE
         self._finish(reference(asset.id), ok=is_done, text=words.outcome(asset), result=words.result(asset))
 
-    def _person_told(self, db: sqlite3.Connection, ended: Asset, led_here: list[Asset]) -> Then:
+    def _tell_person(self, db: sqlite3.Connection, ended: Asset, led_here: list[Asset]) -> None:
         """Whoever waits in a turn under way hears it there; everybody else by a notice, the agent by a note."""
         if any(call_rows.is_awaited(db, reference(each.id)) for each in (ended, *led_here)):
             rows.withhold(db, ended.id)
-            return ()
+            return
         is_under_way = ended.turn is not None and turn_rows.is_open(db, ended.turn)
         if is_under_way or ended.status not in (AssetStatus.DONE, AssetStatus.FAILED):
-            return ()
-        notice = self._notices.post(ended.cubicle, "asset", words.notice(ended), turn=ended.turn, subject=ended.id)
-        return (partial(self._notices.announce, notice),)
+            return
+        self._notices.post(ended.cubicle, "asset", words.notice(ended), turn=ended.turn, subject=ended.id)
 
     def _audit(self, db: sqlite3.Connection, ended: Asset) -> None:
         key, is_done = ended.cubicle, ended.status is AssetStatus.DONE

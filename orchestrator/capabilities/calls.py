@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Table
+from orchestrator.capabilities.table import Caller, Capability, Table, table_of
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
 from orchestrator.nouns import CubicleKey
 from orchestrator.panel.actions import Action
@@ -50,13 +50,18 @@ class _Exhausted(TooMany):
 class Calls:
     """What every agent asks of the host."""
 
-    def __init__(self, *, store: Store, agents: Agents, table: Table, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, store: Store, agents: Agents, now: Callable[[], float] = time.time) -> None:
         self._store = store
         self._agents = agents
-        self._table = table
+        self._table: Table = {}
         self._now = now
         self._changed = threading.Condition()  # notified when a call that waited has ended
         self._tidy_at = 0.0
+
+    def offer(self, *capabilities: Capability) -> None:
+        """These are what there is to ask for. To be called once, before anything is asked: what a capability does may
+        end calls in turn, so both know each other."""
+        self._table = table_of(capabilities)
 
     def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> Call:
         """Do what a command inside the cubicle asks for; ``call`` is its id, and the same id gives the same answer.
@@ -96,10 +101,9 @@ class Calls:
         """End the calls that wait for this reference; ended already is fine. May be part of a larger transaction."""
         with self._store.writing() as db:
             rows.finish(db, waits_for, DONE if ok else FAILED, text=text, result=result or {}, now=self._now())
-        self.stir()
+            self._store.after_commit(self._wake_waiting)
 
-    def stir(self) -> None:
-        """Whoever waits looks again: for those who finish calls within a larger transaction, once it is committed."""
+    def _wake_waiting(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
@@ -143,25 +147,20 @@ class Calls:
         asked = as_object(action)
         sha256 = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
         try:
-            done, outcome = self._carried_out(caller, call, capability, action, sha256)
+            return self._carried_out(caller, call, capability, action, sha256)
         except OrchestratorError as error:
             if not isinstance(error, _Exhausted):
                 self._refused(caller, call, asked, sha256, error)
             raise
-        for follow in () if outcome is None else outcome.then:
-            follow()
-        return done
 
-    def _carried_out(
-        self, caller: Caller, call: str, capability: Capability, action: Action, sha256: str
-    ) -> tuple[Call, Outcome | None]:
+    def _carried_out(self, caller: Caller, call: str, capability: Capability, action: Action, sha256: str) -> Call:
         now, key = self._now(), caller.key
         with self._store.writing() as db:
             before = rows.one(db, key, call)
             if before is not None:
                 if before.sha256 != sha256:
                     raise Conflict("call: this id was used for something else.")
-                return before, None
+                return before
             self._check_allowance(db, key, capability, now)
             outcome = capability.run(db, caller, action)
             done = Call(
@@ -179,7 +178,7 @@ class Calls:
             )
             rows.add(db, done, capability.cost)
             self._audit(db, done, as_object(action) | {"policy": str(capability.policy)})
-        return done, outcome
+        return done
 
     def _allowed(self, caller: Caller, action: Action) -> Capability:
         name = BY_CLASS[type(action)].name

@@ -51,14 +51,12 @@ class Outcome:
     """The same as JSON, for programs."""
     waits_for: str = ""
     """Not done yet: `Calls.finish` with this reference ends the call, such as ``approval:k3j9``."""
-    then: tuple[Callable[[], None], ...] = ()
-    """Done in this order once the transaction is committed: telling others, waking a worker. A death before that must
-    be made good at the next start, from the rows."""
 
 
 Run = Callable[[sqlite3.Connection, Caller, Any], Outcome]
 """Does it, within the transaction that is given; raises BadInput, NotFound, Conflict, TooMany, TooLarge or Unavailable,
-and then nothing has changed. Nothing in it may wait for a network or a person."""
+and then nothing has changed. Nothing in it may wait for a network or a person; what is to follow, such as telling
+others, is given to ``Store.after_commit``."""
 
 
 @dataclass(frozen=True, slots=True)

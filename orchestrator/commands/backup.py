@@ -4,22 +4,22 @@ one that was there is damaged. They work on the files of HERMIT_HOME; only a bac
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from functools import partial
 from pathlib import Path
-
-import docker
 
 from orchestrator.backup import making, rescue, restoring, writing
 from orchestrator.backup.writing import Written
 from orchestrator.commands.confirm import add_yes, confirm
 from orchestrator.commands.context import Context
 from orchestrator.commands.explaining import explain
-from orchestrator.errors import BadInput, NotFound, Unavailable
-from orchestrator.host.engine_setup import find_engine
-from orchestrator.host.machine import LocalMachine
-from orchestrator.host.progress import Progress, Task
+from orchestrator.engine.docker.client import HOME_LABEL, remove_labelled, translate_errors
+from orchestrator.engine.setup.docker_setup import find_engine
+from orchestrator.engine.setup.machine import LocalMachine
+from orchestrator.engine.setup.progress import Progress, Task
+from orchestrator.errors import BadInput, NotFound
 from orchestrator.store.salvage import Salvaged
 from orchestrator.text import terminal_safe
 
@@ -151,10 +151,6 @@ def _end_cubicles(context: Context, home: Path) -> None:
     client = find_engine(LocalMachine(home / "logs", context.environment)).client
     if client is None:
         return
-    try:
-        for found in client.api.containers(all=True, filters={"label": f"hermitshell.home={home}"}):
-            client.api.remove_container(found["Id"], force=True, v=True)
-    except docker.errors.DockerException as error:
-        raise Unavailable("The engine could not stop the cubicles of this install. Try again.") from error
-    finally:
-        client.close()
+    failed = "The engine could not stop the cubicles of this install. Try again."
+    with contextlib.closing(client), translate_errors(silent=failed):
+        remove_labelled(client.api, f"{HOME_LABEL}={home}")

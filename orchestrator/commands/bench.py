@@ -8,8 +8,8 @@ import sys
 
 from orchestrator.commands.context import Context
 from orchestrator.commands.explaining import explain
-from orchestrator.host.engine_setup import ensure_engine
-from orchestrator.host.image import ensure_image
+from orchestrator.engine.setup.cubicle_image import ensure_image
+from orchestrator.engine.setup.docker_setup import ensure_engine
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

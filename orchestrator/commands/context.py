@@ -12,9 +12,9 @@ from typing import Any
 from orchestrator.commands.client import Client
 from orchestrator.commands.colours import Paint, paint_for
 from orchestrator.config import Settings, load
+from orchestrator.engine.setup.machine import LocalMachine
+from orchestrator.engine.setup.progress import Progress
 from orchestrator.home import Home, prepare
-from orchestrator.host.machine import LocalMachine
-from orchestrator.host.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import docker
-import requests
 
 from orchestrator.backup import rescue
 from orchestrator.channels.telegram.accounts.rows import BotToken, stored
@@ -21,18 +19,21 @@ from orchestrator.commands.context import Context, show
 from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, with_own
 from orchestrator.descriptors import used_of
-from orchestrator.engine_docker import DockerEngine
-from orchestrator.errors import OrchestratorError
+from orchestrator.engine.docker.client import describe_engine
+from orchestrator.engine.docker.cubicles import DockerCubicles
+from orchestrator.engine.docker.exec import DockerExec
+from orchestrator.engine.docker.images import DockerImages
+from orchestrator.engine.probe import PART as WALLS
+from orchestrator.engine.probe import examine_walls
+from orchestrator.engine.setup.docker_setup import find_engine, usable
+from orchestrator.errors import OrchestratorError, Unavailable
 from orchestrator.examine import surroundings
 from orchestrator.examine.embeddings import EMBEDDINGS, examine_embeddings
 from orchestrator.examine.engine import ENGINE, IMAGE, examine_engine, examine_image
 from orchestrator.examine.finding import Finding, State, fail, ok, warn
 from orchestrator.examine.previews import examine_previews
 from orchestrator.examine.services import MODEL, examine_model
-from orchestrator.examine.walls import PART as WALLS
-from orchestrator.examine.walls import examine_walls
 from orchestrator.home import running_pid
-from orchestrator.host.engine_setup import find_engine, usable
 from orchestrator.text import terminal_safe
 
 HERMITSHELL, DATABASE = "hermitshell", "database"
@@ -67,14 +68,12 @@ def examine(context: Context) -> list[Finding]:
     if not surroundings.is_ours(context.settings.home):
         return found
     found += _tried(DATABASE, lambda: _database(context))
-    client: docker.DockerClient | None = None
+    info: Mapping[str, Any] = {}
     try:
-        client = usable(find_engine(context.machine), context.machine)
+        with contextlib.closing(usable(find_engine(context.machine), context.machine)) as client:
+            info = _with_engine(context, client, found)
     except OrchestratorError as error:
         found.append(fail(ENGINE, error.message, "'./hermit up' starts an engine where it can."))
-    info = _with_engine(context, client, found) if client is not None else {}
-    if client is not None:
-        client.close()
     found += _tried(MODEL, lambda: [_model(context)])
     found += _tried(EMBEDDINGS, lambda: _embeddings(context))
     found += _tried(TELEGRAM, lambda: _telegram(context))
@@ -94,24 +93,23 @@ def examine(context: Context) -> list[Finding]:
     return found + _itself(context)
 
 
-def _with_engine(context: Context, client: docker.DockerClient, found: list[Finding]) -> dict[str, Any]:
-    """Adds what only an engine can tell; returns what it says of itself."""
+def _with_engine(context: Context, client: Any, found: list[Finding]) -> Mapping[str, Any]:
+    """Adds what only an engine can tell, asked by ``client``; returns what it says of itself."""
     try:
-        info: dict[str, Any] = client.info()
-        found += examine_engine(client.version(), info)
-        image = examine_image(client, context.root)
-    except (docker.errors.DockerException, requests.RequestException):
+        facts = describe_engine(client)
+        found += examine_engine(facts.version, facts.info)
+        image = examine_image(DockerImages(client, context.machine, context.progress, context.root))
+    except Unavailable:
         found.append(fail(ENGINE, "The engine stopped answering.", _AGAIN))
         return {}
     found.append(image)
     if image.state is State.OK:
-        engine = DockerEngine(client, context.home.install)
-        name = image.text.split()[0]
-        runtime = context.settings.runtime
-        found += _tried(WALLS, lambda: examine_walls(engine, client, context.home, image=name, runtime=runtime))
+        install, name, runtime = context.home.install, image.text.split()[0], context.settings.runtime
+        cubicles, programs = DockerCubicles(client, install), DockerExec(client, install)
+        found += _tried(WALLS, lambda: examine_walls(cubicles, programs, context.home, image=name, runtime=runtime))
     else:
         found.append(warn(WALLS, f"Not tried: there is no {IMAGE} yet.", "Run './hermit up', then this again."))
-    return info
+    return facts.info
 
 
 def _model(context: Context) -> Finding:
@@ -151,7 +149,7 @@ def _database(context: Context) -> list[Finding]:
     return [ok(DATABASE, "It is intact." if rescue.database(home).exists() else "There is none yet.")]
 
 
-def _places(context: Context, info: dict[str, Any]) -> dict[str, Path]:
+def _places(context: Context, info: Mapping[str, Any]) -> dict[str, Path]:
     """What is kept where, as far as it is on this machine."""
     places = {"your agents' files": context.settings.home}
     engines = Path(str(info.get("DockerRootDir") or "/nonexistent"))

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import secrets
+import tempfile
 from datetime import UTC, datetime
-
-import docker
-import requests
+from pathlib import Path
 
 from orchestrator.bill import Material, cyclonedx, of_repository, read_debian
 from orchestrator.commands.context import Context
 from orchestrator.commands.explaining import explain
+from orchestrator.engine import helper_folder
+from orchestrator.engine.docker.helpers import DockerHelpers
+from orchestrator.engine.docker.images import DockerImages
+from orchestrator.engine.helpers import LISTER
+from orchestrator.engine.protocol import HelperEngine
+from orchestrator.engine.setup.docker_setup import ensure_engine
 from orchestrator.errors import Unavailable
-from orchestrator.host.engine_setup import ensure_engine
-from orchestrator.host.image import ensure_image
 from orchestrator.version import VERSION
 
-_LIST = ("-W", "-f", "${Package}\\t${Version}\\t${Architecture}\\n")
 _RELEASE = "debian-12"
+_TIME_S, _MOST_BYTES = 60.0, 10_000_000
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -38,33 +43,25 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _run(context: Context, options: argparse.Namespace) -> int:
     materials = of_repository(context.root)
     if options.image:
-        client = ensure_engine(context.machine, context.progress)
-        try:
-            image = ensure_image(client, "base", machine=context.machine, progress=context.progress, root=context.root)
-            materials += in_image(client, image)
-        finally:
-            client.close()
+        with contextlib.closing(ensure_engine(context.machine, context.progress)) as client:
+            images = DockerImages(client, context.machine, context.progress, context.root)
+            helpers = DockerHelpers(client, context.home.install, str(context.home.path))
+            materials += in_image(helpers, images.ensure_image("base"), context.home.path / "run")
     print(json.dumps(cyclonedx(materials, version=VERSION, now=datetime.now(UTC)), indent=2))
     return 0
 
 
-def in_image(client: docker.DockerClient, image: str) -> list[Material]:
-    """The Debian packages of an image, told by itself in a throw-away container without network. Raises Unavailable."""
-    try:
-        listed: bytes = client.containers.run(
-            image,
-            list(_LIST),
-            entrypoint="/usr/bin/dpkg-query",
-            network_mode="none",
-            read_only=True,
-            cap_drop=["ALL"],
-            security_opt=["no-new-privileges"],
-            user="65534",
-            working_dir="/",
-            mem_limit="256m",
-            pids_limit=32,
-            remove=True,
+def in_image(helpers: HelperEngine, image: str, folder: Path) -> list[Material]:
+    """The Debian packages of an image, told by itself in a helper container; ``folder`` is one that the engine sees.
+    Raises Unavailable."""
+    with tempfile.TemporaryDirectory(prefix=".sbom-", dir=folder) as box:
+        spec = helper_folder.packed(
+            Path(box), secrets.token_hex(4), LISTER, image, {}, time_s=_TIME_S, max_bytes=_MOST_BYTES
         )
-    except (docker.errors.DockerException, requests.RequestException) as error:
-        raise Unavailable("The image could not be asked for its packages. './hermit doctor' shows more.") from error
-    return read_debian(listed.decode("utf-8", "replace"), _RELEASE)
+        helpers.run_helper(spec, is_wanted=lambda: True)
+        try:
+            with helper_folder.opened(spec.brought / "list") as file:
+                listed = file.read(_MOST_BYTES).decode("utf-8", "replace")
+        except OSError as error:
+            raise Unavailable("The image could not be asked for its packages. './hermit doctor' shows more.") from error
+    return read_debian(listed, _RELEASE)

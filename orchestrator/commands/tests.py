@@ -13,10 +13,10 @@ from pathlib import Path
 
 from orchestrator.commands.context import Context
 from orchestrator.commands.explaining import explain
+from orchestrator.engine.setup.cubicle_image import ensure_image
+from orchestrator.engine.setup.docker_setup import ensure_engine
+from orchestrator.engine.setup.test_tools import ensure_test_tools
 from orchestrator.errors import BadInput
-from orchestrator.host.engine_setup import ensure_engine
-from orchestrator.host.image import ensure_image
-from orchestrator.host.test_tools import ensure_test_tools
 
 _SHARED = "docker or model or thirdparty"
 """Marks of the tests that share one engine or one model; all others run side by side."""

@@ -12,8 +12,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import docker
-
 from orchestrator import descriptors, logs
 from orchestrator.app import App
 from orchestrator.app_builders import Parts
@@ -23,14 +21,13 @@ from orchestrator.commands.context import Context
 from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, maker, providers
 from orchestrator.commands.tunnel import tunnel
-from orchestrator.engine_docker import DockerEngine
-from orchestrator.engine_errands import BROWSER, PAGES, STUDIO, DockerErrands
-from orchestrator.engine_terminals import DockerTerminals
+from orchestrator.engine.docker.cubicles import DockerCubicles
+from orchestrator.engine.docker.engine import build_engine
+from orchestrator.engine.docker.images import DockerImages
+from orchestrator.engine.setup.cubicle_image import ensure_image
+from orchestrator.engine.setup.docker_setup import ensure_engine, find_engine
 from orchestrator.errors import Conflict, OrchestratorError, Unavailable
-from orchestrator.examine.walls import FirstLook
 from orchestrator.home import Claim, claimed_at, running_pid, runs_elsewhere
-from orchestrator.host.engine_setup import ensure_engine, find_engine
-from orchestrator.host.image import Target, ensure_image
 from orchestrator.packages.outside import outside
 from orchestrator.ports import who_listens
 from orchestrator.text import terminal_safe
@@ -127,7 +124,7 @@ def run_down(context: Context, _options: argparse.Namespace) -> int:
         _end(context, pid, "docker-compose down")
     client = find_engine(context.machine).client
     if client is not None:
-        _stop_cubicles(context, DockerEngine(client, context.home.install))
+        _stop_cubicles(context, DockerCubicles(client, context.home.install))
     print("HermitShell is stopped." if pid is not None else "HermitShell was not running.")
     return 0
 
@@ -181,24 +178,12 @@ def _parts(context: Context, blots: logs.Blots) -> Parts:
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     upstreams, default_provider = providers(context)
-
-    def image_tag(target: str) -> str:
-        targets: dict[str, Target] = {"studio": "studio", "courier": "courier", "browser": "browser"}
-        wanted = targets.get(target, "base")
-        return ensure_image(client, wanted, machine=machine, progress=progress, root=context.root)
-
     return Parts(
-        engine=DockerEngine(client, context.home.install, look=FirstLook(client)),
-        image_tag=image_tag,
+        engine=build_engine(client, context.home, DockerImages(client, machine, progress, context.root)),
         upstreams=upstreams,
         default_provider=default_provider,
         build_provider=maker(context),
         blot=blots.add,
-        errands=DockerErrands(client, context.home.install, str(context.home.path)),
-        studio=DockerErrands(client, context.home.install, str(context.home.path), STUDIO),
-        browser=DockerErrands(client, context.home.install, str(context.home.path), BROWSER),
-        pages=DockerErrands(client, context.home.install, str(context.home.path), PAGES),
-        lines=DockerTerminals(client, context.home.install),
         outside=outside(context.settings, context.environment),
         examine=lambda: doctor.examine(context),
         embedder=embedder(context),
@@ -268,13 +253,10 @@ def _await_end(context: Context, pid: int) -> None:
         time.sleep(0.05)
 
 
-def _stop_cubicles(context: Context, engine: DockerEngine) -> None:
-    try:
-        names = [container.name for container in engine.ours()]
-        if not names:
-            return
-        told = context.progress.task(f"Stopping {len(names)} {'cubicle' if len(names) == 1 else 'cubicles'}")
-        with told, ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(engine.remove, names))
-    except docker.errors.DockerException as error:
-        raise Unavailable("The engine could not stop the cubicles. Try './hermit down' again.") from error
+def _stop_cubicles(context: Context, cubicles: DockerCubicles) -> None:
+    names = [container.name for container in cubicles.ours()]
+    if not names:
+        return
+    told = context.progress.task(f"Stopping {len(names)} {'cubicle' if len(names) == 1 else 'cubicles'}")
+    with told, ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(cubicles.remove, names))

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from orchestrator.delivery.download_links import DownloadLinks
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.events import Broker
 from orchestrator.file_names import shown
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import Carrier, CubicleKey, Delivery, DeliveryStatus, Event
 from orchestrator.store import deliveries as rows
 from orchestrator.store import turns as turn_rows
@@ -38,9 +40,12 @@ _ORPHAN_S = 3600.0
 class Deliveries:
     """What left, and leaves, the cubicles of this install."""
 
-    def __init__(self, *, store: Store, broker: Broker, outbox: Path, links: DownloadLinks, base_url: str) -> None:
+    def __init__(
+        self, *, store: Store, broker: Broker, hooks: Hooks, outbox: Path, links: DownloadLinks, base_url: str
+    ) -> None:
         self._store = store
         self._broker = broker
+        self._hooks = hooks
         self._outbox = outbox
         self._links = links
         self._base_url = base_url
@@ -186,6 +191,9 @@ class Deliveries:
         with self._store.writing() as db:
             if not rows.end(db, delivery, status, why=why):
                 return
+            settled = rows.one(db, delivery)
+            if settled is not None:
+                self._store.after_commit(partial(self._hooks.delivery_settled.fire, settled))
         self._publish(delivery)
 
     def _publish(self, delivery: int) -> None:

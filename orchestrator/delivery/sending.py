@@ -14,8 +14,8 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.delivery import words
@@ -48,13 +48,11 @@ class _Job:
 class Sending:
     """What programs have asked to be sent."""
 
-    def __init__(self, *, store: Store, taking: Taking, finish: Finish, stir: Callable[[], None]) -> None:
-        """``finish`` ends waiting calls within the transaction; ``stir`` lets those who wait look, once it is
-        committed."""
+    def __init__(self, *, store: Store, taking: Taking, finish: Finish) -> None:
+        """``finish`` ends waiting calls within the transaction."""
         self._store = store
         self._taking = taking
         self._finish = finish
-        self._stir = stir
         self._ending = threading.Event()
         self._copying = threading.BoundedSemaphore(_COPIED_AT_ONCE)
         self._lock = threading.Lock()  # protects what follows
@@ -91,11 +89,11 @@ class Sending:
         if not parts:
             raise BadInput("SEND: file: name a file or a folder within out/.")
         job = _Job(f"send:{secrets.token_hex(8)}", caller.key, caller.turn, path, action.caption)
+        self._store.after_commit(partial(self._begin, job))
         return Outcome(
             f"{shown(path)} is being sent.",
             {"file": os.fsdecode(path), "caption": action.caption},
             waits_for=job.reference,
-            then=(lambda: self._begin(job),),
         )
 
     def _begin(self, job: _Job) -> None:
@@ -134,7 +132,6 @@ class Sending:
         except Exception:  # the top of a thread: whoever waits must hear of it
             logger.exception("%s: %s could not be sent", job.key, shown(job.path))
             self._finish(job.reference, ok=False, text=words.NOT_TAKEN, result={"code": "internal"})
-        self._stir()
 
     def _deliver(self, job: _Job) -> None:
         deadline = time.monotonic() + _PATIENCE_S

@@ -24,6 +24,7 @@ from orchestrator.disk.rota import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, Ro
 from orchestrator.disk.rules import Allowance, Level, Room, Standing
 from orchestrator.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey, Event, TurnStatus
 from orchestrator.rounds import Rounds
 from orchestrator.turns import Turns
@@ -63,6 +64,7 @@ class Disk:
         turns: Turns,
         audit: Audit,
         broker: Broker,
+        hooks: Hooks,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._workspaces = workspaces
@@ -85,6 +87,7 @@ class Disk:
         self._was_short = self._is_falling = False
         self._recount_at = float("-inf")
         self._rounds = Rounds("disk", self.look, every_s=self._pause_s, after_failure_s=_AFTER_FAILURE_S)
+        hooks.cubicle_starting.subscribe(self.check_start)
 
     def start(self) -> None:
         """Begin the passes."""
@@ -124,6 +127,11 @@ class Disk:
             level=rules.judged(Standing(), gauge.use, limit)[0].level,
             measured_at=gauge.measured_at,
         )
+
+    def used_bytes(self, key: CubicleKey) -> int | None:
+        """What the workspace took at the last look, if there was one."""
+        gauge = self.known(key)
+        return None if gauge is None else gauge.use.bytes
 
     def known(self, key: CubicleKey) -> Gauge | None:
         """The last look at a workspace, if there was one."""

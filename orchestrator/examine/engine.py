@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import docker
-
+from orchestrator.engine.protocol import ImageEngine
+from orchestrator.engine.setup.docker_setup import limits_lacking
+from orchestrator.errors import NotFound
 from orchestrator.examine.finding import Finding, fail, ok, warn
-from orchestrator.host.base_image import find_base
-from orchestrator.host.engine_setup import limits_lacking
-from orchestrator.host.image import REPOSITORY, Target, content_hash, context_files
 
 ENGINE, IMAGE = "engine", "image"
 FILTERS_ALG = (29, 4, 3)
@@ -41,17 +38,13 @@ def examine_engine(version: Mapping[str, Any], info: Mapping[str, Any]) -> list[
     return found
 
 
-def examine_image(client: docker.DockerClient, root: Path, target: Target = "base") -> Finding:
-    """Whether the cubicle's image is there and made of the files that are here now."""
-    base = find_base(client)
-    if base is None:
-        return warn(IMAGE, "The cubicle's image is not built yet.", "Run './hermit up': it builds it.")
-    name = f"{REPOSITORY}:{target}-{content_hash(context_files(root), target, base)[:12]}"
+def examine_image(images: ImageEngine, target: str = "base") -> Finding:
+    """Whether the cubicle's image is there and made of the files that are here now. Raises Unavailable."""
     try:
-        made = client.images.get(name)
-    except docker.errors.ImageNotFound:
-        return warn(IMAGE, "The cubicle's image is missing or out of date.", "Run './hermit up': it builds it.")
-    return ok(IMAGE, f"{name} is up to date ({int(made.attrs.get('Size', 0)) // 10**6:,} MB).")
+        image = images.find_image(target)
+    except NotFound as error:
+        return warn(IMAGE, error.message, "Run './hermit up': it builds it.")
+    return ok(IMAGE, f"{image.name} is up to date ({image.size_bytes // 10**6:,} MB).")
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.disk.rules import Room
+from orchestrator.engine.setup.machine import Machine
 from orchestrator.examine.finding import Finding, fail, ok, warn
-from orchestrator.host.machine import Machine
 from orchestrator.ports import who_listens
 
 PERMISSIONS, DISK, CLOCK, CRASHES, PORTS = "permissions", "disk", "clock", "crashes", "ports"

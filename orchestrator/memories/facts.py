@@ -1,7 +1,7 @@
 """Facts: noted by an agent or a person, listed, and forgotten. Each belongs to one agent and one person.
 
 It owns the caps and the rule that the same text is one fact, the older one. What follows from a change (news, a new
-snapshot, a vector) is told to whoever asked to be, and may get lost: the rows are the truth.
+snapshot, a vector) hangs on the hook ``fact_changed``, and may get lost: the rows are the truth.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import sqlite3
 import time
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from orchestrator.errors import BadInput, NotFound, TooLarge, TooMany
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey, Event
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import memories as rows
@@ -27,37 +29,34 @@ MAX_CHARS = 2_000
 MAX_FACTS = 5_000
 """Of one cubicle."""
 
-Changed = Callable[[CubicleKey], None]
-
 
 class Facts:
     """What every agent remembers."""
 
     def __init__(
-        self, store: Store, broker: Broker, *, max_facts: int = MAX_FACTS, now: Callable[[], float] = time.time
+        self,
+        store: Store,
+        broker: Broker,
+        hooks: Hooks,
+        *,
+        max_facts: int = MAX_FACTS,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._broker = broker
+        self._hooks = hooks
         self._max_facts = max_facts
         self._now = now
-        self._followers: list[Changed] = []
-
-    def follow(self, changed: Changed) -> None:
-        """From now on it is told, after the commit, whose facts have changed; it must not wait."""
-        self._followers.append(changed)
 
     def add(self, key: CubicleKey, text: str, *, by: str, turn: int | None = None) -> Fact:
         """A person notes a fact; what is noted already stays as it is. Raises BadInput, TooLarge or TooMany."""
         with self._store.writing() as db:
-            fact, is_new = self.note(db, key, text, by=by, turn=turn)
-        if is_new:
-            self.tell(fact, "added")
-        return fact
+            return self.note(db, key, text, by=by, turn=turn)[0]
 
     def note(
         self, db: sqlite3.Connection, key: CubicleKey, text: str, *, by: str, turn: int | None
     ) -> tuple[Fact, bool]:
-        """The fact, and whether it is new, within a transaction; ``tell`` comes after it. Raises as ``add``."""
+        """The fact, and whether it is new, within a transaction. Raises as ``add``."""
         text = checked(text)
         known = rows.same(db, key, text)
         if known is not None:
@@ -69,29 +68,27 @@ class Facts:
         self._audit(
             db, "memory.add", f"Remembered by {'the agent' if by == AGENT else by}: {one_line(text, 160)}", fact, turn
         )
+        self._store.after_commit(partial(self._tell, fact, "added"))
         return fact, True
 
     def remove(self, key: CubicleKey, fact: int, *, by: str = AGENT, turn: int | None = None) -> Fact:
         """The fact is forgotten; raises NotFound when this cubicle has none of that number."""
         with self._store.writing() as db:
-            gone = self.strike(db, key, fact, by=by, turn=turn)
-        self.tell(gone, "deleted")
-        return gone
+            return self.strike(db, key, fact, by=by, turn=turn)
 
     def strike(self, db: sqlite3.Connection, key: CubicleKey, fact: int, *, by: str, turn: int | None) -> Fact:
-        """The same within a transaction; ``tell`` comes after it."""
+        """The same within a transaction."""
         gone = rows.one(db, key, fact)
         if gone is None:
             raise NotFound(f"There is no memory {fact}.")
         rows.remove(db, key, fact)
         self._audit(db, "memory.delete", f"Forgotten by {by}: {one_line(gone.text, 160)}", gone, turn)
+        self._store.after_commit(partial(self._tell, gone, "deleted"))
         return gone
 
-    def tell(self, fact: Fact, change: str) -> None:
-        """What follows from a change, once it is committed."""
+    def _tell(self, fact: Fact, change: str) -> None:
         self._broker.publish(Event("memory", fact.cubicle, {"id": fact.id, "change": change}))
-        for changed in self._followers:
-            changed(fact.cubicle)
+        self._hooks.fact_changed.fire(fact.cubicle)
 
     def get(self, key: CubicleKey, fact: int) -> Fact:
         """The fact of this number; raises NotFound when it is none of this cubicle's."""

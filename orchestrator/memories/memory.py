@@ -8,6 +8,7 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.capabilities.table import Capability
 from orchestrator.events import Broker
+from orchestrator.hooks import Hooks
 from orchestrator.memories.facts import MAX_FACTS, Facts
 from orchestrator.memories.meaning import Meaning
 from orchestrator.memories.offers import Finish, Offers
@@ -34,6 +35,7 @@ class Memories:
         *,
         store: Store,
         broker: Broker,
+        hooks: Hooks,
         agents: Agents,
         workspaces: Workspaces,
         scratch: Path,
@@ -42,15 +44,16 @@ class Memories:
     ) -> None:
         """``meaning``: where an embedding model is set up; ``finish`` ends calls that waited for a search."""
         self._store = store
-        self._facts = Facts(store, broker)
+        self._facts = Facts(store, broker, hooks)
         self._meaning = meaning
         self._search = Search(store, meaning or NoMeaning())
         self._recollection = Recollection(store, agents, self._search)
         self._offers = Offers(store, self._facts, self._search, finish)
         self._snapshots = Publishing(SNAPSHOT, self._build, store=store, workspaces=workspaces, scratch=scratch)
-        self._facts.follow(self._snapshots.want)
+        hooks.fact_changed.subscribe(self._snapshots.want)
+        hooks.cubicle_starting.subscribe(self._snapshots.publish)
         if meaning is not None:
-            self._facts.follow(meaning.changed)
+            hooks.fact_changed.subscribe(meaning.changed)
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
@@ -107,10 +110,6 @@ class Memories:
             return []
         found = self._search.best(key, query, _FOR_THE_DOOR)
         return [{"id": fact.id, "text": fact.text, "by": fact.by, "at": fact.at} for fact in found]
-
-    def publish(self, key: CubicleKey) -> None:
-        """The cubicle's snapshot is as things are; for before it starts."""
-        self._snapshots.publish(key)
 
     def _build(self, key: CubicleKey, path: Path) -> None:
         published_memories.write(path, self._facts.every(key, limit=MAX_FACTS))

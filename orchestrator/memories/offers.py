@@ -69,23 +69,19 @@ class Offers:
         fact, is_new = self._facts.note(db, caller.key, action.text, by=AGENT, turn=caller.turn)
         if not is_new:
             return Outcome(f"That is remembered already, as memory {fact.id}.", _result(fact))
-        return Outcome(
-            f"Remembered as memory {fact.id}.", _result(fact), then=(partial(self._facts.tell, fact, "added"),)
-        )
+        return Outcome(f"Remembered as memory {fact.id}.", _result(fact))
 
     def _delete(self, db: sqlite3.Connection, caller: Caller, action: MemoryDelete) -> Outcome:
         gone = self._facts.strike(db, caller.key, action.id, by=AGENT, turn=caller.turn)
-        then = (partial(self._facts.tell, gone, "deleted"),)
-        return Outcome(f"Memory {gone.id} is forgotten.", _result(gone), then=then)
+        return Outcome(f"Memory {gone.id} is forgotten.", _result(gone))
 
     def _find(self, db: sqlite3.Connection, caller: Caller, action: MemorySearch) -> Outcome:  # noqa: ARG002  # a handler's form
         if self._search.is_quick:
             text, result = self._found(caller, action)
             return Outcome(text, result)
         reference = f"{SEARCHES}{secrets.token_hex(8)}"
-        return Outcome(
-            "Searching.", waits_for=reference, then=(partial(self._finish_search, reference, caller, action),)
-        )
+        self._store.after_commit(partial(self._finish_search, reference, caller, action))
+        return Outcome("Searching.", waits_for=reference)
 
     def _finish_search(self, reference: str, caller: Caller, action: MemorySearch) -> None:
         try:

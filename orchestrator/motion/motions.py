@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator import errand_box
 from orchestrator.agents import Agents
 from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.disk import rules
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed, NotWanted
 from orchestrator.errors import OrchestratorError, Stopped, TooMany
 from orchestrator.motion import sentences
 from orchestrator.motion.studio import Made, Studio
@@ -28,7 +28,6 @@ from orchestrator.store import calls as call_rows
 from orchestrator.store import motions as rows
 from orchestrator.store.database import Store
 from orchestrator.store.motions import Motion
-from orchestrator.store.notices import Notice
 from orchestrator.workspace import Workspaces
 
 KIND = "video"
@@ -38,7 +37,6 @@ MOST_SECONDS_A_DAY = 1_800.0
 MOST_TRIES = 3
 _DAY_S = 86_400.0
 _KEPT_S = 7 * _DAY_S
-Then = tuple[Callable[[], None], ...]
 
 
 class Motions:
@@ -54,14 +52,13 @@ class Motions:
         studio: Studio,
         check_room: Callable[[], None],
         finish: Finish,
-        stir: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
         """``check_room`` raises Unavailable when the house's disk is full; ``finish`` ends waiting calls within the
-        transaction; ``stir`` lets those who wait look, once it is committed."""
+        transaction."""
         self._store, self._agents, self._notices, self._workspaces = store, agents, notices, workspaces
         self._studio, self._check_room = studio, check_room
-        self._finish, self._stir, self._now = finish, stir, now
+        self._finish, self._now = finish, now
         self._wake: Callable[[], None] = _nobody
 
     def when_there_is_work(self, wake: Callable[[], None]) -> None:
@@ -101,7 +98,8 @@ class Motions:
             raise TooMany(f"At most {most:.0f} minutes of video are made within a day; {left:.0f} seconds are left.")
         number = rows.add(db, key, caller.turn, text=wish.text, seconds=wish.seconds, name=wish.name, now=now)
         result = {"video": number, "file": f"out/{wish.name}"}
-        return Outcome(sentences.begun(wish.name), result, waits_for=_reference(number), then=(self._wake,))
+        self._store.after_commit(self._wake)
+        return Outcome(sentences.begun(wish.name), result, waits_for=_reference(number))
 
     # --- the work ----------------------------------------------------------------------------------------------
 
@@ -142,7 +140,7 @@ class Motions:
             made = self._studio.make(one.id, one.text, one.seconds, ending_of(one.name), is_wanted=is_wanted)
             self._check_wanted(one.id)
             self._check_space(one.cubicle, made)
-            with errand_box.opened(made.path) as file:
+            with helper_folder.opened(made.path) as file:
                 self._workspaces.lay_out(one.cubicle, _hidden(one.id), file, max_bytes=made.size_bytes)
             if not self._show(one, made.size_bytes, made.left_out):
                 raise Failed(sentences.TAKEN_AWAY)
@@ -173,15 +171,13 @@ class Motions:
     def _end(self, one: Motion, *, error: str) -> None:
         """It has ended, and with it the calls that wait; who is told of it is told once that is committed."""
         with self._store.writing() as db:
-            then = self._ended(db, one.id, error)
-        for follow in then:
-            follow()
+            self._write_end(db, one.id, error)
 
-    def _ended(self, db: sqlite3.Connection, number: int, error: str) -> Then:
+    def _write_end(self, db: sqlite3.Connection, number: int, error: str) -> None:
         is_late = not call_rows.is_awaited(db, _reference(number))
         status, now = rows.FAILED if error else rows.DONE, self._now()
         if not rows.end(db, number, status, error=error, is_late=is_late, now=now):
-            return ()
+            return
         one = rows.one(db, number)
         assert one is not None  # noqa: S101 - it was changed just now
         key, text = one.cubicle, error or _done(one)
@@ -190,16 +186,9 @@ class Motions:
         audit_rows.add(
             db, f"video.{status}", text, now=now, agent=key.agent, user=key.user, turn=one.turn, detail=detail
         )
-        if not (is_late and error):
-            return (self._stir,)
-        told = self._notices.post(
-            key, KIND, sentences.notice(key.agent, one.name, error), turn=one.turn, subject=str(number)
-        )
-        return (self._stir, _telling(self._notices, told))
-
-
-def _telling(notices: Notices, notice: Notice) -> Callable[[], None]:
-    return lambda: notices.announce(notice)
+        if is_late and error:
+            said = sentences.notice(key.agent, one.name, error)
+            self._notices.post(key, KIND, said, turn=one.turn, subject=str(number))
 
 
 def _nobody() -> None:

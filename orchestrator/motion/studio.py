@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import errand_box
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed, NotWanted
+from orchestrator.engine.helpers import STUDIO
+from orchestrator.engine.protocol import HelperEngine
 from orchestrator.errors import BadInput, Unavailable
 from orchestrator.file_contents import content_of
 from orchestrator.motion import sentences
-from orchestrator.packages.errand import Errands
 from orchestrator.strict_json import read_object
 from orchestrator.text import one_line, visible
 
@@ -41,17 +42,19 @@ class Made:
 class Studio:
     """Makes videos, one at a time."""
 
-    def __init__(self, errands: Errands, *, folder: Path, image: Callable[[], str], program: Path = PROGRAM) -> None:
+    def __init__(
+        self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], program: Path = PROGRAM
+    ) -> None:
         """``folder`` is private to the studio; ``image`` gives its image, built first where it is missing."""
-        self._errands = errands
+        self._helpers = helpers
         self._folder = folder
         self._image = image
         self._program = program
 
     def clear(self) -> None:
         """None is being made, and nothing of one is left."""
-        self._errands.clear()
-        errand_box.emptied(self._folder)
+        self._helpers.clear_helpers(STUDIO)
+        helper_folder.emptied(self._folder)
 
     def make(self, number: int, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
         """The video; ``drop`` it when it is stored. Raises Failed, NotWanted, Unavailable."""
@@ -59,9 +62,10 @@ class Studio:
         image = self._image()
         try:
             files = {f"{self._program.name}/{path.name}": path.read_bytes() for path in self._program.glob("*.py")}
-            errand = errand_box.packed(
+            errand = helper_folder.packed(
                 self._folder,
                 str(number),
+                STUDIO,
                 image,
                 {"task.json": json.dumps(task).encode(), **files},
                 time_s=_START_S + _A_SECOND_S * seconds,
@@ -69,7 +73,7 @@ class Studio:
             )
         except OSError as error:
             raise Unavailable("The studio's folder in HERMIT_HOME can't be written. Look at the disk.") from error
-        self._errands.run(errand, is_wanted=is_wanted)
+        self._helpers.run_helper(errand, is_wanted=is_wanted)
         if not is_wanted():
             raise NotWanted("HermitShell is stopping.")
         left_out = _left_out(errand.brought / "report.json")
@@ -78,13 +82,13 @@ class Studio:
 
     def drop(self, number: int) -> None:
         """It is no longer needed here."""
-        errand_box.drop(self._folder, str(number))
+        helper_folder.drop(self._folder, str(number))
 
 
 def _left_out(path: Path) -> int:
     """How many letters could not be drawn, by the report; raises Failed when it tells of no video."""
     try:
-        with errand_box.opened(path) as file:
+        with helper_folder.opened(path) as file:
             report = read_object(file.read(_REPORT_BYTES))
     except (OSError, BadInput) as error:
         raise Failed(sentences.TOO_SLOW) from error
@@ -97,7 +101,7 @@ def _left_out(path: Path) -> int:
 
 def _checked_size(path: Path, ending: str) -> int:
     try:
-        with errand_box.opened(path) as file:
+        with helper_folder.opened(path) as file:
             size, head = os.fstat(file.fileno()).st_size, file.read(_HEAD_BYTES)
     except OSError as error:
         raise Failed(sentences.NOT_MADE) from error

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator import errand_box
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed, NotWanted
+from orchestrator.engine.helpers import COURIER, HelperSpec
+from orchestrator.engine.protocol import HelperEngine
 from orchestrator.errors import BadInput, TooLarge, Unavailable
-from orchestrator.packages.errand import Errand, Errands
 from orchestrator.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
 from orchestrator.packages.outside import Outside
 from orchestrator.packages.wishes import PIP
@@ -42,17 +43,17 @@ class Brought:
 class Courier:
     """Sends errands, one at a time."""
 
-    def __init__(self, errands: Errands, *, folder: Path, image: Callable[[], str], outside: Outside) -> None:
+    def __init__(self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: Outside) -> None:
         """``folder`` is private to the courier; ``image`` gives its image, built first where it is missing."""
-        self._errands = errands
+        self._helpers = helpers
         self._folder = folder
         self._image = image
         self._outside = outside
 
     def clear(self) -> None:
         """No errand is under way, and nothing of one is left."""
-        self._errands.clear()
-        errand_box.emptied(self._folder)
+        self._helpers.clear_helpers(COURIER)
+        helper_folder.emptied(self._folder)
 
     def resolve(
         self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
@@ -93,7 +94,7 @@ class Courier:
             errand = self._packed(name, task, max_bytes)
         except OSError as error:
             raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
-        self._errands.run(errand, is_wanted=is_wanted)
+        self._helpers.run_helper(errand, is_wanted=is_wanted)
         if not is_wanted():
             raise NotWanted("HermitShell is stopping.")
         report = read_object(_read(errand.brought / "report.json", REPORT_BYTES))
@@ -101,7 +102,7 @@ class Courier:
             raise Failed(_sentence(task, report))
         return report
 
-    def _packed(self, name: str, task: Mapping[str, Any], max_bytes: int) -> Errand:
+    def _packed(self, name: str, task: Mapping[str, Any], max_bytes: int) -> HelperSpec:
         """The errand's two folders, with the task in one."""
         outside = {
             "pip_index_url": self._outside.pip_index_url,
@@ -114,16 +115,18 @@ class Courier:
             {"ca.pem": certificates} if certificates else {}
         )
         time_s = float(task["time_s"]) + _SPARE_S
-        return errand_box.packed(self._folder, name, self._image(), files, time_s=time_s, max_bytes=max_bytes)
+        return helper_folder.packed(
+            self._folder, name, COURIER, self._image(), files, time_s=time_s, max_bytes=max_bytes
+        )
 
     def _drop(self, name: str) -> None:
-        errand_box.drop(self._folder, name)
+        helper_folder.drop(self._folder, name)
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
     """A plain file that a container left, whatever else it may have made there."""
     try:
-        with errand_box.opened(path) as file:
+        with helper_folder.opened(path) as file:
             if os.fstat(file.fileno()).st_size > max_bytes:
                 raise Failed("The helper container's report is too long.")
             return file.read(max_bytes)
@@ -137,7 +140,7 @@ def _checked(package: Package, path: Path) -> Brought:
     kind, _, wanted = package.hash.partition(":")
     agreed, ours = hashlib.new(kind), hashlib.sha256()
     try:
-        with errand_box.opened(path) as file:
+        with helper_folder.opened(path) as file:
             if os.fstat(file.fileno()).st_size != package.size:
                 raise Failed(f"{package.name} is not of the size that was agreed to, so nothing was taken.")
             while chunk := file.read(_CHUNK):

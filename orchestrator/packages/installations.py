@@ -17,7 +17,7 @@ from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
 from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
 from orchestrator.disk import rules
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed, NotWanted
 from orchestrator.errors import NotFound, OrchestratorError, TooMany
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Turn
@@ -27,12 +27,10 @@ from orchestrator.packages.lists import Package, as_detail, as_question, kept, r
 from orchestrator.packages.shelf import INSIDE, Shelf
 from orchestrator.packages.wishes import read_wishes
 from orchestrator.panel.actions import Install
-from orchestrator.store import approvals as approval_rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import packages as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
-from orchestrator.store.notices import Notice
 from orchestrator.store.packages import Installation
 from orchestrator.workspace import Workspaces
 
@@ -47,7 +45,6 @@ _ENDED = {
     ApprovalStatus.EXPIRED: (rows.EXPIRED, sentences.EXPIRED),
     ApprovalStatus.CANCELLED: (rows.CANCELLED, sentences.CANCELLED),
 }
-Then = tuple[Callable[[], None], ...]
 
 
 class Packages:
@@ -63,15 +60,14 @@ class Packages:
         workspaces: Workspaces,
         courier: Courier,
         finish: Finish,
-        stir: Callable[[], None],
         most_an_hour: int,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``most_an_hour`` requests of a cubicle may have an index asked; ``finish`` ends waiting calls within the
-        transaction; ``stir`` lets those who wait look, once it is committed."""
+        transaction."""
         self._store, self._agents, self._approvals, self._notices = store, agents, approvals, notices
         self._workspaces, self._shelf, self._courier = workspaces, Shelf(workspaces), courier
-        self._finish, self._stir, self._now = finish, stir, now
+        self._finish, self._now = finish, now
         self._most_an_hour = most_an_hour
         self._wake: Callable[[], None] = _nobody
         approvals.follow(KIND, self._decided)
@@ -109,14 +105,8 @@ class Packages:
         return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
 
     def reconcile(self) -> None:
-        """After a start: no errand of a dead house is under way, and open questions are asked anew."""
+        """After a start: no errand of a dead house is under way."""
         self._courier.clear()
-        with self._store.reading() as db:
-            asked = {one.approval for one in rows.every(db, status=rows.ASKED) if one.approval}
-            waiting = [approval for name in sorted(asked) if (approval := approval_rows.one(db, name)) is not None]
-        for approval in waiting:
-            if approval.status is ApprovalStatus.PENDING:
-                self._approvals.announce(approval)
 
     def tidy(self) -> None:
         """Files that lay long enough go, and so do records of what came to nothing."""
@@ -147,18 +137,17 @@ class Packages:
                 "hermit.env). Try again later, or ask for several packages at once."
             )
         number = rows.add(db, key, caller.turn, system=action.system, asked=asked, now=now)
-        return Outcome(sentences.LOOKED_UP, {"install": number}, waits_for=_reference(number), then=(self._wake,))
+        self._store.after_commit(self._wake)
+        return Outcome(sentences.LOOKED_UP, {"install": number}, waits_for=_reference(number))
 
-    def _decided(self, db: sqlite3.Connection, approval: Approval) -> Then:
-        then: list[Callable[[], None]] = []
+    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
         for one in rows.of_approval(db, approval.id):
             if approval.status is ApprovalStatus.APPROVED:
                 rows.set_downloading(db, one.id)
-                then.append(self._wake)
+                self._store.after_commit(self._wake)
             else:
                 status, why = _ENDED[approval.status]
-                then += self._end(db, one, status, error=f"{why}{quoted(approval)}")
-        return tuple(then)
+                self._end(db, one, status, error=f"{why}{quoted(approval)}")
 
     # --- the work ----------------------------------------------------------------------------------------------
 
@@ -190,7 +179,7 @@ class Packages:
         with self._store.writing() as db:
             if not rows.is_wanted(db, one.id):
                 return  # its agent is being deleted
-            approval = self._approvals.ask_host(
+            approval = self._approvals.ask(
                 db,
                 one.cubicle,
                 one.turn,
@@ -201,7 +190,6 @@ class Packages:
                 timeout_s=timeout_s,
             )
             rows.set_asked(db, one.id, kept(packages), approval.id)
-        self._approvals.announce(approval)
 
     def _fetch(self, one: Installation, is_wanted: Callable[[], bool]) -> None:
         packages = read_list(one.system, list(one.packages))
@@ -214,8 +202,7 @@ class Packages:
         finally:
             self._courier.drop(one.id)
         with self._store.writing() as db:
-            then = self._end(db, one, rows.DONE, error="")
-        _follow(then)
+            self._end(db, one, rows.DONE, error="")
 
     def _is_wanted(self, one: Installation) -> bool:
         with self._store.reading() as db:
@@ -230,14 +217,13 @@ class Packages:
 
     def _fail(self, one: Installation, why: str) -> None:
         with self._store.writing() as db:
-            then = self._end(db, one, rows.FAILED, error=why)
-        _follow(then)
+            self._end(db, one, rows.FAILED, error=why)
 
-    def _end(self, db: sqlite3.Connection, one: Installation, status: str, *, error: str) -> Then:
+    def _end(self, db: sqlite3.Connection, one: Installation, status: str, *, error: str) -> None:
         """It has ended, and with it the calls that wait; who is told of it is told once that is committed."""
         is_late = one.turn is None or not turn_rows.is_open(db, one.turn)
         if not rows.end(db, one.id, status, error=error, is_late=is_late, now=self._now()):
-            return ()
+            return
         key, is_done = one.cubicle, status == rows.DONE
         result = _result(one) if is_done else {"code": status, "install": one.id}
         self._finish(_reference(one.id), ok=is_done, text=error or _ready(one), result=result)
@@ -253,12 +239,9 @@ class Packages:
             turn=one.turn,
             detail=detail,
         )
-        if not is_late or status in (rows.DENIED, rows.CANCELLED):
-            return (self._stir,)
-        told = self._notices.post(
-            key, KIND, sentences.notice(key.agent, one.asked, error), turn=one.turn, subject=str(one.id)
-        )
-        return (self._stir, _telling(self._notices, told))
+        if is_late and status not in (rows.DENIED, rows.CANCELLED):
+            said = sentences.notice(key.agent, one.asked, error)
+            self._notices.post(key, KIND, said, turn=one.turn, subject=str(one.id))
 
 
 def as_json(one: Installation) -> dict[str, Any]:
@@ -283,17 +266,8 @@ def as_json(one: Installation) -> dict[str, Any]:
     }
 
 
-def _telling(notices: Notices, notice: Notice) -> Callable[[], None]:
-    return lambda: notices.announce(notice)
-
-
 def _nobody() -> None:
     """There is no worker yet; it looks for work when it starts."""
-
-
-def _follow(then: Then) -> None:
-    for follow in then:
-        follow()
 
 
 def _reference(number: int) -> str:

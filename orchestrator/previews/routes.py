@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooLarge, TooMany, Unavailable
+from orchestrator.errors import NotFound, OrchestratorError, TooLarge
+from orchestrator.http_statuses import status_of
 from orchestrator.previews import shim
 from orchestrator.previews.apps import INDEX, App, Apps, Kind
 from orchestrator.previews.policy import headers, held_policy, security_policy
@@ -22,7 +23,6 @@ from orchestrator.previews.wire import Request, Wire
 
 LOOK_S = 2.0
 """How soon a stream that is under way ends with its ticket."""
-_STATUS = ((NotFound, 404), (TooMany, 429), (TooLarge, 413), (BadInput, 400), (Unavailable, 503))
 _OUTSIDE = frozenset({"document", "embed", "object"})
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
@@ -74,7 +74,7 @@ class Routes:
         try:
             await self._answer(wire, request)
         except OrchestratorError as error:
-            status = next((status for kind, status in _STATUS if isinstance(error, kind)), 502)
+            status = status_of(error)
             await _say(wire, request, status, "Not here" if status == 404 else "Not now", error.message)
 
     async def _answer(self, wire: Wire, request: Request) -> None:

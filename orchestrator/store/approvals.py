@@ -48,21 +48,12 @@ def pending(db: sqlite3.Connection) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
-def pending_of_step(db: sqlite3.Connection, turn: int, step: int, now: float) -> Approval | None:
-    """The question that this step is waiting for, if it still may be answered."""
-    row = db.execute(
-        "SELECT * FROM approvals WHERE turn = ? AND step = ? AND status = 'pending' AND expires_at > ?",
-        (turn, step, now),
-    ).fetchone()
-    return None if row is None else _approval(row)
-
-
-def pending_of_text(db: sqlite3.Connection, key: CubicleKey, kind: str, sha256: str, now: float) -> Approval | None:
-    """The open question of this cubicle about the same."""
+def pending_same(db: sqlite3.Connection, asked: Approval, now: float) -> Approval | None:
+    """The open question of this cubicle about the same, if it still may be answered; of a command, of the same step."""
     row = db.execute(
         "SELECT * FROM approvals WHERE agent = ? AND user = ? AND kind = ? AND sha256 = ? AND status = 'pending' "
-        "AND expires_at > ?",
-        (key.agent, key.user, kind, sha256, now),
+        "AND expires_at > ? AND step IS ? AND (step IS NULL OR turn IS ?)",
+        (asked.cubicle.agent, asked.cubicle.user, asked.kind, asked.sha256, now, asked.step, asked.turn),
     ).fetchone()
     return None if row is None else _approval(row)
 

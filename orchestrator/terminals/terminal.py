@@ -1,4 +1,4 @@
-"""One open terminal: the line to its shell, what it printed, what was typed and by whom. It reads from the line in a
+"""One open terminal: the stream of its shell, what it printed, what was typed and by whom. It reads from it in a
 thread of its own, and ends once, whoever ends it; ending what runs inside is the affair of ``terminals``."""
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from orchestrator.engine.tty import Size, Tty
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany, Unavailable
 from orchestrator.nouns import CubicleKey, User
-from orchestrator.terminals.lines import Line, Size
 from orchestrator.terminals.screen import Pace, Screen
 
 MOST_TYPED_BYTES = 64 * 1024
@@ -33,7 +33,7 @@ class Opener:
 class Terminal:
     """A shell that somebody looks at."""
 
-    def __init__(self, number: str, key: CubicleKey, opener: Opener, line: Line) -> None:
+    def __init__(self, number: str, key: CubicleKey, opener: Opener, tty: Tty) -> None:
         self.id, self.key, self.opener = number, key, opener
         self.screen = Screen()
         self.why = ""
@@ -42,7 +42,7 @@ class Terminal:
         """Nothing that was started in it runs any more."""
         self.bytes_in = self.bytes_out = 0
         self.opened_at = self._typed_at = self._left_at = time.monotonic()
-        self._line, self._lookers, self._next = line, 0, 1
+        self._tty, self._lookers, self._next = tty, 0, 1
         self._typing = threading.Lock()  # keeps what is typed in order; protects _next
         self._lock = threading.Lock()  # protects why and _lookers
         self._over = threading.Event()
@@ -75,7 +75,7 @@ class Terminal:
                 return
             if number > self._next:
                 raise Conflict(f"seq: {self._next} comes next; something typed before this did not arrive.")
-            self._line.write(data)
+            self._tty.write(data)
             self._next += 1
             self.bytes_in += len(data)
             self._typed_at = time.monotonic()
@@ -83,7 +83,7 @@ class Terminal:
     def resize(self, size: Size) -> None:
         """The page's window has another size. Raises NotFound."""
         self._check_open()
-        self._line.resize(size)
+        self._tty.resize(size)
 
     @contextlib.contextmanager
     def looked_at(self) -> Iterator[None]:
@@ -119,8 +119,8 @@ class Terminal:
         return True
 
     def finish(self) -> None:
-        """The line is closed and the thread has ended."""
-        self._line.close()
+        """The stream is closed and the thread has ended."""
+        self._tty.close()
         if threading.current_thread() is not self._reader:
             self._reader.join()
 
@@ -130,7 +130,7 @@ class Terminal:
 
     def _listen(self) -> None:
         pace = Pace()
-        while data := self._line.read():
+        while data := self._tty.read():
             self.bytes_out += len(data)
             if not self.screen.show(data) or self._over.wait(pace.spend(len(data))):
                 return

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from orchestrator.audit import Audit
 from orchestrator.cubicles import Cubicles
+from orchestrator.engine.protocol import ExecEngine
+from orchestrator.engine.tty import MARK, Size
 from orchestrator.errors import NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.nouns import CubicleKey
-from orchestrator.terminals.lines import MARK, Line, Lines, Size
 from orchestrator.terminals.terminal import Opener, Terminal, still
 
 logger = logging.getLogger(__name__)
@@ -33,8 +34,8 @@ LOOK_S = 1.0
 class Terminals:
     """Opens, finds and ends terminals."""
 
-    def __init__(self, cubicles: Cubicles, audit: Audit, lines: Lines | None, *, folder: Path) -> None:
-        self._cubicles, self._audit, self._lines, self._folder = cubicles, audit, lines, folder
+    def __init__(self, cubicles: Cubicles, audit: Audit, programs: ExecEngine, *, folder: Path) -> None:
+        self._cubicles, self._audit, self._programs, self._folder = cubicles, audit, programs, folder
         self._open: dict[str, Terminal] = {}
         self._opening = 0
         self._lock = threading.Lock()  # protects _open, _opening, _watch, and the files in the folder
@@ -44,10 +45,10 @@ class Terminals:
     def open(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
         """A terminal in a cubicle, which is started where it does not run. Raises TooMany, NotFound, Unavailable or
         UnsafePath."""
-        lines = self._take_place()
+        self._take_place()
         try:
             self._cubicles.start(key)
-            terminal = self._opened(lines, key, opener, size)
+            terminal = self._opened(key, opener, size)
         finally:
             with self._lock:
                 self._opening -= 1
@@ -87,11 +88,9 @@ class Terminals:
 
     def reconcile(self) -> None:
         """After a start: what an earlier process of ours left running in terminals is ended."""
-        if self._lines is None or not self._folder.is_dir():
-            return
         for mark in sorted(self._folder.glob("hermit-*")):
             try:
-                self._lines.hang_up(mark.name)
+                self._programs.end_terminals(mark.name)
                 mark.unlink()
             except OrchestratorError as error:
                 logger.warning("what was left in a terminal of %s may still run: %s", mark.name, error.message)
@@ -114,22 +113,21 @@ class Terminals:
             if why := _reason(terminal):
                 self._end_safely(terminal, why)
 
-    def _take_place(self) -> Lines:
-        if self._lines is None or self._closing.is_set():
+    def _take_place(self) -> None:
+        if self._closing.is_set():
             raise Unavailable("There are no terminals here now.")
         with self._lock:
             if len(self._open) + self._opening >= MOST:
                 raise TooMany(f"{MOST} terminals are open already. Close one of them first.")
             self._opening += 1
-        return self._lines
 
-    def _opened(self, lines: Lines, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
+    def _opened(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
         number, container = secrets.token_urlsafe(18), self._cubicles.name(key)
         with self._lock:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             (self._folder / container).touch(mode=0o600)
-        line: Line = lines.open(container, size, {MARK: number, "TZ": opener.user.time_zone})
-        terminal = Terminal(number, key, opener, line)
+        tty = self._programs.open_terminal(container, size, {MARK: number, "TZ": opener.user.time_zone})
+        terminal = Terminal(number, key, opener, tty)
         with self._lock:
             self._open[number] = terminal
             if self._watch is None:
@@ -140,8 +138,8 @@ class Terminals:
     def _hang_up(self, terminal: Terminal) -> bool:
         """Nothing of it runs inside; False when that can't be told."""
         try:
-            if self._lines is not None and not terminal.is_quiet:
-                self._lines.hang_up(self._cubicles.name(terminal.key), terminal.id)
+            if not terminal.is_quiet:
+                self._programs.end_terminals(self._cubicles.name(terminal.key), terminal.id)
         except OrchestratorError as error:
             logger.warning("what was started in a terminal of %s may go on: %s", terminal.key, error.message)
             return False

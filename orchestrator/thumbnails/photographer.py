@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator import errand_box
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed, NotWanted
+from orchestrator.engine.helpers import BROWSER
+from orchestrator.engine.protocol import HelperEngine
 from orchestrator.errors import NotFound, Unavailable
-from orchestrator.packages.errand import Errands
 from orchestrator.previews.apps import App
 from orchestrator.thumbnails import parcel
 from orchestrator.thumbnails.png import size_of
@@ -26,26 +27,30 @@ _SIZES = frozenset({(parcel.WIDTH, parcel.HEIGHT), (parcel.WIDTH // 2, parcel.HE
 class Photographer:
     """Takes pictures, one at a time."""
 
-    def __init__(self, errands: Errands, workspaces: Workspaces, *, folder: Path, image: Callable[[], str]) -> None:
+    def __init__(
+        self, helpers: HelperEngine, workspaces: Workspaces, *, folder: Path, image: Callable[[], str]
+    ) -> None:
         """``folder`` is private to it; ``image`` gives the browser's image, built first where it is missing, which
         takes minutes."""
-        self._errands = errands
+        self._helpers = helpers
         self._workspaces = workspaces
         self._folder = folder
         self._image = image
 
     def clear(self) -> None:
         """None is being taken, and nothing of one is left."""
-        self._errands.clear()
-        errand_box.emptied(self._folder)
+        self._helpers.clear_helpers(BROWSER)
+        helper_folder.emptied(self._folder)
 
     def take(self, number: int, app: App, *, is_wanted: Callable[[], bool]) -> bytes:
         """A PNG of what the app shows when it is opened. Raises Failed, NotWanted, Unavailable."""
         image, name = self._image(), str(number)
         try:
             files = parcel.packed(self._workspaces, app)
-            errand = errand_box.packed(self._folder, name, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES)
-            self._errands.run(errand, is_wanted=is_wanted)
+            errand = helper_folder.packed(
+                self._folder, name, BROWSER, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES
+            )
+            self._helpers.run_helper(errand, is_wanted=is_wanted)
             if not is_wanted():
                 raise NotWanted("HermitShell is stopping.")
             return _checked(errand.brought / SHOT)
@@ -54,12 +59,12 @@ class Photographer:
         except OSError as error:
             raise Unavailable("The folder for pictures in HERMIT_HOME can't be written. Look at the disk.") from error
         finally:
-            errand_box.drop(self._folder, name)
+            helper_folder.drop(self._folder, name)
 
 
 def _checked(path: Path) -> bytes:
     try:
-        with errand_box.opened(path) as file:
+        with helper_folder.opened(path) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise Failed("The browser brought no picture: the app did not show itself in time.") from error

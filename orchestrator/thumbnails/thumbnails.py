@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.errand_box import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed, NotWanted
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
 from orchestrator.nouns import CubicleKey, Event

@@ -81,7 +81,7 @@ def test_a_change_withdraws_every_open_question(siege: Siege) -> None:
             key = keys[n % 42]
             text = f"https://example.com/{n}"
             detail = {"host": "example.com"}
-            approvals.ask_host(db, key, None, kind="asset", text=text, reason="", detail=detail, timeout_s=600)
+            approvals.ask(db, key, None, kind="asset", text=text, reason="", detail=detail, timeout_s=600)
     services.agents.change("crab", {"role": "another"})
     assert services.approvals.get(first.id).status == "cancelled"
     with pytest.raises(OrchestratorError, match="Too late"):

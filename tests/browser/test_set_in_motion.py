@@ -41,8 +41,7 @@ def ask_about(house: PaperHouse, kind: str, text: str, detail: dict[str, Any]) -
     approvals = house.services.approvals
     approvals.follow(kind, lambda _db, _approval: ())
     with house.app._store.writing() as db:
-        asked = approvals.ask_host(db, KEY, None, kind=kind, text=text, reason="", detail=detail, timeout_s=600)
-    approvals.announce(asked)
+        asked = approvals.ask(db, KEY, None, kind=kind, text=text, reason="", detail=detail, timeout_s=600)
     return asked.id
 
 
@@ -162,9 +161,9 @@ def test_a_notice_is_cancelled_once(visit: Visit) -> None:
     visit.house.services.turns.wait(visit.house.services.turns.submit(KEY, "hi", source="api").id, PATIENCE_S)
     expect(page.locator(".reply")).to_have_count(1)
     notices = visit.house.services.notices
-    notices.on("test.cancel", lambda _db, _notice, _by: ("It was taken out.", ()))
+    notices.on("test.cancel", lambda _db, _notice, _by: "It was taken out.")
     text = "crab put “<i>Tea</i>” into the calendar."
-    notices.announce(notices.post(KEY, "calendar", text, offers=[Offer("Cancel it", "test.cancel")]))
+    notices.post(KEY, "calendar", text, offers=[Offer("Cancel it", "test.cancel")])
     notice = page.locator(".notice")
     expect(notice.locator(".notice-text")).to_have_text(text)
     assert fits(page)

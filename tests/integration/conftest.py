@@ -10,11 +10,11 @@ from typing import Any
 import docker
 import pytest
 
+from orchestrator.engine.setup.cubicle_image import Target, ensure_image
+from orchestrator.engine.setup.docker_setup import find_engine, usable
+from orchestrator.engine.setup.machine import LocalMachine
+from orchestrator.engine.setup.progress import Progress
 from orchestrator.errors import Unavailable
-from orchestrator.host.engine_setup import find_engine, usable
-from orchestrator.host.image import Target, ensure_image
-from orchestrator.host.machine import LocalMachine
-from orchestrator.host.progress import Progress
 from tests.real_house import ProcessHouse, RealHouse, process_house, real_house
 
 

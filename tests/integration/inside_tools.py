@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.host.image import Target
+from orchestrator.engine.setup.cubicle_image import Target
 
 WORKS: list[tuple[str, Target, str, str]] = [
     # name, image, script, the words that it prints

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ import docker
 import pytest
 
 from orchestrator.agents import TOOLSETS
-from orchestrator.engine_docker import DockerEngine
+from orchestrator.engine.docker.client import describe_engine
+from orchestrator.engine.docker.cubicles import DockerCubicles
+from orchestrator.engine.docker.exec import DockerExec
+from orchestrator.engine.probe import FirstLook, lacks
 from orchestrator.errors import WallMissing
-from orchestrator.examine.walls import FirstLook, lacks
 from orchestrator.nouns import CubicleKey, CubicleSpec, Limits, Mounts
 from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, run_inside
 from tests.scripted_upstream import answers
@@ -32,7 +35,7 @@ pytestmark = pytest.mark.docker
 HERE = Path(__file__).parent
 NEIGHBOUR = (HERE / "inside_neighbour.py").read_text(encoding="utf-8")
 SIEGE = (HERE / "inside_siege.py").read_text(encoding="utf-8")
-PROBE = (HERE.parents[1] / "orchestrator" / "examine" / "inside.py").read_text(encoding="utf-8")
+PROBE = (HERE.parents[1] / "orchestrator" / "engine" / "probe_inside.py").read_text(encoding="utf-8")
 PYTHON = ("/usr/bin/python3", "-I", "-c")
 OWN_NAMESPACES = ("net", "ipc", "mnt", "pid", "uts")
 
@@ -186,7 +189,7 @@ def test_a_cubicle_without_walls_is_found_out(
     client: docker.DockerClient, image: str, bare: str, tmp_path: Path
 ) -> None:
     """By the first look at it; what was found is not taken for well the second time."""
-    look = FirstLook(client)
+    look = FirstLook(DockerExec(client, "none"), partial(describe_engine, client))
     for _ in range(2):
         with pytest.raises(WallMissing) as missing:
             look(_spec(bare, image, tmp_path))
@@ -203,7 +206,7 @@ def test_no_turn_is_served_where_a_wall_is_missing(house: RealHouse, client: doc
 
     agent = house.agent()
     whole = house.app._cubicles._engine
-    house.app._cubicles._engine = DockerEngine(client, house.install, look=refuse)
+    house.app._cubicles._engine = DockerCubicles(client, house.install, look=refuse)
     try:
         turn = agent.ask(house.plays.commands("echo never"))
     finally:
@@ -225,8 +228,9 @@ def test_it_is_looked_at_once(house: RealHouse, client: docker.DockerClient) -> 
             super().__call__(spec)
             asked.append("looked" if len(self._seen) > before else "known")
 
+    look = Counting(DockerExec(client, house.install), partial(describe_engine, client))
     whole = house.app._cubicles._engine
-    house.app._cubicles._engine = DockerEngine(client, house.install, look=Counting(client))
+    house.app._cubicles._engine = DockerCubicles(client, house.install, look=look)
     try:
         for agent in (house.agent(), house.agent()):
             agent.wake()

@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from orchestrator.engine_docker import DockerEngine
+from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Limits, Mounts
 from tests.real_house import eventually, explain, sweep
@@ -36,7 +36,7 @@ class Bench:
     install: str = field(default_factory=lambda: f"t{secrets.token_hex(4)}")
 
     def __post_init__(self) -> None:
-        self.engine = DockerEngine(self.client, self.install)
+        self.engine = DockerCubicles(self.client, self.install)
 
     def spec(self, agent: str | None = None) -> CubicleSpec:
         """A cubicle of its own."""
@@ -101,7 +101,7 @@ def test_the_same_spec_is_adopted(bench: Bench) -> None:
     """Also by another engine object, as after a restart of ours: the same container goes on."""
     spec, container = bench.started()
     assert bench.engine.start(spec).id == container.id
-    assert DockerEngine(bench.client, bench.install).start(spec).id == container.id
+    assert DockerCubicles(bench.client, bench.install).start(spec).id == container.id
 
 
 CHANGES = {
@@ -295,7 +295,7 @@ def test_an_engine_that_does_not_answer(bench: Bench, tmp_path: Path) -> None:
         mute.bind(str(tmp_path / "mute.sock"))
         mute.listen()
         near = docker.DockerClient(base_url=f"unix://{tmp_path}/mute.sock", version="1.41", timeout=1)
-        engine = DockerEngine(near, bench.install)
+        engine = DockerCubicles(near, bench.install)
         for call in (
             lambda: engine.start(spec),
             lambda: engine.poll(spec.name),

@@ -15,10 +15,12 @@ import docker
 import pytest
 
 from orchestrator.commands.sbom import in_image
-from orchestrator.host.engine_setup import ensure_engine, limits_lacking
-from orchestrator.host.image import CONTENT_LABEL, ROOT, TARGET_LABEL, Target, _remove_old, ensure_image
-from orchestrator.host.machine import LocalMachine
-from orchestrator.host.progress import Progress
+from orchestrator.engine.docker.helpers import DockerHelpers
+from orchestrator.engine.helpers import LISTER
+from orchestrator.engine.setup.cubicle_image import CONTENT_LABEL, ROOT, TARGET_LABEL, Target, _remove_old, ensure_image
+from orchestrator.engine.setup.docker_setup import ensure_engine, limits_lacking
+from orchestrator.engine.setup.machine import LocalMachine
+from orchestrator.engine.setup.progress import Progress
 from tests.integration.inside_tools import PARALLEL, WORKS
 
 pytestmark = pytest.mark.docker
@@ -247,11 +249,12 @@ def test_the_probes_can_tell(tries: Callable[[bool], dict[str, dict[str, str]]])
     assert {"32-bit entry", "personality no randomization", "prlimit64 core", "socket netlink raw"} <= open_without
 
 
-def test_the_image_tells_what_it_is_made_of(cubicles: Cubicles) -> None:
+def test_the_image_tells_what_it_is_made_of(cubicles: Cubicles, tmp_path: Path) -> None:
     """Its Debian packages with their versions, told in a container that is gone afterwards."""
     image = cubicles.image("base")
-    parts = {one.name: one for one in in_image(cubicles.client, image)}
+    parts = {
+        one.name: one for one in in_image(DockerHelpers(cubicles.client, "test-sbom", str(tmp_path)), image, tmp_path)
+    }
     assert {"bash", "libc6", "python3"} <= set(parts)
     assert parts["libc6"].purl.startswith("pkg:deb/debian/libc6@2.")
-    asked = cubicles.client.containers.list(all=True, filters={"ancestor": image})
-    assert not any("dpkg-query" in str(one.attrs["Path"]) for one in asked)
+    assert cubicles.client.containers.list(all=True, filters={"label": f"{LISTER.label}=test-sbom"}) == []

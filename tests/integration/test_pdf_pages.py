@@ -11,8 +11,8 @@ from pathlib import Path
 import docker
 import pytest
 
-from orchestrator.engine_errands import PAGES
-from orchestrator.errand_box import Failed
+from orchestrator.engine.helper_folder import Failed
+from orchestrator.engine.helpers import PAGES
 from orchestrator.nouns import CubicleKey
 from orchestrator.pdf_pages import LONG_SIDE, MOST_PAGES, PdfPages
 from tests.png_pixels import pixels

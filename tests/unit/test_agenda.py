@@ -18,7 +18,7 @@ from orchestrator.agenda.feeds import Feeds
 from orchestrator.agenda.offers import Offers
 from orchestrator.agenda.runs import MOST_FAILURES, Runs
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.notices import Notices, as_json
 from orchestrator.nouns import CALENDAR, CubicleKey, TurnStatus
@@ -53,7 +53,7 @@ class Desk:
             broker=r.broker,
             announcer=announcer,
             submit=self._submit,
-            changed=self.shown.append,
+            hooks=r.hooks,
             now=self.now,
         )
         self.agenda = Agenda(
@@ -62,12 +62,14 @@ class Desk:
             announcer=announcer,
             runs=self.runs,
             feeds=Feeds(r.store, install="i", base_url="http://h", now=self.now),
-            changed=self.shown.append,
+            hooks=r.hooks,
             now=self.now,
         )
         self.offers = Offers(self.agenda, self.runs, announcer)
         self.offers.register(self.notices)
-        self.calls = Calls(store=r.store, agents=r.agents, table=table_of(self.offers.capabilities()), now=self.now)
+        self.calls = Calls(store=r.store, agents=r.agents, now=self.now)
+        self.calls.offer(*self.offers.capabilities())
+        r.hooks.calendar_changed.subscribe(self.shown.append)
 
     def now(self) -> float:
         """What the clock shows."""

@@ -95,7 +95,7 @@ def test_a_change_is_looked_at_at_once(clock: Clock, ticks: Ticks) -> None:
     clock.start()
     assert ticks.wait_for(1)
     ticks.upcoming = time.time() + 0.2
-    clock.stir()
+    clock.wake()
     assert ticks.wait_for(3)
 
 
@@ -113,7 +113,7 @@ def test_a_pass_that_breaks_is_not_the_last(clock: Clock, ticks: Ticks, error: E
     ticks.error = error
     clock.start()
     assert ticks.wait_for(1)
-    clock.stir()
+    clock.wake()
     assert ticks.wait_for(2)
 
 

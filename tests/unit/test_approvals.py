@@ -212,7 +212,7 @@ def test_a_turn_that_has_ended_asks_nothing(house: Rooms) -> None:
     step = house.turns.steps(turn.id)[0]
     house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="x")
     with pytest.raises(Conflict):
-        house.approvals.ask(KEY, step, timeout_s=60)
+        house.step_approvals.ask(KEY, step, timeout_s=60, detail={})
     assert house.approvals.every() == []
 
 
@@ -229,6 +229,7 @@ def test_a_lock_that_a_crash_kept_from_being_written_is_written(tmp_path: Path) 
     with rooms(home) as house, watching(house.broker) as news:
         assert house.lock_names() == set()
         house.approvals.reconcile()
+        house.step_approvals.reconcile()
         assert house.lock_names() == {f"hermit_approval.{decided.id}.lock"}
         assert pending.id in [body["id"] for body in of_kind(heard(news), "approval")]
 
@@ -244,6 +245,7 @@ def test_what_is_over_gets_no_lock_at_a_start(tmp_path: Path) -> None:
         house.turns.end(KEY, turn_of(denied), TurnStatus.DONE, reply="ok")
     with rooms(home) as house:
         house.approvals.reconcile()
+        house.step_approvals.reconcile()
         assert house.lock_names() == set()
 
 
@@ -258,6 +260,7 @@ def test_a_death_right_after_a_turns_end_leaves_no_open_question(tmp_path: Path)
             )
     with rooms(home) as house:
         house.approvals.reconcile()
+        house.step_approvals.reconcile()
         assert house.approvals.get(approval.id).status is ApprovalStatus.CANCELLED
         assert house.lock_names() == set()
 
@@ -278,6 +281,7 @@ def test_more_than_a_page_of_answers_is_reconciled(tmp_path: Path) -> None:
                 )
     with rooms(home) as house:
         house.approvals.reconcile()
+        house.step_approvals.reconcile()
         assert f"hermit_approval.{old.id}.lock" in house.lock_names()
 
 
@@ -288,7 +292,7 @@ def test_a_decision_stands_when_its_lock_can_not_be_written(house: Rooms) -> Non
     run.write_text("no folder")
     assert _decide(house, approval).status is ApprovalStatus.APPROVED
     run.unlink()
-    house.approvals.expire_due()
+    house.step_approvals.tell_again()
     assert house.lock_names() == {f"hermit_approval.{approval.id}.lock"}
 
 
@@ -300,9 +304,9 @@ def test_a_lock_that_could_not_be_written_is_not_left_behind_a_turn_that_ended(h
     _decide(house, approval)
     run.unlink()
     house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="the disk is full")
-    house.approvals.expire_due()
+    house.step_approvals.tell_again()
     assert house.lock_names() == set()
-    house.approvals.expire_due()
+    house.step_approvals.tell_again()
     assert house.lock_names() == set()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ class Gate:
     ) -> Approval:
         """A question, as a capability asks it."""
         with self.house.store.writing() as db:
-            return self.house.approvals.ask_host(
+            return self.house.approvals.ask(
                 db,
                 key,
                 turn,
@@ -63,23 +63,27 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
     with rooms(tmp_path / "home") as house:
         made = Gate(house)
 
-        def decided(_db: sqlite3.Connection, approval: Approval) -> tuple[Callable[[], None], ...]:
+        def decided(_db: sqlite3.Connection, approval: Approval) -> None:
             made.ended.append((approval.text, approval.status, bool(approval.detail.get("always"))))
-            return (partial(made.followed.append, approval.id),)
+            house.store.after_commit(partial(made.followed.append, approval.id))
 
         house.approvals.follow("asset", decided)
         yield made
 
 
 def test_a_question_without_a_turn_is_asked_and_decided(gate: Gate) -> None:
-    """The follower hears it in the transaction, and what it gave back is done after; there is no lock for the crab."""
-    approval = gate.ask()
-    assert (approval.turn, approval.step, approval.kind, approval.detail) == (None, None, "asset", DETAIL)
+    """The follower hears it in the transaction, everybody else after it; there is no lock for the crab."""
+    asked: list[Approval] = []
+    decided: list[Approval] = []
+    gate.house.hooks.approval_asked.subscribe(asked.append)
+    gate.house.hooks.approval_decided.subscribe(decided.append)
     with watching(gate.house.broker) as news:
-        gate.house.approvals.announce(approval)
+        approval = gate.ask()
         gate.decide(approval)
         statuses = [body["status"] for body in of_kind(heard(news), "approval")]
+    assert (approval.turn, approval.step, approval.kind, approval.detail) == (None, None, "asset", DETAIL)
     assert statuses == ["pending", "approved"]
+    assert (asked, [found.status for found in decided]) == ([approval], [ApprovalStatus.APPROVED])
     assert gate.ended == [(URL, ApprovalStatus.APPROVED, False)]
     assert gate.followed == [approval.id]
     assert gate.house.lock_names() == set()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals import MAX_PENDING
+from orchestrator.approval_limits import MAX_PENDING
 from orchestrator.assets import words
 from orchestrator.capabilities.table import Caller
 from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError, TooMany

@@ -284,7 +284,7 @@ def test_the_refusal_says_what_to_do(house: Rooms) -> None:
 def told(house: Rooms) -> Callable[[CubicleKey], list[str]]:
     """What a cubicle's person was told of the budget."""
     notices = Notices(house.store, house.broker)
-    house.budget.heed(BudgetNotices(notices, house.agents).heed)
+    house.budget._booked = BudgetNotices(house.store, notices, house.agents, house.hooks).book
     return lambda key: [notice.text for notice in notices.recent(key) if notice.kind == "budget"]
 
 

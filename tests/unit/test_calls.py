@@ -43,7 +43,7 @@ class Desk:
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A memory that takes anything but "bad", a download that waits, and a status."""
     with rooms(tmp_path / "home") as house:
-        made = Desk(house, Calls.__new__(Calls))
+        made = Desk(house, Calls(store=house.store, agents=house.agents, now=lambda: made.now))
 
         def add(db: sqlite3.Connection, caller: Caller, action: MemoryAdd) -> Outcome:
             db.execute(
@@ -51,7 +51,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
             )
             if "bad" in action.text:
                 raise Conflict("Not that.")
-            return Outcome(f"Kept: {action.text}", {"id": 7}, then=(partial(made.followed.append, action.text),))
+            house.store.after_commit(partial(made.followed.append, action.text))
+            return Outcome(f"Kept: {action.text}", {"id": 7})
 
         def fetch(_db: sqlite3.Connection, _caller: Caller, action: AssetRequest) -> Outcome:
             return Outcome("A person is asked.", waits_for=f"approval:{action.url}")
@@ -61,7 +62,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
             Capability(AssetRequest, "assets", Policy.ASKS, 20, fetch),
             Capability(Status, "", Policy.FREE, 1, lambda _db, _caller, _action: Outcome("All is well.")),
         )
-        made.calls = Calls(store=house.store, agents=house.agents, table=table_of(offered), now=lambda: made.now)
+        made.calls.offer(*offered)
         yield made
 
 

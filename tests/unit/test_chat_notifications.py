@@ -41,12 +41,12 @@ def desk(pair: tuple[ChatFixture, Rooms]) -> ChatFixture:
     return pair[0]
 
 
-def deed(do: str) -> Callable[[sqlite3.Connection, Notice, User], tuple[str, tuple[Callable[[], None], ...]]]:
+def deed(do: str) -> Callable[[sqlite3.Connection, Notice, User], str]:
     """What a button does in these tests: it leaves a trace in the database."""
 
-    def done(db: sqlite3.Connection, notice: Notice, _: User) -> tuple[str, tuple[Callable[[], None], ...]]:
+    def done(db: sqlite3.Connection, notice: Notice, _: User) -> str:
         db.execute("INSERT INTO chat_cursors VALUES ('telegram', ?, 1)", (f"done {notice.id} {do}",))
-        return DONE[do], ()
+        return DONE[do]
 
     return done
 

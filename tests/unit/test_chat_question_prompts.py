@@ -14,6 +14,7 @@ from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import Message
 from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.errors import Conflict
+from orchestrator.hooks import TurnMoment
 from orchestrator.nouns import Event, TurnStatus
 from orchestrator.questions import Question, as_json
 from tests.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
@@ -152,7 +153,7 @@ def test_a_reply_that_is_too_late_is_a_message(desk: ChatFixture) -> None:
     """The agent reads it with the quote."""
     question = desk.inquires("What to drink?")
     number = desk.arrives(ref(question))
-    desk.questions.cancel_turn(question.turn or 0)
+    desk.hooks.turn_ended.fire(TurnMoment(KEY, question.turn or 0))
     assert says(desk, "tea", answers=number) is None
 
 
@@ -190,7 +191,7 @@ def test_how_a_question_ends_is_shown(desk: ChatFixture, how: str, is_told: bool
         desk.questions.expire_due()
     else:
         desk.turns.end(KEY, question.turn or 0, TurnStatus.DONE)
-        desk.questions.cancel_turn(question.turn or 0)
+        desk.hooks.turn_ended.fire(TurnMoment(KEY, question.turn or 0))
     if is_told:
         desk.inquiries.heard(Event("question", KEY, as_json(desk.questions.get(question.id))))
     else:

@@ -345,7 +345,7 @@ def test_a_person_s_time_is_not_the_command_s(door: FakeDoor, serve: Serve) -> N
     ("code", "http", "status"),
     [
         ("over_budget", 402, "failed"),
-        ("upstream_failed", 502, "failed"),
+        ("upstream_failed", 503, "failed"),
         ("bad_input", 400, "failed"),
         ("stopped", 409, "stopped"),
     ],

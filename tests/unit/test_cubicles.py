@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator.cubicles import Cubicles, Install
 from orchestrator.errors import NotFound, Unavailable, WallMissing
+from orchestrator.hooks import CubicleFailed
 from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.store import leaving
 from orchestrator.wake import Waker
@@ -48,6 +49,7 @@ class Block:
     def __init__(self, house: Rooms, engine: FakeEngine, *, image: str = "v1") -> None:
         self.engine = engine
         self.doors = PaperDoors()
+        self.hooks = house.hooks
         self.cubicles = Cubicles(
             install=Install("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=house.store,
@@ -56,6 +58,7 @@ class Block:
             doors=self.doors,
             agents=house.agents,
             broker=house.broker,
+            hooks=house.hooks,
             image_tag=lambda target: f"hermitshell/cubicle:{target}-{image}",
         )
 
@@ -247,13 +250,14 @@ def test_no_turn_is_handed_out_before_the_engine_is_content(house: Rooms) -> Non
 class Ward:
     """A waker and what it reported."""
 
-    def __init__(self, block: Block, on_failure: Callable[[CubicleKey, str], None] | None = None) -> None:
+    def __init__(self, block: Block) -> None:
         self.failures: list[tuple[CubicleKey, str]] = []
         self.reported = threading.Event()
-        self.waker = Waker(block.cubicles, on_failure or self._note)
+        block.hooks.cubicle_failed.subscribe(self._note)
+        self.waker = Waker(block.cubicles, block.hooks)
 
-    def _note(self, key: CubicleKey, reason: str) -> None:
-        self.failures.append((key, reason))
+    def _note(self, failed: CubicleFailed) -> None:
+        self.failures.append((failed.cubicle, failed.why))
         self.reported.set()
 
 
@@ -302,7 +306,7 @@ def test_an_engine_that_restarts_is_waited_for(house: Rooms) -> None:
 def test_what_can_not_start_fails_every_message_with_the_reason(house: Rooms) -> None:
     """Each gets its outcome."""
     turns = [house.turns.submit(KEY, text, source="test") for text in "ab"]
-    ward = Ward(Block(house, RefusingEngine()), house.turns.fail_queued)
+    ward = Ward(Block(house, RefusingEngine()))
     ward.waker.wake(KEY)
     outcomes = [house.turns.wait(turn.id, 5) for turn in turns]
     assert [(turn.status, turn.error) for turn in outcomes] == [(TurnStatus.FAILED, "There is no such image.")] * 2
@@ -327,7 +331,7 @@ def test_a_start_that_breaks_is_told_in_plain_words(house: Rooms) -> None:
 def test_closing_gives_up_and_leaves_the_messages(house: Rooms) -> None:
     """They stay queued for the next start; waking afterwards does nothing."""
     turn = house.turns.submit(KEY, "a", source="test")
-    ward = Ward(Block(house, DeadEngine()), house.turns.fail_queued)
+    ward = Ward(Block(house, DeadEngine()))
     ward.waker.wake(KEY)
     ward.waker.close()
     ward.waker.wake(KEY)

@@ -63,7 +63,7 @@ def ask_about(paper: PaperHouse, kind: str, detail: dict[str, Any], text: str, t
     approvals = paper.services.approvals
     approvals.follow(kind, lambda _db, _approval: ())
     with paper.app._store.writing() as db:
-        return approvals.ask_host(db, KEY, turn, kind=kind, text=text, reason=EVIL, detail=detail, timeout_s=60).id
+        return approvals.ask(db, KEY, turn, kind=kind, text=text, reason=EVIL, detail=detail, timeout_s=60).id
 
 
 def asset(paper: PaperHouse, turn: int | None = None) -> str:
@@ -145,7 +145,7 @@ def test_members_may_not_allow_for_ever(paper: PaperHouse, app: Flask, member: A
     approvals.follow("asset", lambda _db, _approval: ())
     key = CubicleKey("crab", member.user.id)
     with paper.app._store.writing() as db:
-        approvals.ask_host(
+        approvals.ask(
             db, key, None, kind="asset", text="https://a.example/", reason="", detail={"host": "a.example"}, timeout_s=9
         )
     mine = seen(logged_in(paper, app, member.user), "/")

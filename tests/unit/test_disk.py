@@ -115,16 +115,14 @@ class Post:
             doors=NoDoors(),
             agents=house.agents,
             broker=house.broker,
+            hooks=house.hooks,
             image_tag=lambda target: target,
-            check_start=self._check_start,
         )
         self.disk = self.made()
 
-    def _check_start(self, key: CubicleKey) -> None:
-        self.disk.check_start(key)  # made after the cubicles, and again for a restart
-
     def made(self) -> Disk:
         """A fresh one, as after a restart."""
+        self.house.hooks.cubicle_starting.__init__("cubicle_starting")  # type: ignore[misc]  # the one before is gone
         return Disk(
             workspaces=self.scales,
             reserve=self.paper,
@@ -133,6 +131,7 @@ class Post:
             turns=self.house.turns,
             audit=Audit(self.house.store),
             broker=self.house.broker,
+            hooks=self.house.hooks,
             clock=self.clock,
         )
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from dashboard.api.openapi import document
-from dashboard.faults import STATUS
 from orchestrator.__main__ import parser
 from orchestrator.capabilities.table import Caller
 from orchestrator.config import SETTINGS
 from orchestrator.errors import BadInput
+from orchestrator.http_statuses import STATUS
 from orchestrator.nouns import CubicleKey
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engine import probe_inside
+from orchestrator.engine.probe import judge_walls, lacks
 from orchestrator.errors import UpstreamFailed
-from orchestrator.examine import inside
 from orchestrator.examine.engine import examine_engine, numbers
 from orchestrator.examine.finding import Finding, State
 from orchestrator.examine.services import examine_model
@@ -25,7 +26,6 @@ from orchestrator.examine.surroundings import (
     examine_watches,
     newest,
 )
-from orchestrator.examine.walls import judge_walls, lacks
 from orchestrator.home import prepare
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
@@ -135,12 +135,12 @@ def test_what_keeps_a_cubicle_from_work(seen: dict[str, Any], runtime: str, lack
 
 def test_the_probe_can_tell(tmp_path: Path) -> None:
     """What is possible it finds possible, so that its no means something."""
-    assert inside.can_open(socket.AF_UNIX)
-    assert not inside.can_open(99)
-    assert inside.can_write(str(tmp_path))
-    assert not inside.can_write(str(tmp_path / "nowhere"))
+    assert probe_inside.can_open(socket.AF_UNIX)
+    assert not probe_inside.can_open(99)
+    assert probe_inside.can_write(str(tmp_path))
+    assert not probe_inside.can_write(str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
-    assert inside.status()["NoNewPrivs"] in ("0", "1")
+    assert probe_inside.status()["NoNewPrivs"] in ("0", "1")
 
 
 # --- the surroundings ------------------------------------------------------------------------------------------

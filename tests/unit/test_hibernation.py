@@ -29,11 +29,10 @@ class Dormitory:
         self.turns = Turns(
             store=house.store,
             broker=house.broker,
-            approvals=house.approvals,
+            hooks=house.hooks,
             locks=house.locks,
             wake=house.woken.append,
             is_fresh=self.cubicles.is_fresh,
-            abort_model=house.aborted.append,
         )
         self.waking = False
         self.now = time.time()

@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from orchestrator.hooks import Hook, Hooks
+from orchestrator.errors import Unavailable
+from orchestrator.hooks import Check, Hook, Hooks
 
 
 def test_calls_every_listener_in_the_order_of_subscribing() -> None:
@@ -47,6 +48,23 @@ def test_every_hook_is_named_as_it_is_called() -> None:
     hooks = vars(Hooks())
     assert hooks
     assert {name: hook.name for name, hook in hooks.items()} == {name: name for name in hooks}
+
+
+def test_a_check_that_raises_prevents_the_moment() -> None:
+    """It goes through to whoever asks, and those after it are not asked any more."""
+    asked: list[str] = []
+
+    def refuse(_key: str) -> None:
+        raise Unavailable("The disk is full.")
+
+    check: Check[str] = Check("cubicle_starting")
+    check.subscribe(asked.append)
+    check.ask("a")
+    check.subscribe(refuse)
+    check.subscribe(asked.append)
+    with pytest.raises(Unavailable):
+        check.ask("b")
+    assert asked == ["a", "b"]
 
 
 def test_two_sets_of_hooks_share_nothing() -> None:

@@ -57,6 +57,7 @@ class Exit:
             doors=NoDoors(),
             agents=house.agents,
             broker=house.broker,
+            hooks=house.hooks,
             image_tag=lambda target: target,
         )
         self.leaving = Leaving(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooLarge, TooMany
 from orchestrator.memories.facts import MAX_CHARS, Facts
 from orchestrator.memories.offers import Offers
@@ -69,12 +69,13 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     """An empty memory, a second agent, and a cap of 50."""
     with rooms(tmp_path / "home") as house:
         house.agents.create({"name": "newt"})
-        facts = Facts(house.store, house.broker, max_facts=50)
+        facts = Facts(house.store, house.broker, house.hooks, max_facts=50)
         search = Search(house.store, NoMeaning())
-        made = Desk(house, facts, search, Recollection(house.store, house.agents, search), Calls.__new__(Calls))
-        facts.follow(made.changed.append)
+        calls = Calls(store=house.store, agents=house.agents)
+        made = Desk(house, facts, search, Recollection(house.store, house.agents, search), calls)
+        house.hooks.fact_changed.subscribe(made.changed.append)
         offers = Offers(house.store, facts, search, made.calls.finish)
-        Calls.__init__(made.calls, store=house.store, agents=house.agents, table=table_of(offers.capabilities))
+        calls.offer(*offers.capabilities)
         yield made
 
 

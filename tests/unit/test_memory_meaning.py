@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.errors import ConfigError, UpstreamFailed
 from orchestrator.examine.embeddings import examine_embeddings
 from orchestrator.memories.catalog import build_embedder
@@ -121,8 +121,8 @@ def desk_in(house: Rooms, embedder: ToyEmbedder, **options: Any) -> Desk:
         price=lambda _provider, _model: DEAR,
         **options,
     )
-    facts = Facts(house.store, house.broker)
-    facts.follow(meaning.changed)
+    facts = Facts(house.store, house.broker, house.hooks)
+    house.hooks.fact_changed.subscribe(meaning.changed)
     return Desk(house, embedder, facts, meaning, Search(house.store, meaning))
 
 
@@ -187,7 +187,7 @@ def test_nobody_else_s_facts_are_near(desk: Desk) -> None:
 def test_missing_vectors_are_made_after_a_start(tmp_path: Path) -> None:
     """Those of facts that were noted while there was no model, and of a model that is another one now."""
     with rooms(tmp_path / "home") as house:
-        Facts(house.store, house.broker).add(KEY, "tea", by="ada")
+        Facts(house.store, house.broker, house.hooks).add(KEY, "tea", by="ada")
         for model, size in (("toy", 64), ("other", 32)):
             made = desk_in(house, ToyEmbedder(model=model, size=size))
             assert made.vectors() == 0
@@ -279,9 +279,9 @@ def test_what_is_deleted_while_it_gets_a_vector_gets_none(desk: Desk) -> None:
 def test_a_search_by_an_agent_is_done_after_its_transaction(desk: Desk) -> None:
     """The call waits for it; one that a death cut off is over after the next start."""
     desk.note("The dentist is Dr. Okafor")
-    calls = Calls.__new__(Calls)  # the two need one another
+    calls = Calls(store=desk.house.store, agents=desk.house.agents)
     offers = Offers(desk.house.store, desk.facts, desk.search, calls.finish)
-    Calls.__init__(calls, store=desk.house.store, agents=desk.house.agents, table=table_of(offers.capabilities))
+    calls.offer(*offers.capabilities)
     asked = calls.command(Caller(KEY, None), "c1", "MEMORY_SEARCH", {"query": "toothache"})
     assert asked.status == "waiting"
     found = calls.wait(KEY, "c1", 5)
@@ -422,7 +422,7 @@ def test_settings_say_which_model() -> None:
 def test_the_matrices_are_bounded(tmp_path: Path) -> None:
     """The cubicles searched last are kept."""
     with rooms(tmp_path / "home") as house:
-        facts = Facts(house.store, house.broker)
+        facts = Facts(house.store, house.broker, house.hooks)
         for key in (KEY, OTHER):
             fact = facts.add(key, "tea", by="ada")
             with house.store.writing() as db:
@@ -436,7 +436,7 @@ def test_the_matrices_are_bounded(tmp_path: Path) -> None:
 def test_among_many_only_what_stands_out_is_near(tmp_path: Path) -> None:
     """A prompt about nothing in particular brings no heap of facts."""
     with rooms(tmp_path / "home") as house:
-        facts = Facts(house.store, house.broker)
+        facts = Facts(house.store, house.broker, house.hooks)
         for n in range(40):
             fact = facts.add(KEY, f"tea number {n}" if n < 3 else f"the {n}th of forty quite other things", by="ada")
             with house.store.writing() as db:

@@ -17,18 +17,18 @@ import pytest
 
 from orchestrator import arrivals
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import BadInput, OrchestratorError, TooMany, Unavailable
 from orchestrator.motion.motions import Motions
 from orchestrator.motion.studio import MOST_BYTES, Studio
 from orchestrator.motion.wishes import read_wish
 from orchestrator.notices import Notices
 from orchestrator.nouns import TurnStatus
-from orchestrator.packages.errand import Errand
 from orchestrator.panel.actions import Clawmotion
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.calls import Call
-from tests.later_calls import LaterCalls
+from tests.fakes import NoHelpers
 from tests.rooms import KEY, Rooms, rooms
 
 FILMS = {
@@ -38,7 +38,7 @@ FILMS = {
 }
 
 
-class PaperStudio:
+class PaperStudio(NoHelpers):
     """Draws nothing: it brings what it is told to."""
 
     def __init__(self) -> None:
@@ -48,21 +48,22 @@ class PaperStudio:
         self.film: bytes | None = None
         """In the place of one of the right kind."""
         self.cleared = 0
-        self.during: Callable[[Errand], None] = lambda _: None
+        self.during: Callable[[HelperSpec], None] = lambda _: None
 
-    def run(self, errand: Errand, *, is_wanted: Callable[[], bool]) -> None:
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
         """Read the task, bring what was said."""
-        task = json.loads((errand.given / "task.json").read_bytes())
-        assert (errand.given / "clawmotion" / "__main__.py").is_file()
+        task = json.loads((spec.given / "task.json").read_bytes())
+        assert (spec.given / "clawmotion" / "__main__.py").is_file()
         self.tasks.append(task)
         film = FILMS[task["ending"]] if self.film is None else self.film
-        (errand.brought / f"video.{task['ending']}").write_bytes(film)
+        (spec.brought / f"video.{task['ending']}").write_bytes(film)
         if self.report is not None:
             written = self.report if isinstance(self.report, bytes) else json.dumps(self.report).encode()
-            (errand.brought / "report.json").write_bytes(written)
-        self.during(errand)
+            (spec.brought / "report.json").write_bytes(written)
+        self.during(spec)
+        return HelperEnd.ENDED
 
-    def clear(self) -> None:
+    def clear_helpers(self, kind: HelperKind) -> None:
         """Counted."""
         self.cleared += 1
 
@@ -108,7 +109,8 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
     paper = paper or PaperStudio()
     with rooms(home) as house:
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
-        notices, later, clock = Notices(house.store, house.broker), LaterCalls(), [time.time()]
+        notices, clock = Notices(house.store, house.broker), [time.time()]
+        calls = Calls(store=house.store, agents=house.agents)
         (home / "studio").mkdir(exist_ok=True)
         motions = Motions(
             store=house.store,
@@ -117,13 +119,12 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
             workspaces=house.workspaces,
             studio=Studio(paper, folder=home / "studio", image=lambda: "studio"),
             check_room=lambda: None,
-            finish=later.finish,
-            stir=later.stir,
+            finish=calls.finish,
             now=lambda: clock[0],
         )
-        later.calls = Calls(store=house.store, agents=house.agents, table=table_of([motions.capability]))
+        calls.offer(motions.capability)
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
-        yield Set(house, later.calls, notices, motions, paper, tray, clock)
+        yield Set(house, calls, notices, motions, paper, tray, clock)
 
 
 @pytest.fixture
@@ -252,8 +253,8 @@ def test_what_is_brought_is_a_strangers(at: Set, report: object, film: bytes | N
 def test_a_link_in_the_place_of_the_film(at: Set) -> None:
     """It is not followed."""
 
-    def link(errand: Errand) -> None:
-        path = errand.brought / "video.mp4"
+    def link(spec: HelperSpec) -> None:
+        path = spec.brought / "video.mp4"
         path.unlink()
         path.symlink_to("/etc/passwd")
 
@@ -309,7 +310,7 @@ def test_a_death_while_it_is_made(tmp_path: Path) -> None:
     """It is made again; what kills the house each time is given up."""
     home, paper = tmp_path / "home", PaperStudio()
 
-    def die(_errand: Errand) -> None:
+    def die(_spec: HelperSpec) -> None:
         raise Died
 
     paper.during = die
@@ -341,7 +342,7 @@ def test_a_stop_is_no_failure(tmp_path: Path) -> None:
 def test_nothing_is_made_for_who_is_being_deleted(at: Set) -> None:
     """Not begun, and not stored when it was begun before."""
 
-    def leave(_errand: Errand) -> None:
+    def leave(_spec: HelperSpec) -> None:
         with at.house.store.writing() as db:
             leaving_rows.mark_agent(db, KEY.agent, 1.0)
 
@@ -355,7 +356,7 @@ def test_nothing_is_made_for_who_is_being_deleted(at: Set) -> None:
 def test_an_engine_that_does_not_answer(at: Set) -> None:
     """It is said at once."""
 
-    def broken(_errand: Errand) -> None:
+    def broken(_spec: HelperSpec) -> None:
         raise Unavailable("The Docker engine does not answer.")
 
     at.paper.during = broken

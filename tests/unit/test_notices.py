@@ -43,21 +43,22 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 
 def _cancelling(board: Board) -> Deed:
-    def cancel(_db: sqlite3.Connection, notice: Notice, by: User) -> tuple[str, tuple[partial[None], ...]]:
+    def cancel(_db: sqlite3.Connection, notice: Notice, by: User) -> str:
         if notice.subject == "gone":
             raise NotFound("It is gone already.")
         board.done.append(f"{notice.subject} by {by.name}")
-        return "Cancelled.", (partial(board.followed.append, notice.subject),)
+        board.house.store.after_commit(partial(board.followed.append, notice.subject))
+        return "Cancelled."
 
     return cancel
 
 
 def test_a_notice_is_a_row_before_anybody_hears(board: Board) -> None:
-    """Posted it is there; announced it is news, in the form of the API."""
+    """Posted it is there; committed it is news, in the form of the API."""
     with watching(board.house.broker) as news:
-        notice = board.post()
-        assert heard(news) == []
-        board.notices.announce(notice)
+        with board.house.store.writing():
+            notice = board.post()
+            assert heard(news) == []
         bodies = of_kind(heard(news), "notice")
     assert bodies == [as_json(notice)]
     assert bodies[0]["offers"] == [{"label": "Cancel it", "do": "calendar.cancel"}]

@@ -294,7 +294,7 @@ def test_an_open_question_is_asked_anew_after_a_start(tmp_path: Path) -> None:
         at.ask()
         at.work()
     with desk(tmp_path / "home") as at, watching(at.house.broker) as events:
-        at.packages.reconcile()
+        at.house.approvals.reconcile()
         assert [event["kind"] for event in of_kind(heard(events), "approval")] == ["packages"]
 
 

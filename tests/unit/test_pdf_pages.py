@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errand_box import Failed
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import NotFound, OrchestratorError, TooLarge, TooMany, Unavailable
 from orchestrator.pdf_pages import LONG_SIDE, MOST_BYTES, MOST_KEPT, MOST_PAGE_BYTES, MOST_PAGES, MOST_WAITING, PdfPages
 from tests.paper_browser import png
@@ -124,9 +124,9 @@ def test_a_link_is_no_page(desk: Desk, tmp_path: Path) -> None:
     """What it brings is opened as plain files alone."""
     (tmp_path / "secret.png").write_bytes(PAGE)
     desk.drawing.brings = {}
-    desk.drawing.during = lambda errand: (errand.brought / "1.png").symlink_to(tmp_path / "secret.png")
+    desk.drawing.during = lambda spec: (spec.brought / "1.png").symlink_to(tmp_path / "secret.png")
     assert isinstance(desk.fails(desk.write()), Failed)
-    desk.drawing.during = lambda errand: os.mkfifo(errand.brought / "1.png")
+    desk.drawing.during = lambda spec: os.mkfifo(spec.brought / "1.png")
     assert isinstance(desk.fails(), Failed)
 
 

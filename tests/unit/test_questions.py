@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, Capability
+from orchestrator.capabilities.table import Caller
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.nouns import TurnStatus
-from orchestrator.panel.actions import Ask
 from orchestrator.questions import LONGEST_S, MAX_ANSWER_CHARS, MAX_OPEN, Question, Questions
 from orchestrator.store.calls import Call
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
@@ -55,18 +54,16 @@ def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[De
     """A desk over ``home``, which may have been there before."""
     with rooms(home, **agent) as house:
         clock = [start]
-        table: dict[Any, Capability] = {}
-        calls = Calls(store=house.store, agents=house.agents, table=table, now=lambda: clock[0])
+        calls = Calls(store=house.store, agents=house.agents, now=lambda: clock[0])
         questions = Questions(
             store=house.store,
             agents=house.agents,
             broker=house.broker,
+            hooks=house.hooks,
             finish=calls.finish,
-            stir=calls.stir,
             now=lambda: clock[0],
         )
-        table[Ask] = questions.capability
-        house.turns.when_ended(questions.cancel_turn)
+        calls.offer(questions.capability)
         yield Desk(house, calls, questions, clock)
 
 
@@ -249,7 +246,7 @@ def test_a_death_loses_no_question(tmp_path: Path) -> None:
         desk.ask("c1", turn)
         desk.ask("c2", question="Open?")
         desk.ask("c3", question="Short?", timeout=5)
-        desk.house.turns._when_ended.clear()  # a death right after the turn's end
+        desk.house.hooks.turn_ended._listeners.clear()  # a death right after the turn's end
         desk.house.turns.end(KEY, turn, TurnStatus.DONE)
     with at_desk(home, start=1_000_010.0) as desk, watching(desk.house.broker) as news:
         desk.questions.reconcile()

@@ -13,10 +13,11 @@ import pytest
 
 from orchestrator.agents import Agents
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller, table_of
+from orchestrator.capabilities.table import Caller
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import BadInput
+from orchestrator.hooks import Hooks
 from orchestrator.nouns import CubicleKey, DeliveryStatus
 from orchestrator.people import People
 from orchestrator.store.calls import Call
@@ -42,16 +43,10 @@ class Desk:
 @contextmanager
 def at_a_desk(house: Outgoing) -> Iterator[Desk]:
     """The desk over a home."""
-    agents = Agents(house.store, providers=(), on_change=lambda _: None)
-
-    def finish(waits_for: str, *, ok: bool, text: str, result: dict[str, object]) -> None:
-        calls.finish(waits_for, ok=ok, text=text, result=result)
-
-    def stir() -> None:
-        calls.stir()
-
-    sending = Sending(store=house.store, taking=house.taking, finish=finish, stir=stir)
-    calls = Calls(store=house.store, agents=agents, table=table_of([sending.capability]))
+    agents = Agents(house.store, providers=(), hooks=Hooks())
+    calls = Calls(store=house.store, agents=agents)
+    sending = Sending(store=house.store, taking=house.taking, finish=calls.finish)
+    calls.offer(sending.capability)
     carrier = PaperCarrier()
     house.deliveries.serve(carrier)
     try:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import BadInput, Conflict, NotFound
-from orchestrator.nouns import CubicleKey, TurnStatus
+from orchestrator.hooks import StepMoment
+from orchestrator.nouns import TurnStatus
 from orchestrator.steps import MAX_TURN_CHARS
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
@@ -51,17 +52,20 @@ def test_a_command_is_written_down_before_it_runs(house: Rooms) -> None:
     assert (audited.text, audited.turn, audited.detail["sha256"]) == ("ls -l", turn.id, step.sha256)
 
 
-def test_whoever_waits_for_the_end_of_a_command_is_told(tmp_path: Path) -> None:
-    """By the time the crab is answered; not of one that was never started."""
-    ended: list[CubicleKey] = []
-    with rooms(tmp_path / "home", ended=ended.append) as house:
-        turn = house.under_way()
-        with pytest.raises(NotFound):
-            _end(house, turn.id)
-        _start(house, turn.id)
-        assert ended == []
+def test_whoever_follows_a_command_is_told(house: Rooms) -> None:
+    """Of its start and its end, by the time the crab is answered; not of one that was never started."""
+    started: list[StepMoment] = []
+    ended: list[StepMoment] = []
+    house.hooks.step_started.subscribe(started.append)
+    house.hooks.step_ended.subscribe(ended.append)
+    turn = house.under_way()
+    with pytest.raises(NotFound):
         _end(house, turn.id)
-        assert ended == [KEY]
+    assert (started, ended) == ([], [])
+    _start(house, turn.id)
+    assert (started, ended) == ([StepMoment(KEY, turn.id, 1)], [])
+    _end(house, turn.id)
+    assert ended == started
 
 
 def test_its_end_is_recorded_once(house: Rooms) -> None:

@@ -17,10 +17,10 @@ from flask import Flask
 from dashboard.api.openapi import document
 from dashboard.api.terminal import _stream
 from dashboard.app import create_app
+from orchestrator.engine.tty import MARK, Size
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany, Unavailable
 from orchestrator.nouns import CubicleKey
 from orchestrator.terminals import screen as screens
-from orchestrator.terminals.lines import MARK, Size
 from orchestrator.terminals.screen import Pace, Screen
 from orchestrator.terminals.terminal import Opener, Terminal
 from orchestrator.terminals.terminals import IDLE_S, LOST_S, MOST, Terminals

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.engine.helpers import HelperSpec
 from orchestrator.nouns import CubicleKey, TurnStatus
-from orchestrator.packages.errand import Errand
 from orchestrator.previews.apps import Apps
 from orchestrator.previews.changes import AppChanges
 from orchestrator.thumbnails.photographer import MOST_BYTES, Photographer
@@ -38,8 +38,9 @@ class Desk:
         self.thumbnails = Thumbnails(
             house.store, apps, house.broker, folder=self.folder, photographer=photographer, now=lambda: self.now
         )
-        house.turns.when_ended(AppChanges(house.store, apps, house.workspaces).note)
-        house.turns.when_ended(self.thumbnails.note)
+        changes = AppChanges(house.store, apps, house.workspaces)
+        house.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
+        house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.note(ended.turn))
         self.thumbnails.reconcile()
 
     def _image(self) -> str:
@@ -132,8 +133,8 @@ def test_what_lies_in_the_place_of_a_picture_is_not_opened(desk: Desk, tmp_path:
     secret = tmp_path / "secret.png"
     secret.write_bytes(png())
 
-    def leave(errand: Errand) -> None:
-        path = errand.brought / "shot.png"
+    def leave(spec: HelperSpec) -> None:
+        path = spec.brought / "shot.png"
         if kind == "link":
             path.symlink_to(secret)
         elif kind == "pipe":
@@ -195,7 +196,7 @@ def test_what_changes_while_a_picture_is_taken_is_taken_once_more(desk: Desk) ->
     """Turns that end one after the other, while the browser is busy, are one wish."""
     made(desk)
 
-    def meanwhile(_: Errand) -> None:
+    def meanwhile(_: HelperSpec) -> None:
         desk.browser.during = lambda _: None
         for _n in range(3):
             desk.now += 1
@@ -255,7 +256,7 @@ def test_what_a_death_left_is_taken_after_the_start(desk: Desk) -> None:
     assert not desk.thumbnails.do_next(lambda: False)
     assert desk.works() == 1
 
-    def dies(_: Errand) -> None:
+    def dies(_: HelperSpec) -> None:
         raise KeyboardInterrupt
 
     made(desk)

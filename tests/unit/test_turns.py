@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator.errors import BadInput, Conflict, NotFound, Stopped, TooLarge, TooMany
 from orchestrator.history import History
+from orchestrator.hooks import TurnMoment
 from orchestrator.nouns import TurnStatus
 from orchestrator.store import turns as rows
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
@@ -452,3 +453,42 @@ def test_an_unusable_rewording_changes_nothing(house: Rooms) -> None:
     with pytest.raises(BadInput):
         house.turns.reword("telegram:7:1", "  ")
     assert [turn.prompt for turn in house.turns.history(KEY)] == ["hello"]
+
+
+# --- who follows a turn's end ----------------------------------------------------------------------------------
+
+
+def test_whoever_fails_at_a_turns_end_keeps_nothing_else_from_happening(
+    house: Rooms, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others hear of it, the stop file goes, the news is told, and whoever waits gets the outcome."""
+    heard_after: list[TurnMoment] = []
+
+    def fail(_ended: TurnMoment) -> None:
+        raise ZeroDivisionError
+
+    house.hooks.turn_ended._listeners.insert(0, fail)
+    house.hooks.turn_ended.subscribe(fail)
+    house.hooks.turn_ended.subscribe(heard_after.append)
+    turn = house.under_way()
+    house.turns.stop(turn.id)
+    assert house.lock_names() == {f"hermit_stop.{turn.id}.lock"}
+    with watching(house.broker) as news:
+        assert house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+        assert [body["status"] for body in of_kind(heard(news), "turn")] == ["stopped"]
+    assert heard_after == [TurnMoment(KEY, turn.id)]
+    assert house.lock_names() == set()
+    assert house.turns.wait(turn.id, 0).status is TurnStatus.STOPPED
+    assert [record.getMessage() for record in caplog.records] == ["a listener of turn_ended failed"] * 2
+
+
+def test_a_turn_is_followed_from_its_message_to_its_outcome(house: Rooms) -> None:
+    """Each moment once, in order."""
+    moments: list[tuple[str, int]] = []
+    house.hooks.message_sent.subscribe(lambda turn: moments.append(("sent", turn.id)))
+    house.hooks.turn_started.subscribe(lambda turn: moments.append(("started", turn.id)))
+    house.hooks.turn_ended.subscribe(lambda ended: moments.append(("ended", ended.turn)))
+    turn = house.under_way()
+    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="again")
+    assert moments == [("sent", turn.id), ("started", turn.id), ("ended", turn.id)]

@@ -49,6 +49,7 @@ class Post:
             doors=_NoDoors(),
             agents=house.agents,
             broker=house.broker,
+            hooks=house.hooks,
             image_tag=lambda target: target,
         )
         self.watch = Watch(
@@ -59,7 +60,8 @@ class Post:
             wake=self.woken.append,
             is_waking=self.waking.__contains__,
             is_busy=self.busy.__contains__,
-            tidy=house.store.tidy,
+            hooks=house.hooks,
+            tidy=(house.store.tidy,),
         )
         self.now = time.monotonic()
 

@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import docker
-import requests
-
+from orchestrator.engine.protocol import CubicleEngine, EngineFacts, ExecEngine
 from orchestrator.errors import Unavailable, WallMissing
 from orchestrator.examine.finding import Finding, State, fail, ok
 from orchestrator.home import Home
-from orchestrator.nouns import CubicleKey, CubicleSpec, Engine, Limits, Mounts
+from orchestrator.nouns import CubicleKey, CubicleSpec, Limits, Mounts
 
 logger = logging.getLogger(__name__)
 
 PART = "air gap"
-PROBE = Path(__file__).with_name("inside.py")
+PROBE = Path(__file__).with_name("probe_inside.py")
 PROBE_S = 20
 _NAME = "doctor_"
 """No agent can have this name, as of its underscore."""
@@ -36,50 +34,40 @@ _MEND = "Do not use it like this: update the engine and its runtime, then run '.
 
 
 def examine_walls(
-    engine: Engine, client: docker.DockerClient, home: Home, *, image: str, runtime: str
+    cubicles: CubicleEngine, programs: ExecEngine, home: Home, *, image: str, runtime: str
 ) -> list[Finding]:
     """What a cubicle can do that it must not. Raises Unavailable when none can be started."""
     with tempfile.TemporaryDirectory(prefix=".doctor-", dir=home.path / "run") as folder:
         spec = throw_away(Path(folder), home, image=image, runtime=runtime)
         try:
-            engine.start(spec)
-            seen = _probe(client, spec.name)
+            cubicles.start(spec)
+            seen = _probe(programs, spec.name)
         finally:
-            engine.remove(spec.name)
+            cubicles.remove(spec.name)
     return judge_walls(seen)
 
 
 class FirstLook:
     """Looks once from inside at what an engine makes of an image; to be asked about each cubicle that was started."""
 
-    def __init__(self, client: docker.DockerClient) -> None:
-        self._client = client
+    def __init__(self, programs: ExecEngine, describe: Callable[[], EngineFacts]) -> None:
+        """``describe`` asks the engine what it is."""
+        self._programs, self._describe = programs, describe
         self._seen: set[str] = set()
 
     def __call__(self, spec: CubicleSpec) -> None:
         """Raises WallMissing when the cubicle, which runs, lacks a wall; Unavailable when that can't be told."""
-        kind = self._kind(spec)
+        facts = self._describe()
+        kind = _kind(facts, spec)
         if kind in self._seen:
             return
-        seen = _probe(self._client, spec.name, "closed")
-        missing = lacks(seen, runtime=spec.runtime or self._ask(self._client.info).get("DefaultRuntime", ""))
+        seen = _probe(self._programs, spec.name, "closed")
+        missing = lacks(seen, runtime=spec.runtime or facts.info.get("DefaultRuntime", ""))
         if missing:
             logger.error("%s is taken away again: %s", spec.name, " ".join(missing))
             raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is fixed. {_MEND}")
         logger.info("cubicles of %s have their walls on this engine", spec.image)
         self._seen.add(kind)
-
-    def _kind(self, spec: CubicleSpec) -> str:
-        """Engine, kernel, runtimes and image, by their versions: what changes any of them is looked at anew."""
-        facts = json.dumps([self._ask(self._client.version), spec.image, spec.runtime], sort_keys=True, default=str)
-        return hashlib.sha256(facts.encode()).hexdigest()
-
-    @staticmethod
-    def _ask(question: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        try:
-            return question()
-        except (docker.errors.DockerException, requests.RequestException) as error:
-            raise Unavailable("The Docker engine does not answer. './hermit doctor' shows what is wrong.") from error
 
 
 def lacks(seen: Mapping[str, Any], *, runtime: str) -> list[str]:
@@ -120,17 +108,16 @@ def throw_away(folder: Path, home: Home, *, image: str, runtime: str) -> Cubicle
     )
 
 
-def _probe(client: docker.DockerClient, name: str, *how: str) -> dict[str, Any]:
+def _kind(facts: EngineFacts, spec: CubicleSpec) -> str:
+    """Engine, kernel, runtimes and image, by their versions: what changes any of them is looked at anew."""
+    text = json.dumps([facts.version, spec.image, spec.runtime], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _probe(programs: ExecEngine, name: str, *how: str) -> dict[str, Any]:
     """What the probe inside printed; its time is limited inside, where killing ends it."""
-    program = ["/usr/bin/python3", "-I", "-c", PROBE.read_text("utf-8"), *how]
-    command = ["/usr/bin/timeout", "-k", "1", str(PROBE_S), *program]
-    try:
-        made = client.api.exec_create(name, command, environment={"HOME": "/nonexistent"})
-        output = client.api.exec_start(made["Id"])
-    except (docker.errors.DockerException, requests.RequestException) as error:
-        raise Unavailable(
-            "The engine started a cubicle but could run nothing in it. Look at the engine's log."
-        ) from error
+    program = ("/usr/bin/python3", "-I", "-c", PROBE.read_text("utf-8"), *how)
+    output = programs.run_program(name, ("/usr/bin/timeout", "-k", "1", str(PROBE_S), *program))
     try:
         seen: dict[str, Any] = json.loads(output)
     except ValueError as error:

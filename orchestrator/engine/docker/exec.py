@@ -1,5 +1,5 @@
-"""Terminals: a shell in a cubicle that runs. It starts no container, and can't weaken one: what it runs has the walls
-of the cubicle that it is in, is never privileged, and is the cubicle's own user, never root.
+"""Programs and terminals in a cubicle that runs. It starts no container, and can't weaken one: what it runs has the
+walls of the cubicle that it is in, and is the cubicle's own user, never root.
 
 The engine leaves a shell alone inside when its client goes. So a shell is ended from the inside: a second, short
 program finds and ends whatever was started in the terminal.
@@ -9,70 +9,71 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import socket
-import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import docker
 import requests
 
+from orchestrator.engine.docker.client import INSTALL_LABEL, translate_errors
+from orchestrator.engine.docker.hardening import create_exec
+from orchestrator.engine.docker.stream import Stream
+from orchestrator.engine.tty import MARK, Size, Tty
 from orchestrator.errors import Unavailable
-from orchestrator.terminals.lines import MARK, Line, Size
 
 logger = logging.getLogger(__name__)
 
-_INSTALL = "hermitshell.install"
 _HOME = "/app/workspace/work"
 _SHELL = ("/bin/bash", "--noprofile", "--norc", "-i")
 """Without the start-up files that lie in the workspace: those are the agent's."""
-_PROGRAM = Path(__file__).with_name("terminals") / "inside.py"
-_PIECE = 32 * 1024
-_TAKES_S = 10
-"""How long a shell may take nothing of what is typed."""
+_KILL_SESSION = Path(__file__).parents[1] / "kill_session.py"
 _HANGS_UP_S = 10.0
 _SIZED_S = 3.0
 _ENDS_S = 3.0
 _LOOK_S = 0.05
+_GONE = "The cubicle does not run any more. Open the terminal again: that starts it."
+_NOT_OPENED = "The Docker engine could not open a terminal. './hermit doctor' shows what is wrong."
+_RUNS_NOTHING = "The engine started a cubicle but could run nothing in it. Look at the engine's log."
 
 
-class DockerTerminals:
-    """Lays lines into the cubicles of one install."""
+class DockerExec:
+    """Runs programs in the cubicles of one install."""
 
     def __init__(self, client: docker.DockerClient, install: str) -> None:
         self._api = client.api
         self._install = install
-        self._program = _PROGRAM.read_text(encoding="utf-8")
+        self._kill_session = _KILL_SESSION.read_text(encoding="utf-8")
 
-    def open(self, container: str, size: Size, environment: Mapping[str, str]) -> Line:
+    def run_program(self, container: str, command: tuple[str, ...]) -> bytes:
+        """What it printed. Raises Unavailable."""
+        with translate_errors(silent=_RUNS_NOTHING):
+            run = create_exec(self._api, container, command, environment={"HOME": "/nonexistent"})
+            return bytes(self._api.exec_start(run))
+
+    def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
         """A shell of the cubicle's own user. Raises Unavailable."""
-        with _explained():
-            run = self._api.exec_create(
+        with _translate_errors():
+            run = create_exec(
+                self._api,
                 container,
-                list(_SHELL),
+                _SHELL,
                 user=self._user(container),
                 workdir=_HOME,
                 environment=_environment(environment),
                 stdin=True,
                 tty=True,
-                privileged=False,
-            )["Id"]
-            line = _DockerLine(self._api, run)
-            line.resize(size)
-            return line
+            )
+            tty = DockerTty(self._api, run)
+            tty.resize(size)
+            return tty
 
-    def hang_up(self, container: str, terminal: str = "") -> None:
+    def end_terminals(self, container: str, terminal: str = "") -> None:
         """Nothing of the terminal runs inside. Raises Unavailable when that can't be told."""
-        with _explained():
+        program = ("/usr/bin/python3", "-I", "-S", "-c", self._kill_session, f"{MARK}={terminal}")
+        with _translate_errors():
             try:
-                run = self._api.exec_create(
-                    container,
-                    ["/usr/bin/python3", "-I", "-S", "-c", self._program, f"{MARK}={terminal}"],
-                    user=self._user(container),
-                    privileged=False,
-                )["Id"]
+                run = create_exec(self._api, container, program, user=self._user(container))
                 self._api.exec_start(run, detach=True)
                 self._await(container, run)
             except docker.errors.APIError as error:
@@ -103,38 +104,25 @@ class DockerTerminals:
         """The user that the cubicle runs as."""
         config = self._api.inspect_container(container)["Config"]
         user = str(config.get("User", ""))
-        if (config.get("Labels") or {}).get(_INSTALL) != self._install:
+        if (config.get("Labels") or {}).get(INSTALL_LABEL) != self._install:
             raise Unavailable(f"Another program's container is called {container}.")
         if not user.partition(":")[0].isdecimal() or int(user.partition(":")[0]) == 0:
             raise Unavailable("This cubicle does not say which user it runs as, so nothing was opened in it.")
         return user
 
 
-class _DockerLine:
-    """One shell's connection: bytes, as they come, both ways."""
+class DockerTty(Stream):
+    """One shell's terminal."""
 
-    def __init__(self, api: Any, run: str) -> None:
+    def __init__(self, api: docker.APIClient, run: str) -> None:
+        super().__init__(api.exec_start(run, tty=True, socket=True))
         self._api, self._run = api, run
-        raw = api.exec_start(run, tty=True, socket=True)
-        self._answer = raw._response  # noqa: SLF001 - the SDK hands out half of what belongs together
-        # The SDK reads the head of the answer through this reader, so what came with the head is still in it.
-        self._reader = self._answer.raw._fp.fp  # noqa: SLF001 - as above
-        self._socket: socket.socket = getattr(raw, "_sock", raw)
-        self._socket.settimeout(None)  # a shell may be silent for as long as it likes
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", _TAKES_S, 0))
-
-    def read(self) -> bytes:
-        """The next piece; empty at the end."""
-        try:
-            return bytes(self._reader.read1(_PIECE))
-        except (OSError, ValueError):  # ValueError: closed meanwhile
-            return b""
 
     def write(self, data: bytes) -> None:
         """The shell gets this. Raises Unavailable."""
         try:
-            self._socket.sendall(data)
-        except OSError as error:
+            super().write(data)
+        except Unavailable as error:
             raise Unavailable("The shell takes nothing more. Close this terminal and open another.") from error
 
     def resize(self, size: Size) -> None:
@@ -153,12 +141,6 @@ class _DockerLine:
                 return
             else:
                 return
-
-    def close(self) -> None:
-        """The connection ends under whatever reads it."""
-        with contextlib.suppress(OSError):  # ended already
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._answer.close()
 
     def _has_ended(self) -> bool:
         try:
@@ -181,19 +163,5 @@ def _environment(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-@contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    try:
-        yield
-    except docker.errors.APIError as error:
-        logger.warning("a terminal failed: %s", error)
-        if error.status_code in (404, 409):
-            raise Unavailable("The cubicle does not run any more. Open the terminal again: that starts it.") from error
-        raise Unavailable(
-            "The Docker engine could not open a terminal. './hermit doctor' shows what is wrong."
-        ) from error
-    except (docker.errors.DockerException, requests.RequestException) as error:
-        logger.warning("a terminal failed: %s", error)
-        raise Unavailable(
-            "The Docker engine does not answer. Start it with './hermit up', or see 'docker info'."
-        ) from error
+def _translate_errors() -> contextlib.AbstractContextManager[None]:
+    return translate_errors(refused=_NOT_OPENED, by_status={404: _GONE, 409: _GONE})

@@ -6,10 +6,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from orchestrator.engine.setup.apt import install_packages
+from orchestrator.engine.setup.machine import Machine
+from orchestrator.engine.setup.progress import Progress
 from orchestrator.errors import Unavailable
-from orchestrator.host.apt import install_packages
-from orchestrator.host.machine import Machine
-from orchestrator.host.progress import Progress
 
 _PACKAGES = {"chromium": "chromium", "npm": "npm", "shellcheck": "shellcheck", "openssl": "openssl"}
 """Debian's packages by the command that each brings."""

@@ -13,13 +13,13 @@ from typing import Any, Literal
 import docker
 import pytest
 
+from orchestrator.engine.setup import base_image
+from orchestrator.engine.setup.apt import carried_settings
+from orchestrator.engine.setup.base_image import Archive, archive_of
+from orchestrator.engine.setup.cubicle_image import content_hash, context_files, context_tar, follow_build
+from orchestrator.engine.setup.machine import Ran
+from orchestrator.engine.setup.progress import Progress, Task
 from orchestrator.errors import Unavailable
-from orchestrator.host import base_image
-from orchestrator.host.apt import carried_settings
-from orchestrator.host.base_image import Archive, archive_of
-from orchestrator.host.image import content_hash, context_files, context_tar, follow_build
-from orchestrator.host.machine import Ran
-from orchestrator.host.progress import Progress, Task
 from tests.fake_machine import FakeMachine
 
 

@@ -22,10 +22,10 @@ import docker
 import requests
 import urllib3
 
+from orchestrator.engine.setup.apt import install_packages
+from orchestrator.engine.setup.machine import Machine
+from orchestrator.engine.setup.progress import Progress, Task
 from orchestrator.errors import Unavailable
-from orchestrator.host.apt import install_packages
-from orchestrator.host.machine import Machine
-from orchestrator.host.progress import Progress, Task
 
 logger = logging.getLogger(__name__)
 

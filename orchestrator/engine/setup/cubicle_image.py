@@ -18,11 +18,11 @@ from typing import Any, Literal
 import docker
 import requests
 
+from orchestrator.engine.setup.apt import carried_settings
+from orchestrator.engine.setup.base_image import ensure_base
+from orchestrator.engine.setup.machine import Machine
+from orchestrator.engine.setup.progress import Progress, Task
 from orchestrator.errors import Unavailable
-from orchestrator.host.apt import carried_settings
-from orchestrator.host.base_image import ensure_base
-from orchestrator.host.machine import Machine
-from orchestrator.host.progress import Progress, Task
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _TAIL_LINES = 15
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _WORDS = {"cubicle-install": "Debian packages", "cubicle-people": "users and folders", "/app/crab": "the crab"}
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def ensure_image(

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.engine.setup.machine import Machine
+from orchestrator.engine.setup.progress import Progress, Task
 from orchestrator.errors import Unavailable
-from orchestrator.host.machine import Machine
-from orchestrator.host.progress import Progress, Task
 
 LISTS = "/var/lib/apt/lists/*_Packages*"
 LISTS_OLD_S = 24 * 3600

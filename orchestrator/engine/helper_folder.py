@@ -1,5 +1,5 @@
-"""The box of an errand: a private folder that it is given, another for what it brings. What it brought is opened once,
-as a plain file, and judged by whoever sent it."""
+"""A helper container's two private folders: one with what it is given, another for what it brings. What it brought is
+opened once, as a plain file, and judged by whoever started it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from orchestrator.engine.helpers import HelperKind, HelperSpec
 from orchestrator.errors import OrchestratorError
-from orchestrator.packages.errand import Errand
 
 _OUR_UID: Final = 19_999
-"""No cubicle has this one, nor anything else that the house starts."""
+"""No cubicle has this one, nor anything else that we start."""
 
 
 class Failed(OrchestratorError):
-    """The errand came to nothing; the message is for the agent and its person, and says why."""
+    """The helper came to nothing; the message is for the agent and its person, and says why."""
 
     code = "failed"
 
 
 class NotWanted(OrchestratorError):
-    """It was broken off because the house is stopping; it is sent again at the next start."""
+    """It was broken off because we are stopping; it is done again at the next start."""
 
     code = "stopping"
 
 
-def packed(folder: Path, name: str, image: str, files: Mapping[str, bytes], *, time_s: float, max_bytes: int) -> Errand:
-    """The errand with its two folders in ``folder/name``, and these files in the one that it is given. Raises
-    OSError."""
+def packed(
+    folder: Path,
+    name: str,
+    kind: HelperKind,
+    image: str,
+    files: Mapping[str, bytes],
+    *,
+    time_s: float,
+    max_bytes: int,
+) -> HelperSpec:
+    """A helper with its two folders in ``folder/name``, and these files in the one that it is given. Raises OSError."""
     drop(folder, name)
     is_root = os.geteuid() == 0
     uid, gid = (_OUR_UID, _OUR_UID) if is_root else (os.geteuid(), os.getegid())
@@ -46,16 +54,16 @@ def packed(folder: Path, name: str, image: str, files: Mapping[str, bytes], *, t
     if is_root:
         for path in (given, brought, *given.rglob("*")):
             os.chown(path, uid, gid)
-    return Errand(name, image, uid, gid, given, brought, time_s, max_bytes)
+    return HelperSpec(name, kind, image, uid, gid, given, brought, time_s, max_bytes)
 
 
 def drop(folder: Path, name: str) -> None:
-    """Nothing of that errand is left."""
+    """Nothing of that helper is left."""
     shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def emptied(folder: Path) -> None:
-    """Nothing of any errand is left; what can't be removed is overwritten by nothing of ours."""
+    """Nothing of any helper is left; what can't be removed is overwritten by nothing of ours."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 

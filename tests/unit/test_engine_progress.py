@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from orchestrator.host.progress import HEARTBEAT_S, Progress, Task
+from orchestrator.engine.setup.progress import HEARTBEAT_S, Progress, Task
 
 
 class Terminal(io.StringIO):

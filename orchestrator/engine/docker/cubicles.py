@@ -1,8 +1,4 @@
-"""The engine: cubicles as Docker containers. The only module that starts one, and every restriction is written here.
-
-Nothing in a :class:`CubicleSpec` can weaken what a cubicle is denied: the spec chooses a name, an image of ours,
-folders and numbers; network, capabilities, root file system, system calls, devices and privileges are constants below.
-"""
+"""Cubicles as Docker containers: starts, watches and ends those of one install."""
 
 from __future__ import annotations
 
@@ -14,32 +10,27 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import docker
 import requests
-from docker.types import LogConfig, Mount, Ulimit
 
+from orchestrator.engine.docker import hardening
+from orchestrator.engine.docker.client import HOME_LABEL, INSTALL_LABEL, remove_container, translate_errors
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Exit, Usage
 
 logger = logging.getLogger(__name__)
 
-SECCOMP_FILE = Path(__file__).resolve().parents[1] / "cubicle" / "seccomp.json"
-_INSTALL, _HOME, _AGENT, _USER = (f"hermitshell.{name}" for name in ("install", "home", "agent", "user"))
-_SPEC = "hermitshell.spec"
-_WORKSPACE = "/app/workspace"
-_TMP_MB = 256
-_OPEN_FILES = 4096
+_AGENT, _USER, _SPEC = "hermitshell.agent", "hermitshell.user", "hermitshell.spec"
 _PROCESSES_AT_REST = 2
 _RECIPE = 2
-"""Part of every spec's fingerprint: raised when the constants below change, so that older containers are replaced."""
+"""Part of every spec's fingerprint: raised when the profile changes, so that older containers are replaced."""
 
 
-class DockerEngine:
+class DockerCubicles:
     """Starts, watches and ends the cubicles of one install."""
 
     def __init__(
@@ -49,15 +40,14 @@ class DockerEngine:
         self._api = client.api
         self._install = install
         self._look = look
-        self._seccomp = json.dumps(json.loads(SECCOMP_FILE.read_text(encoding="utf-8")))
         self._starting: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # one start a name at a time
         self._samples: dict[str, tuple[int, float]] = {}
 
     def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """The cubicle runs: a running one of the same spec is adopted, any other of that name replaced."""
-        with self._starting[spec.name], _explained():
+        with self._starting[spec.name], translate_errors():
             there = self._find(spec.name)
-            if there is not None and there.running and there.spec == self._fingerprint(spec):
+            if there is not None and there.running and there.spec == _fingerprint(spec):
                 return there
             if there is not None:
                 self._remove(spec.name)
@@ -66,7 +56,7 @@ class DockerEngine:
 
     def poll(self, name: str) -> Exit | None:
         """None while it runs, else how it ended."""
-        with _explained():
+        with translate_errors():
             try:
                 state = self._api.inspect_container(name)["State"]
             except docker.errors.NotFound:
@@ -77,23 +67,23 @@ class DockerEngine:
 
     def stop(self, name: str, *, grace_s: float = 2.0) -> None:
         """It no longer runs; gone is success."""
-        with _explained(), contextlib.suppress(docker.errors.NotFound):
+        with translate_errors(), contextlib.suppress(docker.errors.NotFound):
             self._api.stop(name, timeout=int(grace_s))
 
     def remove(self, name: str) -> None:
         """Nothing is left of it; gone is success."""
-        with _explained():
+        with translate_errors():
             self._remove(name)
 
     def ours(self) -> list[Container]:
         """Every container that carries this install's label."""
-        with _explained():
-            found = self._api.containers(all=True, filters={"label": f"{_INSTALL}={self._install}"})
+        with translate_errors():
+            found = self._api.containers(all=True, filters={"label": f"{INSTALL_LABEL}={self._install}"})
         return [_container(entry["Names"][0].lstrip("/"), entry) for entry in found if entry.get("Names")]
 
     def stats(self, name: str) -> Usage:
         """What it uses now: CPU since the last question (at first since its start), memory without caches."""
-        with _explained():
+        with translate_errors():
             try:
                 sample = self._api.stats(name, stream=False, one_shot=True)
                 before, since = self._samples.get(name) or (0, self._started_at(name))
@@ -114,7 +104,7 @@ class DockerEngine:
 
     def is_at_rest(self, name: str) -> bool:
         """Only its init and the crab run in it."""
-        with _explained():
+        with translate_errors():
             try:
                 return len(self._api.top(name, ps_args="-e -o pid")["Processes"] or ()) <= _PROCESSES_AT_REST
             except docker.errors.APIError as error:
@@ -122,46 +112,22 @@ class DockerEngine:
                 return False
 
     def _create(self, spec: CubicleSpec) -> Container:
-        limits = spec.limits
-        host = self._api.create_host_config(
-            network_mode="none",
-            read_only=True,
-            privileged=False,
-            cap_drop=["ALL"],
-            security_opt=["no-new-privileges:true", f"seccomp={self._seccomp}"],
-            ipc_mode="private",
-            init=True,
-            mem_limit=f"{limits.memory_mb}m",
-            memswap_limit=f"{limits.memory_mb}m",
-            nano_cpus=int(limits.cpus * 1_000_000_000),
-            pids_limit=limits.pids,
-            shm_size="64m",
-            oom_score_adj=500,
-            tmpfs={"/tmp": f"rw,nosuid,nodev,size={min(_TMP_MB, limits.memory_mb // 2)}m,mode=1777"},  # noqa: S108
-            ulimits=_ulimits(limits.disk_mb),
-            mounts=_mounts(spec),
-            log_config=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "2"}),
-            dns=["127.0.0.1"],
-            dns_search=["."],
-            restart_policy={"Name": "no"},
-            sysctls=_sysctls(),
-            runtime=spec.runtime or None,
-        )
         try:
-            self._api.create_container(
+            hardening.create_container(
+                self._api,
                 spec.image,
+                hardening.sandbox_cubicle(spec),
                 name=spec.name,
                 hostname=spec.key.agent,
-                user=f"{spec.uid}:{spec.gid}",
+                uid=spec.uid,
+                gid=spec.gid,
                 labels={
-                    _INSTALL: spec.install,
-                    _HOME: spec.home,
+                    INSTALL_LABEL: spec.install,
+                    HOME_LABEL: spec.home,
                     _AGENT: spec.key.agent,
                     _USER: str(spec.key.user),
-                    _SPEC: self._fingerprint(spec),
+                    _SPEC: _fingerprint(spec),
                 },
-                stop_signal="SIGTERM",
-                host_config=host,
             )
             self._api.start(spec.name)
             self._look(spec)
@@ -181,7 +147,7 @@ class DockerEngine:
             facts = self._api.inspect_container(name)
         except docker.errors.NotFound:
             return None
-        if facts["Config"]["Labels"].get(_INSTALL) != self._install:
+        if facts["Config"]["Labels"].get(INSTALL_LABEL) != self._install:
             raise Unavailable(f"Another program's container is called {name}. Remove it with 'docker rm -f {name}'.")
         entry = {
             "Id": facts["Id"],
@@ -197,55 +163,12 @@ class DockerEngine:
 
     def _remove(self, name: str) -> None:
         self._samples.pop(name, None)
-        try:
-            self._api.remove_container(name, force=True, v=True)
-        except docker.errors.NotFound:
-            return
-        except docker.errors.APIError as error:
-            if error.status_code != 409:  # somebody is removing it already
-                raise
-            self._await_removal(name)
-
-    def _await_removal(self, name: str) -> None:
-        for _ in range(100):
-            if not self._api.containers(all=True, filters={"name": f"^/{name}$"}):
-                return
-            time.sleep(0.1)
-        raise Unavailable(f"The engine does not finish removing the container {name}. Restart Docker.")
-
-    def _fingerprint(self, spec: CubicleSpec) -> str:
-        facts = json.dumps([_RECIPE, asdict(spec), self._seccomp], default=str, sort_keys=True)
-        return hashlib.sha256(facts.encode()).hexdigest()[:16]
+        remove_container(self._api, name)
 
 
-def _mounts(spec: CubicleSpec) -> list[Mount]:
-    def bind(source: Path, target: str, *, read_only: bool) -> Mount:
-        return Mount(target, str(source), type="bind", read_only=read_only, propagation="rprivate")
-
-    mounts = spec.mounts
-    return [
-        bind(mounts.work, f"{_WORKSPACE}/work", read_only=False),
-        bind(mounts.out, f"{_WORKSPACE}/out", read_only=False),
-        bind(mounts.www, f"{_WORKSPACE}/www", read_only=False),
-        bind(mounts.inbox, f"{_WORKSPACE}/in", read_only=True),
-        bind(mounts.data, f"{_WORKSPACE}/data", read_only=True),
-        bind(mounts.run, "/run/hermit", read_only=True),
-    ]
-
-
-def _sysctls() -> dict[str, str]:
-    """Loopback has ``::1`` too, which the engine's own /etc/hosts promises to programs that ask for localhost."""
-    return {"net.ipv6.conf.lo.disable_ipv6": "0"} if Path("/proc/sys/net/ipv6").exists() else {}
-
-
-def _ulimits(disk_mb: int) -> list[Ulimit]:
-    file_size = disk_mb * 1024 * 1024
-    return [
-        Ulimit(name="fsize", soft=file_size, hard=file_size),
-        Ulimit(name="nofile", soft=_OPEN_FILES, hard=_OPEN_FILES),
-        # 1, not 0: with 0 the kernel still starts a piped core_pattern helper on the host, with 1 not (core(5)).
-        Ulimit(name="core", soft=1, hard=1),
-    ]
+def _fingerprint(spec: CubicleSpec) -> str:
+    facts = json.dumps([_RECIPE, asdict(spec), hardening.seccomp_filter()], default=str, sort_keys=True)
+    return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
 def _container(name: str, entry: dict[str, Any]) -> Container:
@@ -285,17 +208,3 @@ def _start_failed(error: docker.errors.APIError, spec: CubicleSpec) -> Unavailab
     if "no space left" in text:
         return Unavailable("The disk is full, so the container can't start. Free some space, then send it again.")
     return Unavailable("The engine could not start the container. './hermit doctor' shows what is wrong.")
-
-
-@contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    """What the engine's client raises becomes one sentence; the story goes to the log."""
-    try:
-        yield
-    except (docker.errors.DockerException, requests.RequestException) as error:
-        if isinstance(error, docker.errors.NotFound):
-            raise
-        logger.warning("the engine failed: %s", error)
-        raise Unavailable(
-            "The Docker engine does not answer. Start it with './hermit up', or see 'docker info'."
-        ) from error

@@ -1,4 +1,4 @@
-"""``orchestrator.engine_docker`` where the real engine can't be brought to say what it says now and then."""
+"""``orchestrator.engine.docker.cubicles`` where the real engine can't be brought to say what it says now and then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import docker
 import pytest
 
-from orchestrator.engine_docker import DockerEngine
+from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.errors import NotFound
 
 
@@ -27,19 +27,19 @@ class Silent(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def engine() -> Iterator[DockerEngine]:
+def engine() -> Iterator[DockerCubicles]:
     """Ours, with that one behind it."""
     with HTTPServer(("127.0.0.1", 0), Silent) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         client = docker.DockerClient(f"http://127.0.0.1:{server.server_port}", version="1.41")
-        yield DockerEngine(client, "test")
+        yield DockerCubicles(client, "test")
         client.close()
         server.shutdown()
         thread.join()
 
 
-def test_one_that_ends_while_it_is_measured_does_not_run(engine: DockerEngine) -> None:
+def test_one_that_ends_while_it_is_measured_does_not_run(engine: DockerCubicles) -> None:
     """The engine then answers nothing, which is no sign that it is away."""
     with pytest.raises(NotFound):
         engine.stats("hermit-test-crab-1")

@@ -12,11 +12,18 @@ from typing import Any
 import docker
 import pytest
 
+from orchestrator.engine.setup import docker_setup
+from orchestrator.engine.setup.docker_setup import (
+    DOCKER_SOCKET,
+    Health,
+    ensure_engine,
+    find_engine,
+    last_words,
+    limits_lacking,
+)
+from orchestrator.engine.setup.machine import LocalMachine, Ran
+from orchestrator.engine.setup.progress import Progress
 from orchestrator.errors import Unavailable
-from orchestrator.host import engine_setup
-from orchestrator.host.engine_setup import DOCKER_SOCKET, Health, ensure_engine, find_engine, last_words, limits_lacking
-from orchestrator.host.machine import LocalMachine, Ran
-from orchestrator.host.progress import Progress
 from tests.fake_machine import FakeMachine
 
 GOOD = {"ApiVersion": "1.41", "Os": "linux", "Version": "20.10.24"}
@@ -69,7 +76,7 @@ def test_an_engine_that_answers_is_taken_in_silence(
 ) -> None:
     """Nothing is run and nothing is shown when the engine is up."""
     client = ensure_engine(machine, progress, connect=Engines(all=GOOD).connect)
-    assert client.api.timeout == engine_setup.CALL_S
+    assert client.api.timeout == docker_setup.CALL_S
     assert (machine.ran, shown.getvalue()) == ([], "")
 
 
@@ -185,7 +192,7 @@ def test_a_dockerd_that_dies_is_quoted(machine: FakeMachine, progress: Progress,
 def test_a_dockerd_that_never_answers_is_given_up(machine: FakeMachine, progress: Progress) -> None:
     """The wait has an end."""
     assert "did not answer within" in refusal(machine, Engines(), progress)
-    assert machine.slept_s >= engine_setup.START_S - 1
+    assert machine.slept_s >= docker_setup.START_S - 1
 
 
 def test_systemd_tells_that_it_failed(machine: FakeMachine, progress: Progress) -> None:

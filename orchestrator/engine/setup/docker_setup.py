@@ -16,10 +16,10 @@ from typing import Any
 import docker
 import requests
 
+from orchestrator.engine.setup.apt import install_packages
+from orchestrator.engine.setup.machine import Machine
+from orchestrator.engine.setup.progress import Progress, Task
 from orchestrator.errors import Unavailable
-from orchestrator.host.apt import install_packages
-from orchestrator.host.machine import Machine
-from orchestrator.host.progress import Progress, Task
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.errors import Unavailable
-from orchestrator.host.machine import LocalMachine
 
 
 @pytest.fixture

@@ -1,0 +1,66 @@
+"""What the engine's library raises, in one sentence for a person; and removing containers, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Mapping
+
+import docker
+import requests
+
+from orchestrator.engine.protocol import EngineFacts
+from orchestrator.errors import Unavailable
+
+logger = logging.getLogger(__name__)
+
+INSTALL_LABEL, HOME_LABEL = "hermitshell.install", "hermitshell.home"
+SILENT = "The Docker engine does not answer. Start it with './hermit up', or see 'docker info'."
+_REMOVED_S, _LOOK_S = 10.0, 0.1
+
+
+def describe_engine(client: docker.DockerClient) -> EngineFacts:
+    """Raises Unavailable."""
+    with translate_errors(silent="The Docker engine does not answer. './hermit doctor' shows what is wrong."):
+        return EngineFacts(client.version(), client.info())
+
+
+@contextlib.contextmanager
+def translate_errors(
+    *, silent: str = SILENT, refused: str = "", by_status: Mapping[int, str] | None = None
+) -> Iterator[None]:
+    """What the library raises within becomes Unavailable, and the story goes to the log. ``silent`` is told when the
+    engine does not answer, ``refused`` when it answers with an error (``silent`` too where it is empty), unless its
+    HTTP status has a sentence of its own."""
+    try:
+        yield
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        logger.warning("the engine failed: %s", getattr(error, "explanation", None) or error)
+        if not isinstance(error, docker.errors.APIError):
+            raise Unavailable(silent) from error
+        raise Unavailable((by_status or {}).get(error.status_code or 0, refused or silent)) from error
+
+
+def remove_container(api: docker.APIClient, name: str) -> None:
+    """Nothing is left of it. Gone is success, and one that somebody is removing just now is waited for. Raises
+    Unavailable, and what the library raises."""
+    deadline = time.monotonic() + _REMOVED_S
+    while time.monotonic() < deadline:
+        try:
+            api.remove_container(name, force=True, v=True)
+        except docker.errors.NotFound:
+            return
+        except docker.errors.APIError as error:
+            if error.status_code != 409:  # it is being removed already
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
+    raise Unavailable(f"The engine does not finish removing the container {name}. Restart Docker.")
+
+
+def remove_labelled(api: docker.APIClient, label: str) -> None:
+    """No container has this label (``name=value``) any more. Raises as above."""
+    for found in api.containers(all=True, filters={"label": label}):
+        remove_container(api, found["Id"])

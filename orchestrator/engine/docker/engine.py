@@ -1,0 +1,23 @@
+"""Puts a Docker engine together for one install."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import docker
+
+from orchestrator.engine.docker.client import describe_engine
+from orchestrator.engine.docker.cubicles import DockerCubicles
+from orchestrator.engine.docker.exec import DockerExec
+from orchestrator.engine.docker.helpers import DockerHelpers
+from orchestrator.engine.probe import FirstLook
+from orchestrator.engine.protocol import Engine, ImageEngine
+from orchestrator.home import Home
+
+
+def build_engine(client: docker.DockerClient, home: Home, images: ImageEngine) -> Engine:
+    """The engine behind ``client``. The first cubicle of each image is looked at from the inside before it works."""
+    programs = DockerExec(client, home.install)
+    look = FirstLook(programs, partial(describe_engine, client))
+    cubicles = DockerCubicles(client, home.install, look=look)
+    return Engine(cubicles, DockerHelpers(client, home.install, str(home.path)), programs, images)

@@ -1,0 +1,198 @@
+"""What containers are denied: the only module that creates one, or a program in one.
+
+One profile holds for cubicles and helper containers alike, and for every exec by the container that it is in. Nothing
+in a spec can weaken it: a spec chooses a name, an image of ours, folders and numbers. In what else a cubicle and a
+helper differ stands in ``DIFFERENCES``, each with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import docker
+from docker.types import LogConfig, Mount, Ulimit
+
+from orchestrator.engine.helpers import HelperSpec
+from orchestrator.nouns import CubicleSpec
+
+_SECCOMP_FILE = Path(__file__).resolve().parents[3] / "cubicle" / "seccomp.json"
+_LARGEST_TMP_MB = 256
+_HELPER_MEMORY_MB, _HELPER_TMP_MB = 1024, 700
+
+DIFFERENCES: Final[Mapping[str, str]] = {
+    "Memory": "A number: a cubicle's is the operator's choice, a helper's is fixed.",
+    "MemorySwap": "As Memory, so that nothing is swapped out.",
+    "NanoCpus": "A number, as Memory.",
+    "PidsLimit": "A number, as Memory.",
+    "Ulimits": "Numbers: a cubicle's largest file is its quota, and its servers hold more files open.",
+    "CpuShares": "Helpers that draw give way to cubicles, for which people wait.",
+    "NetworkMode": "The courier alone has the engine's network: it fetches packages. All else has none.",
+    "Dns": "The courier asks the engine's name servers. Where there is no network, no file tells of the host's.",
+    "DnsSearch": "As Dns.",
+    "Tmpfs": "An agent builds and runs programs in /tmp. A helper's program lies in its image, so its /tmp is noexec.",
+    "Sysctls": "An agent's programs ask for localhost, so a cubicle's loopback has ::1 too. A helper's use 127.0.0.1.",
+    "LogConfig": "What a crab prints is kept to find faults. What a helper prints may be a stranger's, and is not.",
+    "AutoRemove": "How a cubicle ended is looked up after its end. A helper's report lies in its folder.",
+    "Runtime": "HERMIT_CUBICLE_RUNTIME speaks of cubicles alone.",
+    "Mounts": "A cubicle has its workspace and its door, a helper its own two folders.",
+}
+"""In what a cubicle and a helper differ, by the engine's own names for it, and why. All else is the same for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A container's share of what differs."""
+
+    memory_mb: int
+    cpus: float
+    pids: int
+    file_mb: int
+    """The largest file."""
+    open_files: int
+    tmp: str
+    """Options of its /tmp beside those of all."""
+    mounts: tuple[Mount, ...]
+    network: Literal["bridge", "none"] = "none"
+    cpu_shares: int | None = None
+    log: LogConfig | None = None
+    """None: what it prints is not kept."""
+    has_local_ipv6: bool = False
+    is_removed_at_end: bool = False
+    runtime: str = ""
+
+
+def sandbox_cubicle(spec: CubicleSpec) -> Sandbox:
+    """As its spec says, over its workspace."""
+    limits, mounts, workspace = spec.limits, spec.mounts, "/app/workspace"
+    return Sandbox(
+        memory_mb=limits.memory_mb,
+        cpus=limits.cpus,
+        pids=limits.pids,
+        file_mb=limits.disk_mb,
+        open_files=4096,
+        tmp=f"size={min(_LARGEST_TMP_MB, limits.memory_mb // 2)}m",
+        mounts=(
+            _bind(mounts.work, f"{workspace}/work", read_only=False),
+            _bind(mounts.out, f"{workspace}/out", read_only=False),
+            _bind(mounts.www, f"{workspace}/www", read_only=False),
+            _bind(mounts.inbox, f"{workspace}/in"),
+            _bind(mounts.data, f"{workspace}/data"),
+            _bind(mounts.run, "/run/hermit"),
+        ),
+        log=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "2"}),
+        has_local_ipv6=Path("/proc/sys/net/ipv6").exists(),
+        runtime=spec.runtime,
+    )
+
+
+def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
+    """As its kind says, over its two folders; the engine has ``most_cpus``."""
+    kind = spec.kind
+    return Sandbox(
+        memory_mb=_HELPER_MEMORY_MB,
+        cpus=min(kind.cpus, most_cpus),
+        pids=kind.pids,
+        file_mb=_HELPER_TMP_MB,
+        open_files=1024,
+        tmp=f"noexec,size={_HELPER_TMP_MB}m",
+        mounts=(_bind(spec.given, "/errand/in"), _bind(spec.brought, "/errand/out", read_only=False)),
+        network=kind.network,
+        cpu_shares=kind.shares,
+        is_removed_at_end=True,
+    )
+
+
+def create_container(
+    api: docker.APIClient,
+    image: str,
+    sandbox: Sandbox,
+    *,
+    name: str,
+    hostname: str,
+    uid: int,
+    gid: int,
+    labels: Mapping[str, str],
+    command: Sequence[str] = (),
+    has_stdin: bool = False,
+) -> None:
+    """It is there, and does not run yet. What it reads with ``has_stdin`` ends with whoever is attached to it. Raises
+    what the library raises; ValueError for root."""
+    if uid < 1:
+        raise ValueError("no container runs as root")
+    api.create_container(
+        image,
+        list(command) or None,
+        name=name,
+        hostname=hostname,
+        user=f"{uid}:{gid}",
+        labels=dict(labels),
+        stop_signal="SIGTERM",
+        stdin_open=has_stdin,
+        host_config=host_config(api, sandbox),
+    )
+
+
+def create_exec(
+    api: docker.APIClient, container: str, command: Sequence[str], *, user: str = "", **terminal: Any
+) -> str:
+    """The id of a program to be started in a container that runs. It has the container's walls, no more power than they
+    leave, and the container's own user where none is named."""
+    return str(api.exec_create(container, list(command), user=user, privileged=False, **terminal)["Id"])
+
+
+def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
+    """The profile, in the engine's words."""
+    has_network = sandbox.network != "none"
+    found: dict[str, Any] = api.create_host_config(
+        network_mode=sandbox.network,
+        read_only=True,
+        privileged=False,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges:true", f"seccomp={seccomp_filter()}"],
+        ipc_mode="private",
+        init=True,
+        auto_remove=sandbox.is_removed_at_end,
+        mem_limit=f"{sandbox.memory_mb}m",
+        memswap_limit=f"{sandbox.memory_mb}m",
+        nano_cpus=int(sandbox.cpus * 1_000_000_000),
+        cpu_shares=sandbox.cpu_shares,
+        pids_limit=sandbox.pids,
+        shm_size="64m",
+        oom_score_adj=500,
+        tmpfs={"/tmp": f"rw,nosuid,nodev,{sandbox.tmp},mode=1777"},  # noqa: S108 - of the container
+        ulimits=_ulimits(sandbox),
+        mounts=list(sandbox.mounts),
+        log_config=sandbox.log or LogConfig(type="none"),
+        dns=None if has_network else ["127.0.0.1"],
+        dns_search=None if has_network else ["."],
+        restart_policy={"Name": "no"},
+        # Loopback has ::1 too, which the engine's own /etc/hosts promises to programs that ask for localhost.
+        sysctls={"net.ipv6.conf.lo.disable_ipv6": "0"} if sandbox.has_local_ipv6 else None,
+        runtime=sandbox.runtime or None,
+    )
+    return found
+
+
+@cache
+def seccomp_filter() -> str:
+    """The system calls that are let through, as the engine takes them."""
+    return json.dumps(json.loads(_SECCOMP_FILE.read_text(encoding="utf-8")))
+
+
+def _ulimits(sandbox: Sandbox) -> list[Ulimit]:
+    max_bytes = sandbox.file_mb << 20
+    return [
+        Ulimit(name="fsize", soft=max_bytes, hard=max_bytes),
+        Ulimit(name="nofile", soft=sandbox.open_files, hard=sandbox.open_files),
+        # 1, not 0: with 0 the kernel still starts a piped core_pattern helper on the host, with 1 not (core(5)).
+        Ulimit(name="core", soft=1, hard=1),
+    ]
+
+
+def _bind(source: Path, target: str, *, read_only: bool = True) -> Mount:
+    return Mount(target, str(source), type="bind", read_only=read_only, propagation="rprivate")

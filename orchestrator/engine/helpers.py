@@ -1,0 +1,79 @@
+"""Helper containers: the kinds that there are, and what one is started from. None of them sees a workspace or the
+door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class HelperKind:
+    """What helper containers of one kind have in common."""
+
+    name: str
+    label: str
+    """Its own: helpers are no cubicles, and whoever looks for those must not find them."""
+    network: Literal["bridge", "none"] = "none"
+    program: tuple[str, ...] = ()
+    """What it runs; empty for what its image says."""
+    cpus: float = 1.0
+    shares: int = 1024
+    """How much it gets of a processor that others want too."""
+    pids: int = 128
+    """Processes and threads."""
+
+
+COURIER = HelperKind("courier", "hermitshell.errands-of", "bridge")
+"""Fetches packages."""
+STUDIO = HelperKind(
+    "studio",
+    "hermitshell.videos-of",
+    program=("/usr/bin/python3", "-I", "/errand/in/clawmotion"),
+    cpus=2.0,
+    shares=256,
+)
+"""Animates texts."""
+BROWSER = HelperKind("browser", "hermitshell.pictures-of", cpus=2.0, shares=256, pids=256)
+"""Takes pictures of web apps. A browser's own sandbox can't stand within these walls, nor needs to."""
+PAGES = HelperKind("pages", "hermitshell.pages-of", program=("/usr/bin/python3", "-I", "/app/pages.py"), shares=256)
+"""Draws the pages of PDFs."""
+LISTER = HelperKind(
+    "lister",
+    "hermitshell.listings-of",
+    program=("/bin/sh", "-c", "exec dpkg-query -W -f '${Package}\\t${Version}\\t${Architecture}\\n' >/errand/out/list"),
+)
+"""Lists the Debian packages of its image."""
+
+
+@dataclass(frozen=True, slots=True)
+class HelperSpec:
+    """All that an engine needs to start one helper container."""
+
+    id: str
+    """Tells it from others of its kind."""
+    kind: HelperKind
+    image: str
+    uid: int
+    gid: int
+    given: Path
+    """What it gets, read-only inside."""
+    brought: Path
+    """What it brings; of its own making, so a stranger's word."""
+    time_s: float
+    """How long it may run."""
+    max_bytes: int
+    """How much it may bring."""
+
+
+class HelperEnd(StrEnum):
+    """Why a helper container runs no more."""
+
+    ENDED = "ended"
+    """By itself, or the engine ended it."""
+    TOO_LONG = "too long"
+    TOO_MUCH = "too much"
+    """It brought more than it may, or folders."""
+    NOT_WANTED = "not wanted"
