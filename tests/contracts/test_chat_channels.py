@@ -44,7 +44,7 @@ def test_a_message_becomes_a_turn_and_its_answer_comes_back(phone: Phone) -> Non
     assert answer.text.startswith("◆ crab:\n")
     (turn,) = phone.house.services.turns.history(CubicleKey("crab", 1))
     assert turn.source == phone.source
-    phone.house.plays["tell me more"] = lambda scene: scene.say("\n\n".join(["A paragraph of words. " * 20] * 20))
+    phone.house.plays["tell me more"] = lambda scene: scene.say("\n\n".join(["A paragraph of words. " * 10] * 24))
     phone.says("tell me more")
     wait_for(lambda: len(_seen(phone, "A paragraph of words.")) > 1)
     assert len(_seen(phone, "You said: hello there")) == 1
@@ -77,7 +77,7 @@ def test_an_approval_is_decided_once(phone: Phone) -> None:
     assert NO_LONGER in phone.presses(asked.number, "Deny")
     wait_for(lambda: "Approve" not in _wait(phone, "asked: may this run?").buttons)
     (decided,) = phone.house.services.approvals.every()
-    assert (decided.status, decided.decided_by) == ("approved", "ada")
+    assert (decided.status, decided.decided_by) == ("approved", f"ada ({phone.source})")
 
 
 def test_a_question_is_answered(phone: Phone) -> None:
