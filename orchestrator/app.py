@@ -182,7 +182,7 @@ class App:
             decide_stranger=self._decide_stranger,
             checkups=Checkups(self._parts.examine, self._broker),
             backups=Backups(ground.home, self._audit, self._broker),
-            telegram_update=self._take_update,
+            webhooks={"telegram": self._take_update},
             health=self._health,
             remove_agent=self._leaving.remove_agent,
             remove_user=self._leaving.remove_user,

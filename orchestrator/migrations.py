@@ -1257,6 +1257,18 @@ def m048_chat_outbox(db: Database) -> None:
         INSERT INTO chat_buttons (id, channel, agent, ref, person, kind, subject, expires_at, used_at)
             SELECT id, 'telegram', agent, ref, person, kind, subject, expires_at, used_at FROM telegram_buttons;
         CREATE INDEX chat_buttons_of_ref ON chat_buttons (channel, ref);
+        DROP TABLE telegram_outbox;
+        DROP TABLE telegram_buttons;
+        """,
+    )
+
+
+@migrations()
+def m048_chat_progress(db: Database) -> None:
+    """What is shown of turns, up to where things were told, and which message carries which file: the same."""
+    _run(
+        db,
+        """
         CREATE TABLE chat_progress (
             turn INTEGER PRIMARY KEY,
             channel TEXT NOT NULL,
@@ -1276,8 +1288,6 @@ def m048_chat_outbox(db: Database) -> None:
         ALTER TABLE telegram_carried RENAME TO chat_deliveries;
         DROP INDEX telegram_carried_by;
         CREATE INDEX chat_deliveries_of_ref ON chat_deliveries (ref);
-        DROP TABLE telegram_outbox;
-        DROP TABLE telegram_buttons;
         DROP TABLE telegram_progress;
         DROP TABLE telegram_marks;
         """,

@@ -99,8 +99,7 @@ class People:
         return wanted
 
     def add(self, fields: dict[str, Any]) -> User:
-        """A new person from ``name, role, time_zone`` and numbers in channels, such as ``telegram_id``; raises BadInput
-        or Conflict."""
+        """A new person from ``name, role, time_zone, telegram_id`` …; raises BadInput or Conflict."""
         checked = checked_fields({"role": Role.MEMBER, "time_zone": "UTC", **fields}, self._channels)
         with self._store.writing() as db:
             try:

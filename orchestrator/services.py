@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,13 +98,13 @@ class Services:
     strangers: Callable[[], list[KnownStranger]]
     """Who wrote to a bot and waits for the operator's word, newest first."""
     decide_stranger: Callable[[str, int, str, User], User | None]
-    """An agent, a Telegram id, ``allow``, ``ignore`` or ``block``, and who says so; the member, where there is one now.
-    Raises Forbidden, NotFound, Conflict."""
+    """An agent, a stranger's number, ``allow``, ``ignore`` or ``block``, and who says so; the member, where there is
+    one now. Raises Forbidden, NotFound, Conflict."""
     checkups: Checkups
     backups: Backups
-    telegram_update: Callable[[str, dict[str, Any]], None]
-    """Take over an update that Telegram posted for this agent's bot; it is on disk when this returns. Raises
-    Unavailable, and Telegram posts it again."""
+    webhooks: Mapping[str, Callable[[str, dict[str, Any]], None]]
+    """By channel: take over an update that the app posted for this agent's bot; it is on disk when this returns. Raises
+    Unavailable, and the app posts it again."""
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
     ("packages", "channels channels.chat channels.telegram channels.telegram.accounts channels.telegram.format"),
-    ("what bytes say, and what they cost", "file_contents http_statuses markdown_cost"),
+    ("what bytes say, and what they cost", "file_contents http_statuses markdown_cost user_fields"),
     (
         "pure",
         (
@@ -40,7 +40,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "what an engine is asked, and what runs inside",
         "engine engine.helpers engine.kill_session engine.probe_inside engine.protocol engine.tty",
     ),
-    ("names that strangers give", "attachments file_names user_fields"),
+    ("names that strangers give", "attachments file_names"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     (
         "which packages a wish comes to",

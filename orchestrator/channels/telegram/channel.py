@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ class TelegramChannel:
         rows = ChannelStore(store, TRAITS)
         self._runner = ChatRunner(services, rows, self, folder=folder)
         parts = self._runner.parts
-        count = services.metrics.telegram_updates
+        count = partial(services.metrics.channel_updates, CHANNEL)
         self._updates = UpdateInbox(
             rows, parts.inbox, people=parts.person, groups_enabled=parts.groups.is_enabled, count=count
         )
@@ -168,7 +169,7 @@ class TelegramChannel:
                 inbox=self._updates,
                 on_kept=self._runner.parts.hearing.hear,
                 hook=hook,
-                count=self._services.metrics.telegram_call,
+                count=partial(self._services.metrics.channel_call, CHANNEL),
             )
         except BadInput as error:
             logger.warning("the bot of %s can't run: %s", state.agent, error.message)
