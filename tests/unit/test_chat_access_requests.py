@@ -1,5 +1,6 @@
-"""``channels.telegram.cards`` and ``groups``: strangers get one word a day and nothing else, the operator decides, and
-a bot hears nothing in a group until told so."""
+"""``channels.chat.access_requests`` and ``groups``: strangers get one word a day and nothing else, the operator
+decides, and a bot hears nothing in a group until told so.
+"""
 
 from __future__ import annotations
 

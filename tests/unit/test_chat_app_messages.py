@@ -1,4 +1,4 @@
-"""``channels.telegram.app_letters``: what a turn made can be opened from the chat, once told, and by whom it may."""
+"""``channels.chat.app_messages``: what a turn made can be opened from the chat, once told, and by whom it may."""
 
 from __future__ import annotations
 

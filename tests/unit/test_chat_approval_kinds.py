@@ -1,4 +1,4 @@
-"""``channels.telegram.decisions``: what the host is asked to do (a download, packages) is asked with all there is to
+"""``channels.chat.approval_kinds``: what the host is asked to do (a download, packages) is asked with all there is to
 know, in plain words, and nothing that an agent wrote can be tapped, hide or pass for the house."""
 
 from __future__ import annotations

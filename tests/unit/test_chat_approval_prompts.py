@@ -1,5 +1,6 @@
-"""``channels.telegram.asking``: a question reaches the chat where its turn was asked for, whole and with its buttons,
-and the chat shows how it ended."""
+"""``channels.chat.approval_prompts``: a question reaches the chat where its turn was asked for, whole and with its
+buttons, and the chat shows how it ended.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``channels.telegram.buttons`` and ``store.chat_buttons``: a button means what it was made for, where it was put,
+"""``channels.chat.buttons`` and ``channels.chat.button_rows``: a button means what it was made for, where it was put,
 for whom, until when, once."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``channels.telegram.presses``: a pressed button does its deed once, for the right person, and everything else does
+"""``channels.chat.callbacks``: a pressed button does its deed once, for the right person, and everything else does
 nothing and says the same."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``channels.telegram.commands``: what a person can tell the house itself, in words that somebody with a phone
+"""``channels.chat.commands``: what a person can tell the house itself, in words that somebody with a phone
 understands, and never more than they may."""
 
 from __future__ import annotations

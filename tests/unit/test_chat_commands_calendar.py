@@ -1,4 +1,4 @@
-"""``channels.telegram.commands_plans`` and ``/budget``: what a person sees and changes of their calendar, what is
+"""``channels.chat.commands_calendar`` and ``/budget``: what a person sees and changes of their calendar, what is
 remembered, their time and their money."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""``channels.telegram.hearing`` and ``prompting``: with the real library, database, queue and mail, each message in has
-one visible outcome, once, and nobody who isn't allowed has any effect."""
+"""``channels.chat.inbound`` and ``inbound_messages``: with the real library, database, queue and mail, each message in
+has one visible outcome, once, and nobody who isn't allowed has any effect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``channels.telegram.arrivals``: files from Telegram land in ``in/`` whole or not at all, and each failure is a
+"""``channels.chat.inbound_files``: files from Telegram land in ``in/`` whole or not at all, and each failure is a
 sentence."""
 
 from __future__ import annotations

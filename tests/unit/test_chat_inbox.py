@@ -1,4 +1,4 @@
-"""``channels.telegram.inbox``: kept once, before it is acknowledged; handled in order; forgotten after its effect."""
+"""``channels.chat.inbox``: kept once, before it is acknowledged; handled in order; forgotten after its effect."""
 
 from __future__ import annotations
 

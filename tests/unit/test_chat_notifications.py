@@ -1,5 +1,6 @@
-"""``channels.telegram.noticing``: what the house has to say reaches the right chat once and in order, with buttons that
-do what they say once, and with the words of others as words of others."""
+"""``channels.chat.notifications``: what the house has to say reaches the right chat once and in order, with buttons
+that do what they say once, and with the words of others as words of others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``channels.telegram.progress``: a turn is seen at work while it is, calmly, and nothing of that stays."""
+"""``channels.chat.progress``: a turn is seen at work while it is, calmly, and nothing of that stays."""
 
 from __future__ import annotations
 

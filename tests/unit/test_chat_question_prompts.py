@@ -1,4 +1,4 @@
-"""``channels.telegram.inquiries``: what an agent asks its person is answered once, by a button, a reply or the next
+"""``channels.chat.question_prompts``: what an agent asks its person is answered once, by a button, a reply or the next
 words, and is shown as answered everywhere."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``channels.telegram.answers``: every turn from Telegram ends in letters to its chat, once, whatever dies."""
+"""``channels.chat.replies_to_turns``: every turn from Telegram ends in letters to its chat, once, whatever dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``channels.telegram.zones``: a person is asked once where they are, and may say it at any time."""
+"""``channels.chat.time_zone_prompt``: a person is asked once where they are, and may say it at any time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``orchestrator.examine.telegram``: what the doctor finds of bots, asked of a real Bot API server."""
+"""``channels.telegram.doctor``: what the doctor finds of bots, asked of a real Bot API server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``channels.telegram.progress`` and ``answers`` with the real mail and line on the test's Bot API server: what is in
-the chat while a turn is under way and after it, also when the network fails or the house is killed.
+"""``channels.chat.progress`` and ``replies_to_turns`` with the real mail and line on the test's Bot API server: what is
+in the chat while a turn is under way and after it, also when the network fails or the house is killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``orchestrator.telegram_text``: an agent's text arrives whole, as Telegram takes it, and hides nothing."""
+"""``channels.chat.agent_text``: an agent's text arrives whole, as Telegram takes it, and hides nothing."""
 
 from __future__ import annotations
 

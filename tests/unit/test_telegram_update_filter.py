@@ -1,5 +1,6 @@
-"""``channels.telegram.sorting`` and ``contents``: of everything that Telegram can send, only what an allowed person did
-where they may; built from what the Bot API server of the tests really sends."""
+"""``channels.telegram.update_filter`` and ``update_parser``: of everything that Telegram can send, only what an allowed
+person did where they may; built from what the Bot API server of the tests really sends.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``channels.telegram.polling``: with the real library against the Bot API server of the tests, what comes in is kept
+"""``channels.telegram.updates``: with the real library against the Bot API server of the tests, what comes in is kept
 once whatever happens to the network, to the disk and to this program."""
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class InboundFiles:
         self._patience = patience
 
     async def take(self, key: CubicleKey, files: Sequence[IncomingFile]) -> ReceivedFiles:
-        """All of them, as far as they can be had. Raises Revoked when the bot can't fetch anything any more."""
+        """All of them, as far as they can be had. Raises TokenRevoked when the bot can't fetch anything any more."""
         attachments: list[Attachment] = []
         trouble: list[str] = []
         for file in files:

@@ -1,5 +1,6 @@
 """Progress: which turns from a channel are under way, each shown in its chat until it ends, and after a restart nothing
-stale left standing. Listens to the house's events; what it shows is :mod:`showing`'s, what it says ``status_text``'s.
+stale left standing. Listens to the house's events; what it shows is ``progress_view``'s, what it says
+``progress_text``'s.
 """
 
 from __future__ import annotations

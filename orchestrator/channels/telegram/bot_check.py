@@ -19,7 +19,7 @@ class BotCheck:
 
 
 def check_up(token: str, api_url: str) -> BotCheck:
-    """Ask Telegram about the bot of this token; waits, so never from within an event loop. Raises LineError, and
+    """Ask Telegram about the bot of this token; waits, so never from within an event loop. Raises SendError, and
     BadInput for what is no token."""
     return asyncio.run(_check_up(token, api_url))
 

@@ -1,5 +1,5 @@
-"""A bot's line to Telegram: what it can say, change and fetch, each as one call with one outcome. This is the only
-place that knows the library for Telegram, together with its own parts (``line_…``).
+"""A bot's client: what it can say, change and fetch, each as one call with one outcome. This is the only
+place that knows the library for Telegram, together with its own parts (``ptb_…``).
 
 Everything goes out without link previews and without a parse mode, files as bytes. It remembers nothing but how long
 Telegram wants it to be silent, and which messages it has sent itself. A line belongs to one event loop.
@@ -174,7 +174,8 @@ class TelegramClient:
         """The numbers of the messages that it became: one, or those of an album (2 to 10 files, no buttons).
 
         What is refused as a photo, video, voice message … goes as a document; without the message that it answers, or
-        the topic, it goes all the same. Raises also Forbidden, NoSuchChat, Moved, TooBig and Refused.
+        the topic, it goes all the same. Raises also ChatForbidden, NoSuchChat, ChatMoved, FileTooBig
+        and SendRefused.
         """
         async with self._at_chat[chat]:
             numbers = await self._send(chat, body)

@@ -26,7 +26,7 @@ def line(
 
 
 def prove(token: str, api_url: str) -> BotIdentity:
-    """Who the bot of this token is; raises what ``line.prove`` does."""
+    """Who the bot of this token is; raises what ``client.prove`` does."""
     found: BotIdentity = _clients().prove(token, api_url)
     return found
 

@@ -97,7 +97,7 @@ class UpdatePoller:
             await asyncio.to_thread(self._reports.mark_revoked, self._agent)
 
     async def receive(self, update: object) -> None:
-        """Keep one update that was posted; it is acknowledged by returning. Raises LineError or Unavailable: then it
+        """Keep one update that was posted; it is acknowledged by returning. Raises SendError or Unavailable: then it
         has to be posted again."""
         if self._me is None:
             self._me = await self._line.me()
@@ -127,7 +127,7 @@ class UpdatePoller:
     # --- going on whatever happens ------------------------------------------------------------------------------
 
     async def _patiently(self, deed: Callable[[], Awaitable[_T]]) -> _T:
-        """Do it until it works; raises Revoked alone."""
+        """Do it until it works; raises TokenRevoked alone."""
         failures = 0
         while True:
             try:

@@ -1,5 +1,5 @@
-"""Handshakes: how it is proved whose a bot is. The rules of a code are in ``bot_codes``; here they meet the rows, the
-operator's Telegram id and the audit log.
+"""Handshakes: how it is proved whose a bot is. The rules of a code are in ``pairing_codes``; here they meet the rows,
+the operator's Telegram id and the audit log.
 
 Whoever fails is told nothing that helps: the answer is the same for a wrong code, an old one and none at all.
 """
