@@ -1,4 +1,4 @@
-"""``channels.telegram.accounts``: which bot is whose, what changes that, and no token anywhere but in its own column."""
+"""``channels.telegram.accounts``: which bot is whose, what changes that, and no token anywhere but in its column."""
 
 from __future__ import annotations
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from orchestrator.agents import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked, Unreachable
-from orchestrator.channels.telegram.accounts.rows import BotStatus, BotToken, StoredBot
-from orchestrator.channels.telegram.bot_check import BotCheck
+from orchestrator.channels.telegram.accounts.rows import BotStatus, BotToken, StoredBot, stored
+from orchestrator.channels.telegram.bot_check import BotCheck, check_up
+from orchestrator.config import Settings
 from orchestrator.examine.finding import Finding, fail, ok, warn
+from orchestrator.home import running_pid
 from orchestrator.text import one_line
 
 TELEGRAM = "telegram"
@@ -27,6 +29,18 @@ class Expected:
     webhook_url: str
     is_running: bool
     """HermitShell runs, so that each bot's updates must go where they should."""
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """What there is to find, with the tokens of this install."""
+    bots, operator = stored(settings.home / "db" / "hermit.db")
+    expected = Expected(
+        BotToken(settings.secrets.get("TELEGRAM_BOT_TOKEN")),
+        settings.telegram_webhook_url,
+        is_running=running_pid(settings.home) is not None,
+    )
+    known = operator or settings.telegram_operator_id
+    return examine_telegram(bots, known, expected, lambda token: check_up(token, settings.telegram_api_url))
 
 
 def examine_telegram(
