@@ -196,9 +196,14 @@ class LoopbackChannel:
     def note_trouble(self, agent: str, error: Exception) -> None:
         """It goes on by itself."""
 
-    async def sync(self) -> None:
+    async def sync(self) -> list[str]:
         """The one bot runs."""
+        opened = [] if self._is_open else [AGENT]
         self._is_open = True
+        return opened
+
+    async def follow(self) -> None:
+        """There is nothing else to do."""
 
     async def close(self) -> None:
         """It does not."""

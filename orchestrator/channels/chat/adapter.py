@@ -100,9 +100,12 @@ class ChannelAccounts(Protocol):
     def note_trouble(self, agent: str, error: Exception) -> None:
         """A bot can't be reached, or is revoked. Called in the loop."""
 
-    async def sync(self) -> None:
-        """The bots that there should be run, the others don't. Called at the start, after news of bots, and now and
-        then."""
+    async def sync(self) -> list[str]:
+        """The bots that there should be run, the others don't; whose were opened now. Called at the start, after news
+        of bots, and now and then."""
+
+    async def follow(self) -> None:
+        """Each bot does what else its row asks for, which may take a while. Called after :meth:`sync`."""
 
     async def close(self) -> None:
         """No bot runs any more."""

@@ -48,7 +48,6 @@ class ChatRunner:
         self._news: asyncio.Queue[Event] = asyncio.Queue()
         self._ended = asyncio.Event()
         self._syncing = asyncio.Lock()  # one at a time, so that no bot is opened twice
-        self._agents: frozenset[str] = frozenset()
         self._is_up = threading.Event()
         self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._subscription = services.broker.subscribe(*_OF_BOTS)
@@ -147,7 +146,7 @@ class ChatRunner:
         """At the start, and now and then for whatever the news missed."""
         for n in itertools.count():
             await self._safely("the bots", self._sync_bots())
-            if self._agents:
+            if self._accounts.agents:
                 await self._safely("the answers", self.parts.answers.sweep())
                 await self._safely("the apps", asyncio.to_thread(self.parts.app_letters.sweep))
                 await self._safely("the notices", asyncio.to_thread(self.parts.noticing.sweep))
@@ -161,12 +160,10 @@ class ChatRunner:
     async def _sync_bots(self) -> None:
         """The bots that there should be run, and what waited for those that are new is heard."""
         async with self._syncing:
-            await self._accounts.sync()
-            agents = frozenset(self._accounts.agents)
-            for agent in sorted(agents - self._agents):
+            for agent in await self._accounts.sync():
                 await self.parts.hearing.resume(agent)
-            self._agents = agents
-            self._subscription.narrow(None if agents else _OF_BOTS)
+            self._subscription.narrow(None if self._accounts.agents else _OF_BOTS)
+            await self._accounts.follow()
 
     async def _safely(self, what: str, deed: Awaitable[object]) -> None:
         """The channel goes on, whatever broke; the next sweep does what was left."""

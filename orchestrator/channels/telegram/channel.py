@@ -54,6 +54,8 @@ class TelegramChannel:
         """``folder`` is private to the channel. Nothing runs yet."""
         self._services = services
         self._stations: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
+        self._rows: dict[str, tuple[BotState, str]] = {}
+        """As the last look found them, with the tokens."""
         rows = ChannelStore(store, TRAITS)
         self._runner = ChatRunner(services, rows, self, folder=folder)
         parts = self._runner.parts
@@ -130,17 +132,21 @@ class TelegramChannel:
         else:
             logger.debug("%s: %s", agent, error)
 
-    async def sync(self) -> None:
-        """The bots that there should be run, the others don't, and each has done what its row asks for."""
-        wanted = await asyncio.to_thread(self._wanted)
+    async def sync(self) -> list[str]:
+        """The bots that there should be run, the others don't; whose were opened now."""
+        wanted = self._rows = await asyncio.to_thread(self._wanted)
         for agent, (station, task) in list(self._stations.items()):
             if agent not in wanted or wanted[agent][1] != station.token or task.done():
                 await self._close(agent)
-        for agent, (state, token) in wanted.items():
-            if agent not in self._stations and not self._runner.is_ending:
-                self._open(state, token)
-        menus = self._menus()
-        ready = [(station, wanted[agent][0]) for agent, (station, _) in self._stations.items() if agent in wanted]
+        opened = [agent for agent in wanted if agent not in self._stations and not self._runner.is_ending]
+        for agent in opened:
+            self._open(*wanted[agent])
+        return opened
+
+    async def follow(self) -> None:
+        """Each bot has done what its row asks for: sent a code, shown its commands."""
+        menus, rows = self._menus(), self._rows
+        ready = [(station, rows[agent][0]) for agent, (station, _) in self._stations.items() if agent in rows]
         await asyncio.gather(*[station.follow(state, menus) for station, state in ready])
 
     async def close(self) -> None:
