@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from orchestrator.channels.chat.agent_text import MARK
-from orchestrator.channels.chat.progress import Progress
+from orchestrator.channels.chat.progress import ProgressDisplay
 from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, told
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.rich_text import utf16_len
@@ -41,10 +41,10 @@ class Stage:
         self.news: Subscription = desk.house.broker.subscribe()
         self.progress = self._made()
 
-    def _made(self) -> Progress:
+    def _made(self) -> ProgressDisplay:
         house = self.desk.house
         wall = lambda: 1_000_000.0  # noqa: E731 - a clock that stands still
-        return Progress(
+        return ProgressDisplay(
             render=render,
             store=telegram_store(house.store),
             mail=self.desk.mail,

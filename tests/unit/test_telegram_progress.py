@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.progress import Progress
+from orchestrator.channels.chat.progress import ProgressDisplay
 from orchestrator.channels.chat.progress_text import finished
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.throttle import LoopClock
@@ -57,7 +57,7 @@ class Channel:
             turns=house.turns,
             folder=house.home / "answers",
         )
-        self.progress = Progress(
+        self.progress = ProgressDisplay(
             render=render,
             store=telegram_store(house.store),
             mail=self.mail,

@@ -39,6 +39,8 @@ class ChannelTraits:
     has_buttons: bool = True
     has_drafts: bool = True
     """An answer can be shown in a private chat before it is sent."""
+    deletable_s: float = float("inf")
+    """How long after it was sent a bot may delete its message."""
     shared_numbers_above: int = 0
     """Chats with a number above this share one sequence of message numbers for each bot."""
 

@@ -156,7 +156,7 @@ class ApprovalPrompts:
         with self._store.reading() as db:
             letters = {asking.ref: asking for asking in rows.asked(db, approval.id, DECIDING)}
         if pressed is not None and pressed.ref not in letters:
-            letters[pressed.ref] = rows.Asked(approval.cubicle.agent, pressed.ref, pressed.person)
+            letters[pressed.ref] = rows.AskedMessage(approval.cubicle.agent, pressed.ref, pressed.person)
         for letter in tuple(letters.values()):
             read = f"{letter.ref}{_READING}"
             if read not in letters and self._mail.body_of(read) is not None:
@@ -165,7 +165,7 @@ class ApprovalPrompts:
             self._mail.amend(letter.ref, self._ended(approval, letter))
             self._buttons.retire(letter.ref, kinds=(*DECIDING, READ, PAGE))
 
-    def _ended(self, approval: Approval, letter: rows.Asked) -> MessageBody:
+    def _ended(self, approval: Approval, letter: rows.AskedMessage) -> MessageBody:
         reader = self._people.of_identity(self._store.channel, letter.person) or self._whereabouts.owner(
             approval.cubicle
         )

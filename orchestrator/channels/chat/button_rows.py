@@ -48,7 +48,7 @@ class TakenButton:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedMessage:
     """A letter that still carries buttons about a subject."""
 
     agent: str
@@ -132,14 +132,14 @@ def live_count(db: ChannelDb, ref: str, now: float) -> int:
     return int(row[0])
 
 
-def asked(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[Asked]:
+def asked(db: ChannelDb, subject: str, kinds: Sequence[str]) -> list[AskedMessage]:
     """The letters with unused buttons of these kinds about a subject, too old or not."""
     rows = db.sql.execute(
         "SELECT DISTINCT agent, ref, person FROM chat_buttons WHERE channel = ? AND subject = ? AND used_at IS NULL "
         "AND kind IN (SELECT value FROM json_each(?)) ORDER BY ref",
         (db.channel, subject, json.dumps(list(kinds))),
     )
-    return [Asked(**dict(row)) for row in rows]
+    return [AskedMessage(**dict(row)) for row in rows]
 
 
 def subjects(db: ChannelDb, kinds: Sequence[str]) -> list[str]:

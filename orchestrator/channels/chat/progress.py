@@ -41,7 +41,7 @@ class _Watched:
     showing: ProgressView
 
 
-class Progress:
+class ProgressDisplay:
     """Shows every turn from its channel while it is under way. All methods are called in one event loop; none waits
     for the app."""
 

@@ -17,9 +17,6 @@ from orchestrator.errors import NotFound
 from orchestrator.nouns import Turn
 from orchestrator.turns import Turns
 
-_DELETABLE_S = 47 * 3600.0
-"""Telegram lets bots delete messages for two days."""
-
 
 @dataclass(frozen=True, slots=True)
 class StatusRemoval:
@@ -30,7 +27,7 @@ class StatusRemoval:
     is_under_way: bool = False
     """It is being sent at this moment, so look again."""
     is_old: bool = False
-    """Telegram deletes it no more, for that it is too old."""
+    """The app deletes it no more, for that it is too old."""
 
 
 def ref_of(turn: int) -> str:
@@ -63,7 +60,7 @@ class ProgressRowsView:
             return None
 
     def under_way(self) -> list[int]:
-        """The turns from Telegram that a crab works on."""
+        """The turns from this channel that a crab works on."""
         with self._store.reading() as db:
             return rows.under_way(db)
 
@@ -107,7 +104,7 @@ class ProgressRowsView:
 
     def _is_old(self, turn: int) -> bool:
         found = self.turn(turn)
-        return found is not None and self._wall() - found.created_at > _DELETABLE_S
+        return found is not None and self._wall() - found.created_at > self._store.traits.deletable_s
 
     def forget(self, turn: int) -> None:
         """The status message is gone, or nothing can be done about it."""

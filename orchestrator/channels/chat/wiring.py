@@ -25,7 +25,7 @@ from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.chat.message import Message
 from orchestrator.channels.chat.notifications import ChatNotifications
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.channels.chat.progress import Progress
+from orchestrator.channels.chat.progress import ProgressDisplay
 from orchestrator.channels.chat.question_prompts import QuestionPrompts
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.temp_files import TempFiles
@@ -79,7 +79,7 @@ class ChatWiring:
             title_of=self._title_of,
         )
         self.app_letters = self._made_app_letters(papers)
-        self.progress = Progress(
+        self.progress = ProgressDisplay(
             store=store, mail=mail, turns=services.turns, line_of=accounts.adapter_of, render=accounts.render
         )
         self.hearing = self._made_hearing(accounts, presses, zones)

@@ -42,6 +42,7 @@ TRAITS = ChannelTraits(
     download_bytes=20 << 20,
     download_limit="20 MB",
     album_most=ALBUM_MOST,
+    deletable_s=47 * 3600.0,
     shared_numbers_above=-1_000_000_000_000,
 )
 """Private chats and small groups share one sequence of message numbers for each bot; supergroups have their own."""
