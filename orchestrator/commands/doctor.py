@@ -18,7 +18,7 @@ from orchestrator.commands.context import Context, show
 from orchestrator.commands.explaining import explain
 from orchestrator.commands.providers import embedder, with_own
 from orchestrator.descriptors import used_of
-from orchestrator.engine.docker.client import describe_engine
+from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.docker.images import DockerImages
@@ -98,8 +98,9 @@ def examine(context: Context) -> list[Finding]:
 def _with_engine(context: Context, client: Any, found: list[Finding]) -> Mapping[str, Any]:
     """Adds what only an engine can tell, asked by ``client``; returns what it says of itself."""
     try:
-        facts = describe_engine(client)
-        found += examine_engine(facts.version, facts.info)
+        facts = DockerFacts(client)
+        info = facts.info()
+        found += examine_engine(facts.version(), info)
         image = examine_image(DockerImages(client, context.machine, context.progress, context.root))
     except Unavailable:
         found.append(fail(ENGINE, "The engine stopped answering.", _AGAIN))
@@ -111,7 +112,7 @@ def _with_engine(context: Context, client: Any, found: list[Finding]) -> Mapping
         found += _tried(WALLS, lambda: examine_walls(cubicles, programs, context.home, image=name, runtime=runtime))
     else:
         found.append(warn(WALLS, f"Not tried: there is no {IMAGE} yet.", "Run './hermit up', then this again."))
-    return facts.info
+    return info
 
 
 def _model(context: Context) -> Finding:

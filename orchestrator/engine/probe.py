@@ -50,19 +50,17 @@ def examine_walls(
 class FirstLook:
     """Looks once from inside at what an engine makes of an image; to be asked about each cubicle that was started."""
 
-    def __init__(self, programs: ExecEngine, describe: Callable[[], EngineFacts]) -> None:
-        """``describe`` asks the engine what it is."""
-        self._programs, self._describe = programs, describe
+    def __init__(self, programs: ExecEngine, facts: EngineFacts) -> None:
+        self._programs, self._facts = programs, facts
         self._seen: set[str] = set()
 
     def __call__(self, spec: CubicleSpec) -> None:
         """Raises WallMissing when the cubicle, which runs, lacks a wall; Unavailable when that can't be told."""
-        facts = self._describe()
-        kind = _kind(facts, spec)
+        kind = _kind(self._facts.version(), spec)
         if kind in self._seen:
             return
         seen = _probe(self._programs, spec.name, "closed")
-        missing = lacks(seen, runtime=spec.runtime or facts.info.get("DefaultRuntime", ""))
+        missing = lacks(seen, runtime=spec.runtime or self._facts.info().get("DefaultRuntime", ""))
         if missing:
             logger.error("%s is taken away again: %s", spec.name, " ".join(missing))
             raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is fixed. {_MEND}")
@@ -108,9 +106,9 @@ def throw_away(folder: Path, home: Home, *, image: str, runtime: str) -> Cubicle
     )
 
 
-def _kind(facts: EngineFacts, spec: CubicleSpec) -> str:
+def _kind(version: Mapping[str, Any], spec: CubicleSpec) -> str:
     """Engine, kernel, runtimes and image, by their versions: what changes any of them is looked at anew."""
-    text = json.dumps([facts.version, spec.image, spec.runtime], sort_keys=True, default=str)
+    text = json.dumps([version, spec.image, spec.runtime], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -114,12 +114,14 @@ class ImageEngine(Protocol):
         """It, as it is now; builds nothing. Raises NotFound when it is missing or out of date."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineFacts:
-    """What an engine says of itself, in Docker's words."""
+class EngineFacts(Protocol):
+    """What an engine says of itself, in Docker's words; each is one question to it."""
 
-    version: Mapping[str, Any]
-    info: Mapping[str, Any]
+    def version(self) -> Mapping[str, Any]:
+        """Its own version and those of its parts."""
+
+    def info(self) -> Mapping[str, Any]:
+        """How it is set up, and what it has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import docker
 import pytest
 
 from orchestrator.agents import TOOLSETS
-from orchestrator.engine.docker.client import describe_engine
+from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.probe import FirstLook, lacks
@@ -189,7 +188,7 @@ def test_a_cubicle_without_walls_is_found_out(
     client: docker.DockerClient, image: str, bare: str, tmp_path: Path
 ) -> None:
     """By the first look at it; what was found is not taken for well the second time."""
-    look = FirstLook(DockerExec(client, "none"), partial(describe_engine, client))
+    look = FirstLook(DockerExec(client, "none"), DockerFacts(client))
     for _ in range(2):
         with pytest.raises(WallMissing) as missing:
             look(_spec(bare, image, tmp_path))
@@ -228,7 +227,7 @@ def test_it_is_looked_at_once(house: RealHouse, client: docker.DockerClient) -> 
             super().__call__(spec)
             asked.append("looked" if len(self._seen) > before else "known")
 
-    look = Counting(DockerExec(client, house.install), partial(describe_engine, client))
+    look = Counting(DockerExec(client, house.install), DockerFacts(client))
     whole = house.app._cubicles._engine
     house.app._cubicles._engine = DockerCubicles(client, house.install, look=look)
     try:

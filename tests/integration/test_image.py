@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ import pytest
 
 from orchestrator.commands.sbom import in_image
 from orchestrator.engine.docker.helpers import DockerHelpers
+from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.helpers import LISTER
 from orchestrator.engine.setup.cubicle_image import CONTENT_LABEL, ROOT, TARGET_LABEL, Target, _remove_old, ensure_image
 from orchestrator.engine.setup.docker_setup import ensure_engine, limits_lacking
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import Progress
+from orchestrator.errors import NotFound
 from tests.integration.inside_tools import PARALLEL, WORKS
 
 pytestmark = pytest.mark.docker
@@ -96,6 +99,21 @@ def test_an_image_that_is_there_costs_nothing(cubicles: Cubicles, target: Target
     labels = cubicles.client.images.get(name).labels
     assert name == f"hermitshell/cubicle:{target}-{labels[CONTENT_LABEL][:12]}"
     assert labels[TARGET_LABEL] == target
+
+
+def test_an_image_is_found_as_it_is_now(cubicles: Cubicles, tmp_path: Path) -> None:
+    """By its name, its digest and its size; one whose files have changed is not there, and is not built by asking."""
+    images = DockerImages(cubicles.client, cubicles.machine, Progress(), ROOT)
+    for target in ("base", "something else"):  # which is what an agent has that chose nothing
+        found = images.find_image(target)
+        made = cubicles.client.images.get(cubicles.image("base"))
+        assert (found.name, found.digest) == (images.ensure_image(target), made.id)
+        assert found.size_bytes > 50_000_000
+    for part in ("cubicle", "crab"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    (tmp_path / "crab" / "new.py").touch()
+    with pytest.raises(NotFound, match="out of date"):
+        DockerImages(cubicles.client, cubicles.machine, Progress(), tmp_path).find_image("base")
 
 
 @pytest.mark.parametrize("target", ["base", "studio"])

@@ -132,7 +132,12 @@ def test_frames_in_pieces(both: tuple[Stream, socket.socket]) -> None:
     """Heads and bodies may be cut anywhere; what came from the other output is passed over, however long."""
     stream, theirs = both
     sent = frame(1, b"one") + frame(2, b"aside" * 20_000) + frame(1, b"") + frame(1, b"two")
-    sender = threading.Thread(target=lambda: [theirs.sendall(sent[at : at + 7]) for at in range(0, len(sent), 7)])
+
+    def send() -> None:
+        for at in range(0, len(sent), 7):
+            theirs.sendall(sent[at : at + 7])
+
+    sender = threading.Thread(target=send)
     sender.start()
     said = b""
     while len(said) < 6:

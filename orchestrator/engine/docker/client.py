@@ -6,24 +6,36 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import docker
 import requests
 
-from orchestrator.engine.protocol import EngineFacts
 from orchestrator.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
 INSTALL_LABEL, HOME_LABEL = "hermitshell.install", "hermitshell.home"
 SILENT = "The Docker engine does not answer. Start it with './hermit up', or see 'docker info'."
+_UNKNOWN = "The Docker engine does not answer. './hermit doctor' shows what is wrong."
 _REMOVED_S, _LOOK_S = 10.0, 0.1
 
 
-def describe_engine(client: docker.DockerClient) -> EngineFacts:
-    """Raises Unavailable."""
-    with translate_errors(silent="The Docker engine does not answer. './hermit doctor' shows what is wrong."):
-        return EngineFacts(client.version(), client.info())
+class DockerFacts:
+    """What the engine behind ``client`` says of itself. Raises Unavailable."""
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+
+    def version(self) -> Mapping[str, Any]:
+        """Its own version and those of its parts."""
+        with translate_errors(silent=_UNKNOWN):
+            return dict(self._client.version())
+
+    def info(self) -> Mapping[str, Any]:
+        """How it is set up, and what it has."""
+        with translate_errors(silent=_UNKNOWN):
+            return dict(self._client.info())
 
 
 @contextlib.contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import docker
 
-from orchestrator.engine.docker.client import describe_engine
+from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.docker.helpers import DockerHelpers
@@ -18,6 +16,6 @@ from orchestrator.home import Home
 def build_engine(client: docker.DockerClient, home: Home, images: ImageEngine) -> Engine:
     """The engine behind ``client``. The first cubicle of each image is looked at from the inside before it works."""
     programs = DockerExec(client, home.install)
-    look = FirstLook(programs, partial(describe_engine, client))
+    look = FirstLook(programs, DockerFacts(client))
     cubicles = DockerCubicles(client, home.install, look=look)
     return Engine(cubicles, DockerHelpers(client, home.install, str(home.path)), programs, images)
