@@ -1196,7 +1196,7 @@ def m048_chat_inbox(db: Database) -> None:
             body TEXT,
             received_at REAL NOT NULL,
             handled_at REAL,
-            PRIMARY KEY (channel, bot, update_id)
+            PRIMARY KEY (bot, update_id, channel)
         ) STRICT, WITHOUT ROWID;
         INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, thread, person, message, album, origin, body,
             received_at, handled_at)
@@ -1204,7 +1204,7 @@ def m048_chat_inbox(db: Database) -> None:
             received_at, handled_at FROM telegram_inbox;
         CREATE INDEX chat_inbox_waiting ON chat_inbox (channel, agent, chat, update_id) WHERE handled_at IS NULL;
         CREATE INDEX chat_inbox_of_origin ON chat_inbox (origin) WHERE origin IS NOT NULL;
-        CREATE INDEX chat_inbox_of_message ON chat_inbox (channel, agent, chat, message);
+        CREATE INDEX chat_inbox_of_message ON chat_inbox (agent, chat, message, channel);
         DROP TABLE telegram_chats;
         DROP TABLE telegram_strangers;
         DROP TABLE telegram_inbox;
@@ -1214,7 +1214,8 @@ def m048_chat_inbox(db: Database) -> None:
 
 @migrations()
 def m048_chat_outbox(db: Database) -> None:
-    """What goes out, the buttons under it, and what is told up to where: the same."""
+    """What goes out, and the buttons under it: the same. The channel stands last in an index that is not for what is
+    open alone, so that looking for what is open in a channel never reads the rest."""
     _run(
         db,
         """
@@ -1234,7 +1235,7 @@ def m048_chat_outbox(db: Database) -> None:
             created_at REAL NOT NULL,
             sent_at REAL,
             after INTEGER,
-            UNIQUE (channel, ref)
+            UNIQUE (ref, channel)
         ) STRICT;
         INSERT INTO chat_outbox (id, channel, agent, chat, ref, body, state, message, tries, not_before, why, amendment,
             created_at, sent_at, after)
@@ -1242,7 +1243,7 @@ def m048_chat_outbox(db: Database) -> None:
             created_at, sent_at, after FROM telegram_outbox;
         CREATE INDEX chat_outbox_open ON chat_outbox (channel, agent, chat, id)
             WHERE state IN ('waiting', 'sending') OR amendment IS NOT NULL;
-        CREATE INDEX chat_outbox_of_message ON chat_outbox (channel, agent, chat, message);
+        CREATE INDEX chat_outbox_of_message ON chat_outbox (agent, chat, message, channel);
         CREATE TABLE chat_buttons (
             id TEXT PRIMARY KEY,
             channel TEXT NOT NULL,
@@ -1256,7 +1257,7 @@ def m048_chat_outbox(db: Database) -> None:
         ) STRICT, WITHOUT ROWID;
         INSERT INTO chat_buttons (id, channel, agent, ref, person, kind, subject, expires_at, used_at)
             SELECT id, 'telegram', agent, ref, person, kind, subject, expires_at, used_at FROM telegram_buttons;
-        CREATE INDEX chat_buttons_of_ref ON chat_buttons (channel, ref);
+        CREATE INDEX chat_buttons_of_ref ON chat_buttons (ref, channel);
         DROP TABLE telegram_outbox;
         DROP TABLE telegram_buttons;
         """,

@@ -183,6 +183,23 @@ def test_the_sweep_looks_only_at_what_is_open(desk: TurnsFixture) -> None:
     assert any("chat_inbox_of_origin" in step["detail"] for step in place)
 
 
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (
+            "chat_outbox WHERE channel = 'a' AND (state IN ('waiting', 'sending') OR amendment IS NOT NULL)",
+            "outbox_open",
+        ),
+        ("chat_inbox WHERE channel = 'a' AND handled_at IS NULL ORDER BY agent, chat", "inbox_waiting"),
+    ],
+)
+def test_a_channel_reads_only_what_is_open(desk: TurnsFixture, query: str, index: str) -> None:
+    """However much it has sent and heard before."""
+    with desk.house.store.reading() as db:
+        plan = db.execute(f"EXPLAIN QUERY PLAN SELECT DISTINCT agent, chat FROM {query}").fetchall()  # noqa: S608
+    assert index in plan[0]["detail"]
+
+
 # --- what it replies to ----------------------------------------------------------------------------------------
 
 
