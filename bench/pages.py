@@ -80,8 +80,8 @@ def fill_log(store: Store, agents: list[str], rows: int) -> None:
 
 
 INSERT_TURN = (
-    "INSERT INTO turns (agent, user, source, prompt, status, claims, reply, created_at, started_at, ended_at, told_at) "
-    "VALUES (?, 1, 'dashboard', ?, 'done', 1, ?, ?, ?, ?, ?)"
+    "INSERT INTO turns (agent, user, conversation, source, prompt, status, claims, reply, created_at, started_at, "
+    "ended_at, told_at) VALUES (?, 1, 1, 'dashboard', ?, 'done', 1, ?, ?, ?, ?, ?)"
 )
 _INSERT_STEP = (
     "INSERT INTO steps (turn, n, thought, command, sha256, ruling, reason, status, exit_code, output, started_at, "

@@ -67,11 +67,17 @@ def _main(arguments: list[str], door: str, workspace: str) -> int:
 # --- calling ---------------------------------------------------------------------------------------------------
 
 
+def _turn() -> int | None:
+    """The turn whose command this program belongs to, by the mark that its shell put on it; a terminal has none."""
+    number = os.environ.get("HERMIT_STEP", "").partition(".")[0]
+    return int(number) if number.isdecimal() and len(number) < 16 else None
+
+
 def _called(door: Door, name: str, request: Request) -> dict[str, object]:
     """One call to its end, or until it waits and nobody wants to wait."""
     call_id, told = os.urandom(12).hex(), ""
     try:
-        call = door.post("calls", {"call": call_id, "name": name, "fields": request.fields})
+        call = door.post("calls", {"call": call_id, "name": name, "fields": request.fields, "turn": _turn()})
         while call.get("status") == "waiting" and request.waits:
             if told != (told := str(call.get("text") or "Waiting.")):
                 _write(2, told)

@@ -128,7 +128,7 @@ class App:
         self._disk = build_disk(ground, self._cubicles, self._turns)
         self._capabilities = Capabilities(ground, self._approvals, self._turns, self._taking, self._disk)
         self._proxy = build_proxy(ground, self._prices, self._providers, remember=self._capabilities.memories.remember)
-        self._summaries, self._summing = build_summaries(ground, self._proxy)
+        self._summaries = build_summaries(ground, self._proxy, self._capabilities.jobs)
         self._samples = Samples(self._store, self._cubicles, self._disk.used_bytes)
         self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
         self._leaving = self._made_leaving(agents, people)
@@ -137,12 +137,12 @@ class App:
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
         self._previews = build_previews(ground, self._harbour)
-        self._thumbnails, self._picturing = build_thumbnails(ground, self._previews)
+        self._thumbnails = build_thumbnails(ground, self._previews, self._capabilities.jobs)
         self._terminals = build_terminals(ground, self._cubicles)
-        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
         self._steps = build_steps(ground, self._step_approvals, self._turns)
         add_door_routes(door, self._behind_the_door(ground))
         self.services = self._made_services(ground)
+        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
         self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
 
@@ -173,7 +173,7 @@ class App:
             questions=self._capabilities.questions,
             previews=self._previews,
             thumbnails=self._thumbnails,
-            pdf_pages=build_pdf_pages(ground),
+            pdf_pages=build_pdf_pages(ground, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
             seen=Seen(self._store, self._broker),
@@ -257,7 +257,7 @@ class App:
         services.pdf_pages.start()
         for rounds in (self._watch, self._hibernation, self._disk, self._samples, self._retention):
             rounds.start()
-        for workers in (self._capabilities, self._previews, self._picturing, self._summing):
+        for workers in (self._capabilities, self._previews):
             workers.start()
         self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
@@ -269,9 +269,6 @@ class App:
         self.services.checkups.close()
         self._telegram.stop()
         self._terminals.close()
-        self._summing.close()
-        self._picturing.close()
-        self.services.pdf_pages.close()
         self._previews.close()
         self._capabilities.close()
         self._retention.close()

@@ -8,23 +8,22 @@ from orchestrator.assets.assets import Assets
 from orchestrator.assets.downloads import Downloads
 from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
-from orchestrator.capabilities.table import Finish
 from orchestrator.fetch.urls import UrlRules
+from orchestrator.jobs import Jobs
 
 
-def build_assets(ground: Ground, approvals: Approvals, *, finish: Finish) -> tuple[Assets, Downloads]:
-    """Who asks a person about downloads, and who fetches them."""
+def build_assets(ground: Ground, approvals: Approvals, jobs: Jobs) -> Assets:
+    """Who asks a person about downloads, with the jobs that fetch them."""
     store, agents = ground.store, ground.agents
     rules = UrlRules(plain_http=ground.settings.fetch_http)
-    endings = Endings(store=store, broker=ground.broker, notices=ground.notices, finish=finish)
-    assets = Assets(store=store, agents=agents, approvals=approvals, grants=ground.grants, endings=endings, rules=rules)
-    landing = Landing(store, ground.workspaces, agents, ground.reserve, ground.home.path)
-    downloads = Downloads(
-        store=store,
-        assets=assets,
-        landing=landing,
-        internet=ground.parts.internet,
-        rules=rules,
-        folder=ground.home.scratch,
+    endings = Endings(store, ground.broker, jobs)
+    assets = Assets(
+        store=store, agents=agents, approvals=approvals, grants=ground.grants, jobs=jobs, endings=endings, rules=rules
     )
-    return assets, downloads
+    landing = Landing(ground.workspaces, agents, ground.reserve, ground.home.path)
+    internet, folder = ground.parts.internet, ground.home.scratch
+    downloads = Downloads(
+        assets=assets, endings=endings, landing=landing, internet=internet, rules=rules, folder=folder
+    )
+    jobs.add_kind(downloads.kind)
+    return assets

@@ -29,6 +29,7 @@ from orchestrator.fetch.internet import Internet
 from orchestrator.grants import Grants
 from orchestrator.home import Home
 from orchestrator.hooks import Hooks
+from orchestrator.jobs import Jobs
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.keyring import Keyring
 from orchestrator.llm.providers import Build, Providers
@@ -46,7 +47,6 @@ from orchestrator.preferences import Preferences
 from orchestrator.previews.changes import AppChanges
 from orchestrator.previews.previews import Previews
 from orchestrator.prices import Prices
-from orchestrator.row_worker import RowWorker
 from orchestrator.samples import Samples
 from orchestrator.scripts import Scripts
 from orchestrator.step_approvals import StepApprovals
@@ -248,8 +248,8 @@ def build_previews(ground: Ground, harbour: Harbour) -> Previews:
     return previews
 
 
-def build_thumbnails(ground: Ground, previews: Previews) -> tuple[Thumbnails, RowWorker]:
-    """Pictures of web apps, and who sees to them."""
+def build_thumbnails(ground: Ground, previews: Previews, jobs: Jobs) -> Thumbnails:
+    """Pictures of web apps."""
     home, engine = ground.home, ground.parts.engine
     photographer = None
     if ground.settings.app_pictures:
@@ -257,26 +257,31 @@ def build_thumbnails(ground: Ground, previews: Previews) -> tuple[Thumbnails, Ro
             engine.helpers, ground.workspaces, folder=home.browser, image=lambda: engine.images.ensure_image("browser")
         )
     thumbnails = Thumbnails(
-        ground.store, previews.apps, ground.broker, folder=home.thumbnails, photographer=photographer
+        ground.store, previews.apps, ground.broker, jobs, folder=home.thumbnails, photographer=photographer
     )
     ground.hooks.turn_ended.subscribe(lambda ended: thumbnails.note(ended.turn))
-    return thumbnails, RowWorker("pictures", thumbnails)
+    return thumbnails
 
 
-def build_pdf_pages(ground: Ground) -> PdfPages:
+def build_pdf_pages(ground: Ground, jobs: Jobs) -> PdfPages:
     """Pages of PDFs, drawn where pictures of apps are taken."""
     engine = ground.parts.engine
     helpers = engine.helpers if ground.settings.app_pictures else None
     return PdfPages(
-        helpers, ground.workspaces, folder=ground.home.pages, image=lambda: engine.images.ensure_image("browser")
+        helpers,
+        ground.workspaces,
+        ground.store,
+        jobs,
+        folder=ground.home.pages,
+        image=lambda: engine.images.ensure_image("browser"),
     )
 
 
-def build_summaries(ground: Ground, proxy: Proxy) -> tuple[Summaries, RowWorker]:
-    """What stands for the older parts of conversations, and who sees to it."""
-    summaries = Summaries(ground.store, proxy, ground.notices)
+def build_summaries(ground: Ground, proxy: Proxy, jobs: Jobs) -> Summaries:
+    """What stands for the older parts of conversations."""
+    summaries = Summaries(ground.store, proxy, ground.notices, jobs)
     ground.hooks.turn_ended.subscribe(lambda ended: summaries.note(ended.turn))
-    return summaries, RowWorker("summaries", summaries)
+    return summaries
 
 
 def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:

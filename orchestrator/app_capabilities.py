@@ -14,6 +14,7 @@ from orchestrator.capabilities.status import Space, StatusReport
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Taking
 from orchestrator.disk.metering import Disk
+from orchestrator.jobs import Jobs
 from orchestrator.memories.meaning import Meaning
 from orchestrator.memories.memory import Memories
 from orchestrator.motion.motions import Motions
@@ -24,7 +25,6 @@ from orchestrator.packages.installations import Packages
 from orchestrator.prices import Prices
 from orchestrator.pricing import price_of
 from orchestrator.questions import Questions
-from orchestrator.row_worker import RowWorker
 from orchestrator.turns import Turns
 
 
@@ -44,18 +44,16 @@ class Capabilities:
         self.calls = Calls(store=store, agents=ground.agents)
         self.questions = self._made_questions(ground)
         self.memories = self._made_memories(ground)
+        self.jobs = Jobs(store, ground.notices, finish=self.calls.finish)
         self.packages = self._made_packages(ground)
-        self._installing = RowWorker("packages", self.packages)
         motions = self._made_motions(ground)
-        self._filming = RowWorker("videos", motions)
-        self.assets, self._downloads = build_assets(ground, approvals, finish=self.calls.finish)
+        self.assets = build_assets(ground, approvals, self.jobs)
         self._calendar = Calendar(ground, turns)
         self.agenda = self._calendar.agenda
-        self._sending = Sending(store=store, taking=taking, finish=self.calls.finish)
         status = self._made_status(ground)
         self.calls.offer(
             status.capability,
-            self._sending.capability,
+            Sending(store=store, taking=taking, jobs=self.jobs).capability,
             self.questions.capability,
             *self.memories.capabilities,
             self.packages.capability,
@@ -76,25 +74,19 @@ class Capabilities:
         """Workers run, and what a death left half done is taken up."""
         self.calls.tidy()
         self.questions.reconcile()
-        self._sending.start()
         self.memories.start()
-        self._installing.start()
-        self._filming.start()
-        self._downloads.start()
+        self.jobs.start()
         self._calendar.start()
 
     def cease(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""
         self._approvals.abandon(is_theirs)
-        self._downloads.await_end(is_theirs)
+        self.jobs.await_end(is_theirs)
 
     def close(self) -> None:
         """Nothing of it runs any more."""
         self._calendar.close()
-        self._downloads.close()
-        self._filming.close()
-        self._installing.close()
-        self._sending.close()
+        self.jobs.close()
         self.memories.close()
 
     def _made_questions(self, ground: Ground) -> Questions:
@@ -137,7 +129,7 @@ class Capabilities:
             store=ground.store,
             agents=ground.agents,
             approvals=self._approvals,
-            notices=ground.notices,
+            jobs=self.jobs,
             workspaces=ground.workspaces,
             courier=Courier(
                 parts.engine.helpers,
@@ -145,16 +137,14 @@ class Capabilities:
                 image=lambda: parts.engine.images.ensure_image("courier"),
                 outside=parts.outside,
             ),
-            finish=self.calls.finish,
             most_an_hour=ground.settings.rates.installs_per_hour,
         )
 
     def _made_motions(self, ground: Ground) -> Motions:
         parts = ground.parts
         return Motions(
-            store=ground.store,
             agents=ground.agents,
-            notices=ground.notices,
+            jobs=self.jobs,
             workspaces=ground.workspaces,
             studio=Studio(
                 parts.engine.helpers,
@@ -162,7 +152,6 @@ class Capabilities:
                 image=lambda: parts.engine.images.ensure_image("studio"),
             ),
             check_room=ground.reserve.check,
-            finish=self.calls.finish,
         )
 
 

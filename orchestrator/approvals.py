@@ -105,7 +105,23 @@ class Approvals:
         Forbidden for what is no command when the person said no to it in this turn.
         """
         now = time.time()
-        approval = _asked(key, kind, text, now, turn=turn, step=step, reason=reason, timeout_s=timeout_s, detail=detail)
+        approval = Approval(
+            id=typed_id(),
+            cubicle=key,
+            turn=turn,
+            step=step,
+            kind=kind,
+            text=text,
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
+            reason=reason,
+            detail=dict(detail),
+            status=ApprovalStatus.PENDING,
+            asked_at=now,
+            expires_at=now + timeout_s,
+            decided_at=None,
+            decided_by=None,
+            used_at=None,
+        )
         pending = rows.pending_same(db, approval, now)
         if pending is not None:
             return pending
@@ -224,35 +240,3 @@ class Approvals:
             turn=approval.turn,
             detail={"approval": approval.id, "step": approval.step, "sha256": approval.sha256},
         )
-
-
-def _asked(
-    key: CubicleKey,
-    kind: str,
-    text: str,
-    now: float,
-    *,
-    turn: int | None,
-    reason: str,
-    timeout_s: int,
-    step: int | None = None,
-    detail: Mapping[str, Any] | None = None,
-) -> Approval:
-    """A new question."""
-    return Approval(
-        id=typed_id(),
-        cubicle=key,
-        turn=turn,
-        step=step,
-        kind=kind,
-        text=text,
-        sha256=hashlib.sha256(text.encode()).hexdigest(),
-        reason=reason,
-        detail=dict(detail or {}),
-        status=ApprovalStatus.PENDING,
-        asked_at=now,
-        expires_at=now + timeout_s,
-        decided_at=None,
-        decided_by=None,
-        used_at=None,
-    )

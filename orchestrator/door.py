@@ -68,7 +68,7 @@ def add_door_routes(routes: DoorRoutes, house: House) -> None:
         ("GET", "memories", _memories, SMALL_BYTES),
     ):
         routes.add(method, path, partial(handler, house), most_bytes=most_bytes)
-    add_call_routes(routes, house.calls, house.turns)
+    add_call_routes(routes, house.calls)
     add_stream_routes(routes, house.harbour)
 
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
-from orchestrator.door_requests import DoorRequest, text
+from orchestrator.door_requests import DoorRequest, text, whole
 from orchestrator.door_routes import DoorRoutes, Result
 from orchestrator.errors import BadInput
 from orchestrator.store.calls import Call
-from orchestrator.turns import Turns
 
 CALL_BYTES = 256 * 1024
 """The longest texts of a call's fields fit, with every character escaped."""
 
 
-def add_call_routes(routes: DoorRoutes, calls: Calls, turns: Turns) -> None:
+def add_call_routes(routes: DoorRoutes, calls: Calls) -> None:
     """``POST calls``, ``GET calls``, ``GET calls/ID`` and ``GET turns/ID/waited``."""
 
     def call(request: DoorRequest) -> Result:
@@ -24,9 +22,10 @@ def add_call_routes(routes: DoorRoutes, calls: Calls, turns: Turns) -> None:
         fields = body.get("fields", {})
         if not isinstance(fields, dict):
             raise BadInput("fields: send an object.")
-        key = request.key
-        caller = Caller(key, turns.held(key))  # at most one turn is under way in a cubicle: the caller need not say
-        return call_json(calls.command(caller, text(body, "call"), text(body, "name"), fields))
+        named = None if body.get("turn") is None else whole(body, "turn")
+        return call_json(
+            calls.command(calls.caller(request.key, named), text(body, "call"), text(body, "name"), fields)
+        )
 
     def offered(request: DoorRequest) -> Result:
         return {"commands": calls.offered(request.key)}

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 Payload = TypeVar("Payload")
 
 
-class Hook(Generic[Payload]):
+class _Point(Generic[Payload]):
     """One named moment. All listeners subscribe before anything runs."""
 
     def __init__(self, name: str) -> None:
@@ -29,8 +29,12 @@ class Hook(Generic[Payload]):
         self._listeners: list[Callable[[Payload], object]] = []
 
     def subscribe(self, listener: Callable[[Payload], object]) -> None:
-        """Call ``listener`` with every payload that is fired from now on."""
+        """Call ``listener`` with every payload from now on."""
         self._listeners.append(listener)
+
+
+class Hook(_Point[Payload]):
+    """A moment that has come."""
 
     def fire(self, payload: Payload) -> None:
         """Call every listener; raises nothing that one of them raises."""
@@ -41,16 +45,8 @@ class Hook(Generic[Payload]):
                 logger.exception("a listener of %s failed", self.name)
 
 
-class Check(Generic[Payload]):
-    """One named moment that listeners may prevent."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._listeners: list[Callable[[Payload], object]] = []
-
-    def subscribe(self, listener: Callable[[Payload], object]) -> None:
-        """Call ``listener`` before every such moment from now on; it raises what speaks against it."""
-        self._listeners.append(listener)
+class Check(_Point[Payload]):
+    """A moment that is about to come, and that a listener prevents by raising what speaks against it."""
 
     def ask(self, payload: Payload) -> None:
         """Call every listener until one raises; that goes through."""
@@ -130,4 +126,4 @@ class Hooks:
         """Whose memories have changed."""
         self.budget_crossed: Hook[BudgetCrossed] = Hook("budget_crossed")
         self.delivery_settled: Hook[Delivery] = Hook("delivery_settled")
-        """A delivery was sent or failed."""
+        """A delivery was sent, or never will be."""

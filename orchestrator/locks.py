@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -52,14 +53,15 @@ class Locks:
         """Take a turn's stop file away; a missing one is fine."""
         self._remove(key, f"hermit_stop.{turn}.lock")
 
-    def sweep(self, key: CubicleKey, *, under_way: int | None) -> None:
+    def sweep(self, key: CubicleKey, *, under_way: Collection[int]) -> None:
         """After a death: files of turns that have ended go, and half-made ones. Answers to what still waits are written
-        again by whoever knows them; the stop of the turn that is under way stays."""
+        again by whoever knows them; the stops of turns that are under way stay."""
+        kept = {f"hermit_stop.{turn}.lock" for turn in under_way}
         try:
             with self._workspaces.run_folder(key) as folder:
                 for name in os.listdir(folder):  # noqa: PTH208 - a descriptor
                     is_ours = name.startswith(("hermit_", ".hermit_")) and name.endswith((".lock", ".lock.new"))
-                    if is_ours and name != f"hermit_stop.{under_way}.lock":
+                    if is_ours and name not in kept:
                         os.unlink(name, dir_fd=folder)
         except (OSError, OrchestratorError) as error:  # they do no harm where they lie
             logger.info("old lock files of %s could not be taken away: %s", key, error)

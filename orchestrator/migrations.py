@@ -1130,6 +1130,153 @@ def m044_stale_offers(db: Database) -> None:
 
 
 @migrations()
+def m045_jobs(db: Database) -> None:
+    """Whatever is done in the background is a job; what is known by a number keeps it, and new numbers are higher."""
+    _run(
+        db,
+        """
+        CREATE TABLE jobs (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            kind TEXT NOT NULL,
+            name TEXT,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            turn INTEGER,
+            state TEXT NOT NULL,
+            payload TEXT NOT NULL,
+            progress TEXT NOT NULL DEFAULT '',
+            tries INTEGER NOT NULL DEFAULT 0,
+            waits_for TEXT NOT NULL DEFAULT '',
+            result TEXT NOT NULL DEFAULT '{}',
+            told INTEGER,
+            not_before REAL NOT NULL DEFAULT 0,
+            created REAL NOT NULL,
+            started REAL,
+            ended REAL,
+            UNIQUE (kind, name),
+            CHECK (state IN (iif(ended IS NULL, 'waiting', 'done'), iif(ended IS NULL, 'queued', 'failed'),
+                iif(ended IS NULL, 'running', 'cancelled')))
+        ) STRICT;
+        CREATE INDEX jobs_of_cubicle ON jobs (agent, user, kind, created);
+        CREATE INDEX jobs_of_kind ON jobs (kind);
+        CREATE INDEX jobs_told ON jobs (agent, user, kind, told);
+        CREATE INDEX jobs_open ON jobs (kind, agent, user) WHERE ended IS NULL;
+        CREATE INDEX jobs_ended ON jobs (kind, ended) WHERE ended IS NOT NULL;
+        INSERT INTO sqlite_sequence (name, seq) SELECT 'jobs', COALESCE(MAX(seq), 0) FROM sqlite_sequence
+            WHERE name IN ('installations', 'motions', 'thumbnails');
+        """,
+    )
+
+
+@migrations()
+def m045b_assets_and_packages(db: Database) -> None:
+    """Downloads and packages are jobs."""
+    _run(
+        db,
+        """
+        INSERT INTO jobs (kind, name, agent, user, turn, state, payload, progress, waits_for, result, told, created,
+            ended)
+            SELECT 'asset', id, agent, user, turn,
+                CASE WHEN status IN ('done', 'failed', 'cancelled') THEN status
+                    WHEN status IN ('denied', 'expired') THEN 'failed'
+                    WHEN status = 'fetching' AND onward = '' THEN 'queued' ELSE 'waiting' END,
+                json_object('description', description, 'url', url, 'host', host, 'file_type', file_type,
+                    'wanted', wanted),
+                status,
+                CASE WHEN onward <> '' THEN 'asset:' || onward
+                    WHEN EXISTS (SELECT 1 FROM approvals WHERE approvals.id = assets.id) THEN 'approval:' || id
+                    ELSE '' END,
+                json_object('error', error, 'name', name, 'size_bytes', size_bytes, 'sha256', sha256,
+                    'content_type', content_type),
+                iif(status = 'cancelled', 0, told_turn), asked_at, ended_at
+            FROM assets ORDER BY asked_at, id;
+
+        INSERT INTO jobs (kind, name, agent, user, turn, state, payload, progress, tries, waits_for, result, told,
+            created, ended)
+            SELECT 'packages', CAST(id AS TEXT), agent, user, turn,
+                CASE WHEN status IN ('done', 'failed', 'cancelled') THEN status
+                    WHEN status IN ('denied', 'expired') THEN 'failed'
+                    WHEN status = 'asked' THEN 'waiting' ELSE 'queued' END,
+                json_object('system', system, 'asked', json(asked), 'packages', json(packages)), status, tries,
+                COALESCE('approval:' || approval, ''), json_object('error', error),
+                iif(ended_at IS NOT NULL AND is_late = 0, 0, told), asked_at, ended_at
+            FROM installations ORDER BY id;
+        UPDATE jobs SET result = json_remove(result, '$.error') WHERE json_extract(result, '$.error') = '';
+        DROP TABLE assets;
+        DROP TABLE installations;
+        """,
+    )
+
+
+@migrations()
+def m045c_other_jobs(db: Database) -> None:
+    """Videos, files that programs send, pictures of apps and summaries are jobs."""
+    _run(
+        db,
+        """
+        INSERT INTO jobs (kind, name, agent, user, turn, state, payload, progress, tries, result, told, created, ended)
+            SELECT 'video', CAST(id AS TEXT), agent, user, turn, iif(status IN ('done', 'failed'), status, 'queued'),
+                json_object('text', text, 'seconds', seconds, 'name', name), iif(status = 'queued', '', status), tries,
+                json_object('error', error, 'placed', placed, 'size_bytes', size_bytes, 'left_out', left_out),
+                iif(ended_at IS NOT NULL AND is_late = 0, 0, told), asked_at, ended_at
+            FROM motions ORDER BY id;
+        UPDATE calls SET waits_for = 'video:' || substr(waits_for, 8) WHERE substr(waits_for, 1, 7) = 'motion:';
+
+        INSERT INTO jobs (kind, name, agent, user, turn, state, payload, created)
+            SELECT 'send', substr(waits_for, 6), agent, user, turn, 'queued',
+                json_object('file', json_extract(result, '$.file'), 'caption', json_extract(result, '$.caption')), at
+            FROM calls WHERE name = 'SEND' AND status = 'waiting' ORDER BY at;
+
+        INSERT INTO jobs (kind, agent, user, state, payload, tries, created)
+            SELECT 'thumbnail', agent, user, 'queued', json_object('app', app), tries, wanted_at
+            FROM thumbnails WHERE wanted_at IS NOT NULL ORDER BY wanted_at, id;
+
+        INSERT INTO jobs (kind, agent, user, state, payload, tries, not_before, created)
+            SELECT 'summary', agent, user, 'queued', '{}', tries, not_before, wanted_at
+            FROM summaries WHERE made_at IS NULL ORDER BY wanted_at;
+        DELETE FROM summaries WHERE made_at IS NULL;
+
+        UPDATE jobs SET name = CAST(id AS TEXT) WHERE name IS NULL;
+        UPDATE jobs SET result = json_remove(result, '$.error') WHERE json_extract(result, '$.error') = '';
+        DROP TABLE motions;
+        DROP INDEX thumbnails_wanted;
+        ALTER TABLE thumbnails DROP COLUMN wanted_at;
+        ALTER TABLE thumbnails DROP COLUMN tries;
+        ALTER TABLE summaries DROP COLUMN wanted_at;
+        ALTER TABLE summaries DROP COLUMN tries;
+        ALTER TABLE summaries DROP COLUMN not_before;
+        """,
+    )
+
+
+@migrations()
+def m046_conversations(db: Database) -> None:
+    """A cubicle may have several conversations, and a turn a parent turn; what there is becomes the first conversation
+    of its cubicle. No foreign keys: turns outlive their person, and what began them, and no turn is to be given up
+    because the row of its conversation was lost (``store.salvage``)."""
+    _run(
+        db,
+        """
+        CREATE TABLE conversations (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            agent TEXT NOT NULL,
+            user INTEGER NOT NULL,
+            name TEXT NOT NULL DEFAULT '',
+            created_at REAL NOT NULL
+        ) STRICT;
+        CREATE INDEX conversations_of_cubicle ON conversations (agent, user, id);
+        INSERT INTO conversations (agent, user, created_at)
+            SELECT agent, user, MIN(created_at) FROM turns GROUP BY agent, user ORDER BY MIN(id);
+        ALTER TABLE turns ADD COLUMN conversation INTEGER;
+        ALTER TABLE turns ADD COLUMN parent INTEGER;
+        UPDATE turns SET conversation = (
+            SELECT id FROM conversations WHERE agent = turns.agent AND user = turns.user
+        );
+        """,
+    )
+
+
+@migrations()
 def m048_identities(db: Database) -> None:
     """Who is who in chat apps are rows of their own. The column that they come from stays, empty: SQLite drops none
     that is unique, and every other table refers to these rows. Turns that are owed an answer are found by channel."""

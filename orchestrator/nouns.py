@@ -170,6 +170,17 @@ class CubicleKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns that belong together; a cubicle may have several at once."""
+
+    id: int
+    cubicle: CubicleKey
+    name: str
+    """Empty for the first of its cubicle."""
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One command within a turn."""
 
@@ -208,6 +219,9 @@ class Turn:
     ended_at: float | None
     tokens: int
     cost_micro: int
+    conversation: int
+    parent: int | None = None
+    """The turn that began this one, if a turn did; it may be gone by now."""
     apps: tuple[str, ...] = ()
     """The web apps that were made or changed in its time."""
     is_cleared: bool = False

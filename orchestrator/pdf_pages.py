@@ -26,7 +26,12 @@ from orchestrator.engine.protocol import HelperEngine
 from orchestrator.errors import NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.file_contents import content_of
 from orchestrator.files import FilePath
+from orchestrator.job_kinds import JobKind, Running
+from orchestrator.jobs import Jobs
 from orchestrator.nouns import CubicleKey
+from orchestrator.store import jobs as rows
+from orchestrator.store.database import Store
+from orchestrator.store.jobs import Job
 from orchestrator.thumbnails.png import size_of
 from orchestrator.workspace import Workspaces
 
@@ -38,9 +43,9 @@ LONG_SIDE: Final = 1400
 MOST_PAGE_BYTES, _MOST_BROUGHT = 6_000_000, 60_000_000
 MOST_WAITING = 8
 KEPT_S, MOST_KEPT = 1800.0, 20
-_TIME_S = 60.0
+_TIME_S, _WITH_IMAGE_S = 60.0, 3600.0
 _HEAD_BYTES = 1024
-_NAME = "pdf"
+KIND = _NAME = "pdf"
 _UNREADABLE = (
     "This PDF can't be drawn: it is damaged, or locked with a password. Download it to try a program of yours."
 )
@@ -59,9 +64,11 @@ class Drawn:
 
 
 @dataclass(slots=True)
-class _Job:
-    """A drawing that was asked for."""
+class _Drawing:
+    """One that was asked for."""
 
+    job: Job
+    content: bytes
     over: threading.Event
     outcome: Drawn | OrchestratorError | None = None
 
@@ -73,6 +80,8 @@ class PdfPages:
         self,
         helpers: HelperEngine | None,
         workspaces: Workspaces,
+        store: Store,
+        jobs: Jobs,
         *,
         folder: Path,
         image: Callable[[], str],
@@ -85,10 +94,10 @@ class PdfPages:
         self._box, self._kept = folder / "box", folder / "kept"
         self._image = image
         self._kept_s = kept_s
-        self._jobs: dict[str, _Job] = {}
-        self._is_closed = False
-        self._lock = threading.Lock()  # protects _jobs and _is_closed
-        self._one_at_a_time = threading.Lock()
+        self._store, self._jobs = store, jobs
+        self._drawings: dict[str, _Drawing] = {}
+        self._lock = threading.Lock()  # protects _drawings
+        jobs.add_kind(JobKind(KIND, self._run, _WITH_IMAGE_S, outlives=False))
 
     @property
     def is_there(self) -> bool:
@@ -112,14 +121,6 @@ class PdfPages:
             folder.parent.mkdir(mode=0o700, exist_ok=True)
             helper_folder.emptied(folder)
 
-    def close(self) -> None:
-        """Nothing is drawn any more; what is under way is broken off."""
-        with self._lock:
-            self._is_closed = True
-            jobs = tuple(self._jobs.values())
-        for job in jobs:
-            job.over.wait(10.0)
-
     def drawn(self, key: CubicleKey, path: FilePath, *, wait_s: float) -> Drawn | None:
         """The first pages of the PDF at ``path`` as it is now; None when they are still being drawn after ``wait_s``
         seconds, and may be asked for again. Raises NotFound, UnsafePath, TooLarge, Changing, TooMany, Unavailable, and
@@ -141,33 +142,45 @@ class PdfPages:
     def _outcome(self, key: CubicleKey, digest: str, content: bytes, wait_s: float) -> Drawn | None:
         name = self._place(key, digest).name
         with self._lock:
-            job = self._jobs.get(name)
-            if job is None:
-                if self._is_closed or len(self._jobs) >= MOST_WAITING:
+            drawing = self._drawings.get(name)
+            if drawing is None:
+                self._drop_lost()
+                if self._jobs.is_closing or len(self._drawings) >= MOST_WAITING:
                     raise TooMany("Other PDFs are being drawn just now. Try again in a moment.")
-                job = self._jobs[name] = _Job(threading.Event())
-                work = threading.Thread(target=self._work, args=(job, key, digest, content), name=_NAME, daemon=True)
-                work.start()
-        if not job.over.wait(wait_s):
+                with self._store.writing() as db:
+                    job = self._jobs.submit(db, KIND, key, None, {"digest": digest})
+                drawing = self._drawings[name] = _Drawing(job, content, threading.Event())
+        if not drawing.over.wait(wait_s):
             return None
-        if isinstance(job.outcome, OrchestratorError):
-            raise job.outcome
-        return job.outcome
+        if isinstance(drawing.outcome, OrchestratorError):
+            raise drawing.outcome
+        return drawing.outcome
 
-    def _work(self, job: _Job, key: CubicleKey, digest: str, content: bytes) -> None:
-        try:
-            with self._one_at_a_time:
-                job.outcome = self._draw(key, digest, content)
-        except OrchestratorError as error:
-            job.outcome = error
-        except Exception:  # the top of a thread: whoever waits hears of it
-            logger.exception("drawing a PDF broke")
-            job.outcome = Unavailable("The PDF could not be drawn; the orchestrator's log says why. Download it.")
+    def _drop_lost(self) -> None:
+        """Those whose jobs went with their agent or person are drawn no more."""
+        with self._store.reading() as db:
+            going = [name for name, each in self._drawings.items() if rows.one(db, KIND, each.job.name) is None]
+        for name in going:
+            del self._drawings[name]
+
+    def _run(self, running: Running) -> dict[str, str]:
+        key, digest = running.job.cubicle, running.job.payload["digest"]
+        name = self._place(key, digest).name
         with self._lock:
-            self._jobs.pop(self._place(key, digest).name, None)
-        job.over.set()
+            drawing = self._drawings[name]
+        try:
+            drawing.outcome = self._draw(key, digest, drawing.content, running)
+        except OrchestratorError as error:
+            drawing.outcome = error
+        except Exception:  # whoever waits hears of it
+            logger.exception("drawing a PDF broke")
+            drawing.outcome = Unavailable("The PDF could not be drawn; the orchestrator's log says why. Download it.")
+        with self._lock:
+            self._drawings.pop(name, None)
+        drawing.over.set()
+        return {}
 
-    def _draw(self, key: CubicleKey, digest: str, content: bytes) -> Drawn:
+    def _draw(self, key: CubicleKey, digest: str, content: bytes, running: Running) -> Drawn:
         assert self._helpers is not None  # noqa: S101 - ``drawn`` looked
         self._sweep()
         task = {"most": MOST_PAGES, "long_side": LONG_SIDE}
@@ -177,7 +190,7 @@ class PdfPages:
             errand = helper_folder.packed(
                 self._box, _NAME, PAGES, image, files, time_s=_TIME_S, max_bytes=_MOST_BROUGHT
             )
-            self._helpers.run_helper(errand, is_wanted=lambda: not self._is_closed)
+            self._helpers.run_helper(errand, is_wanted=running.is_wanted)
             return self._taken(errand.brought, key, digest)
         except OSError as error:
             raise Unavailable("The folder for pages in HERMIT_HOME can't be written. Look at the disk.") from error

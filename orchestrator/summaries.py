@@ -8,20 +8,23 @@ it is told as a record, and goes back to the same cubicle alone.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
 from crab.answer import read_answer
 from orchestrator import conversation
 from orchestrator.errors import OrchestratorError
+from orchestrator.job_kinds import JobKind, Running, TryLater
+from orchestrator.jobs import Jobs
 from orchestrator.llm.proxy import Proxy
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, ModelRequest, Turn
+from orchestrator.store import jobs as job_rows
 from orchestrator.store import summaries as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
-from orchestrator.store.summaries import Summary
+from orchestrator.store.jobs import JobState
+from orchestrator.store.summaries import KIND, Summary
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +33,7 @@ MOST_CHARS = 8_000
 WITHIN_S = 180.0
 _AGAIN_S = 900.0
 _MOST_TRIES = 4
+_TIME_S = 900.0
 TASK = (
     "You keep the record of a conversation between a person and an agent. Below is its older part, with the commands "
     "that the agent ran. Sum up in at most 600 words what the agent must know to go on as if it had read everything: "
@@ -42,14 +46,11 @@ TASK = (
 class Summaries:
     """Every conversation's summary."""
 
-    def __init__(self, store: Store, proxy: Proxy, notices: Notices, *, now: Callable[[], float] = time.time) -> None:
-        self._store = store
-        self._proxy = proxy
-        self._notices = notices
-        self._now = now
-        self._wake: Callable[[], None] = lambda: None
-        self._touched: set[CubicleKey] = set()
-        self._lock = threading.Lock()  # protects _touched
+    def __init__(
+        self, store: Store, proxy: Proxy, notices: Notices, jobs: Jobs, *, now: Callable[[], float] = time.time
+    ) -> None:
+        self._store, self._proxy, self._notices, self._jobs, self._now = store, proxy, notices, jobs, now
+        jobs.add_kind(JobKind(KIND, self._run, _TIME_S, tries=_MOST_TRIES))
 
     # --- what the house asks ---------------------------------------------------------------------------------------
 
@@ -65,64 +66,37 @@ class Summaries:
 
     def note(self, turn: int) -> None:
         """A turn has ended: its conversation may have grown too long."""
-        with self._store.reading() as db:
+        with self._store.writing() as db:
             found = turn_rows.one(db, turn)
-        if found is not None:
-            with self._lock:
-                self._touched.add(found.cubicle)
-            self._wake()
+            if found is None:
+                return
+            open_ones = job_rows.open_of(db, KIND, found.cubicle)
+            if all(job.state is JobState.RUNNING for job in open_ones):
+                self._jobs.submit(db, KIND, found.cubicle, turn, {})
 
     # --- the work --------------------------------------------------------------------------------------------------
 
-    def when_there_is_work(self, wake: Callable[[], None]) -> None:
-        """From now on this is called when there is something to look at."""
-        self._wake = wake
-
-    def reconcile(self) -> None:
-        """After a start there is nothing to put right: what is wanted is a row."""
-
-    def tidy(self) -> None:
-        """Nothing is kept that nobody needs: a new summary takes the place of the one before."""
-
-    def do_next(self, is_wanted: Callable[[], bool]) -> bool:
-        """Measure the conversations that went on, then make the next summary; False when there is nothing to do."""
-        with self._lock:
-            touched, self._touched = self._touched, set()
-        for key in touched:
-            self._measure(key)
-        with self._store.reading() as db:
-            wanted = rows.next_wanted(db, self._now(), longest_s=_AGAIN_S)
-        if wanted is None or not is_wanted():
-            return False
-        self._make(wanted)
-        return True
-
-    def _measure(self, key: CubicleKey) -> None:
-        turns, _, steps = self._since_the_last(key)
+    def _run(self, running: Running) -> dict[str, str]:
+        """Measure the conversation, and sum its older part up where it is too long."""
+        key = running.job.cubicle
+        turns, before, steps = self._since_the_last(key)
         upto = conversation.overdue(turns, steps)
-        if upto is not None:
-            with self._store.writing() as db:
-                rows.want(db, key, upto, self._now())
-
-    def _make(self, wanted: Summary) -> None:
-        turns, before, steps = self._since_the_last(wanted.cubicle)
-        old = [turn for turn in turns if turn.id <= wanted.upto]
-        if not old:
-            with self._store.writing() as db:
-                rows.give_up(db, wanted.id)  # the conversation was cleared
-            return
+        if upto is None:
+            return {}
+        old = [turn for turn in turns if turn.id <= upto]
         told = conversation.messages(old, steps, before.text if before else "")
         try:
-            text = self._asked(wanted.cubicle, conversation.transcript(told))
+            text = self._asked(key, conversation.transcript(told))
         except OrchestratorError as error:
-            logger.info("no summary for %s: %s", wanted.cubicle, error.message)
-            self._put_off(wanted)
-            return
-        with self._store.writing() as db:
-            if text and rows.make(db, wanted, text, self._now()):
-                self._post(wanted, len(old))
+            logger.info("no summary for %s: %s", key, error.message)
+            text = ""
         if not text:
-            self._put_off(wanted)
+            raise TryLater(_AGAIN_S, is_counted=True)
+        with self._store.writing() as db:
+            if job_rows.is_wanted(db, running.job.id):  # else the conversation was cleared meanwhile
+                rows.make(db, key, upto, text, self._now())
+                self._post(key, upto, len(old))
+        return {}
 
     def _asked(self, key: CubicleKey, transcript: str) -> str:
         request = ModelRequest(
@@ -134,19 +108,12 @@ class Summaries:
         answer = read_answer(self._proxy.on_behalf(key, request, within_s=WITHIN_S))
         return answer.message.strip()[:MOST_CHARS]
 
-    def _post(self, wanted: Summary, count: int) -> None:
+    def _post(self, key: CubicleKey, upto: int, count: int) -> None:
         text = (
-            f"Our conversation has grown long, so from now on {wanted.cubicle.agent} is told its first part, "
+            f"Our conversation has grown long, so from now on {key.agent} is told its first part, "
             f"{count} more messages, as a summary. You still have all of it, and can search it."
         )
-        self._notices.post(wanted.cubicle, "summary", text, subject=str(wanted.upto))
-
-    def _put_off(self, wanted: Summary) -> None:
-        with self._store.writing() as db:
-            if wanted.tries + 1 >= _MOST_TRIES:
-                rows.give_up(db, wanted.id)  # a later turn wants one anew
-            else:
-                rows.put_off(db, wanted.id, self._now() + _AGAIN_S)
+        self._notices.post(key, "summary", text, subject=str(upto))
 
     def _since_the_last(
         self, key: CubicleKey, until: int | None = None

@@ -232,11 +232,10 @@ class Turns:
         if not may_go_on:
             raise Stopped("The turn was stopped.")
 
-    def held(self, key: CubicleKey) -> int | None:
-        """The turn that a crab of this cubicle works on."""
+    def held(self, key: CubicleKey) -> frozenset[int]:
+        """The turns that crabs of this cubicle work on."""
         with self._store.reading() as db:
-            claims = rows.under_way(db, key)
-        return claims[0][1].turn if claims else None
+            return frozenset(claim.turn for _, claim in rows.under_way(db, key))
 
     def lost(self, key: CubicleKey, why: str) -> None:
         """The crab that held this cubicle's turn is no more."""
@@ -269,7 +268,7 @@ class Turns:
         replaced under it. Of a cubicle that is not fresh only the last counts: the crab may be dead by now, or go."""
         is_fresh = self._is_fresh(key)
         is_heard = self._bells.ring(key) or time.monotonic() < self._ended_at.get(key, 0.0) + _AFTERGLOW_S
-        return (is_fresh and is_heard) or self.held(key) is not None
+        return (is_fresh and is_heard) or bool(self.held(key))
 
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:

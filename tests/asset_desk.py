@@ -17,15 +17,16 @@ from orchestrator.assets.assets import Assets
 from orchestrator.assets.downloads import Downloads
 from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
+from orchestrator.assets.records import Asset, AssetStatus
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Caller
 from orchestrator.disk.reserve import Reserve
 from orchestrator.fetch.body import Limits
 from orchestrator.fetch.internet import Internet
 from orchestrator.fetch.urls import UrlRules
+from orchestrator.jobs import Jobs
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, User
-from orchestrator.store.assets import Asset, AssetStatus
 from orchestrator.store.calls import Call
 from orchestrator.store.grants import Grant
 from orchestrator.workspace import Workspaces
@@ -57,6 +58,7 @@ class Desk:
     certificates: Certificates
     calls: Calls
     notices: Notices
+    jobs: Jobs
     assets: Assets
     downloads: Downloads
     stack: ExitStack
@@ -147,17 +149,14 @@ def desk(
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notices(house.store, house.broker)
         calls = Calls(store=house.store, agents=house.agents)
-        endings = Endings(
-            store=house.store,
-            broker=house.broker,
-            notices=notices,
-            finish=calls.finish,
-        )
+        jobs = Jobs(house.store, notices, finish=calls.finish)
+        endings = Endings(house.store, house.broker, jobs)
         assets = Assets(
             store=house.store,
             agents=house.agents,
             approvals=house.approvals,
             grants=house.grants,
+            jobs=jobs,
             endings=endings,
             rules=rules,
         )
@@ -165,17 +164,17 @@ def desk(
         place = workspaces(home)
         town = town or Town({"files.example": [[PUBLIC]]})
         downloads = Downloads(
-            store=house.store,
             assets=assets,
-            landing=Landing(house.store, place, house.agents, Reserve(home, ballast=home / "ballast"), home),
+            endings=endings,
+            landing=Landing(place, house.agents, Reserve(home, ballast=home / "ballast"), home),
             internet=Internet(town, certificates.client, limits),
             rules=rules,
             folder=home / "scratch",
         )
-        made = Desk(
-            house, town, certificates, calls, notices, assets, downloads, stack.enter_context(ExitStack()), place
-        )
-        stack.callback(downloads.close)
+        jobs.add_kind(downloads.kind)
+        sites = stack.enter_context(ExitStack())
+        made = Desk(house, town, certificates, calls, notices, jobs, assets, downloads, sites, place)
+        stack.callback(jobs.close)
         if is_started:
-            downloads.start()
+            jobs.start()
         yield made

@@ -16,6 +16,7 @@ from orchestrator.door import House, add_door_routes
 from orchestrator.door_routes import DoorRoutes
 from orchestrator.doors import Doors
 from orchestrator.http_server import HttpServer
+from orchestrator.jobs import Jobs
 from orchestrator.live.harbour import Harbour
 from orchestrator.llm.proxy import Proxy
 from orchestrator.notices import Notices
@@ -77,6 +78,9 @@ def street_of(home: Path) -> Iterator[Street]:
             prices=load_prices,
             backoff_s=0.001,
         )
+        notices = Notices(made.store, made.broker)
+        calls = Calls(store=made.store, agents=made.agents)
+        jobs = Jobs(made.store, notices, finish=calls.finish)
         heard: list[CubicleKey] = []
         disk_notes: dict[CubicleKey, str] = {}
         house = House(
@@ -86,8 +90,8 @@ def street_of(home: Path) -> Iterator[Street]:
             made.agents,
             made.people,
             harbour=Harbour(),
-            calls=Calls(store=made.store, agents=made.agents),
-            told=Summaries(made.store, proxy, Notices(made.store, made.broker)).told,
+            calls=calls,
+            told=Summaries(made.store, proxy, notices, jobs).told,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
         )

@@ -60,15 +60,14 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
             "store.preferences throttle "
-            "store store.agents store.approvals store.audit "
-            "store.database "
-            "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.assets "
+            "store store.agents store.approvals store.audit store.database "
+            "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.jobs "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
-            "store.motions store.packages store.samples store.retention store.tallies store.thumbnails store.upgrading "
+            "store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.damage store.salvage "
             "store.approval_history store.turn_sizes store.grants store.summaries store.turn_words "
             "store.people store.questions store.seen "
-            "store.partial_replies store.turns "
+            "store.conversations store.partial_replies store.turns "
             "llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
@@ -90,7 +89,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
     ("what may be set in motion", "capabilities capabilities.table"),
-    ("who does what rows ask for", "row_worker"),
+    ("what a job is, and its records", "job_kinds assets.records packages.records"),
     ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
     (
@@ -101,6 +100,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "prices publishing seen"
         ),
     ),
+    ("what is done in the background", "jobs"),
     ("who can be asked for a model, and where others find us", "llm.providers reach"),
     ("what a person may be asked, and say", "approval_answers approval_json approval_limits"),
     ("what was allowed in advance, and what files hold that run", "grants scripts"),
@@ -306,7 +306,6 @@ _SHOWS = (
     "approval_answers",
     "approval_json",
     "assets.words",
-    "packages.installations",
     "budget",
     "cubicles",
     "delivery.deliveries",
@@ -329,8 +328,8 @@ _SHOWS = (
     "store.approval_history",
     "backup.keeping",
     "checkups",
-    "store.assets",
-    "store.packages",
+    "assets.records",
+    "packages.records",
     "store.agenda",
     "store.audit",
     "store.ledger",

@@ -81,10 +81,7 @@ def _grant(house: PaperHouse) -> str:
 def give_thumbnail(house: PaperHouse, key: CubicleKey, app: str, content: bytes) -> None:
     """The app has this picture."""
     with house.app._store.writing() as db:
-        thumbnail_rows.want(db, key, app, now=time.time())
-        one = thumbnail_rows.of(db, key, app)
-        assert one is not None
-        thumbnail_rows.end(db, one, house.services.thumbnails._kept(one.id, content))
+        thumbnail_rows.put(db, key, app, house.services.thumbnails._kept("1", content))
 
 
 # --- what there is ---------------------------------------------------------------------------------------------------

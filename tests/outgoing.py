@@ -103,6 +103,7 @@ class Outgoing:
     home: Path
     store: Store
     broker: Broker
+    hooks: Hooks
     workspaces: Workspaces
     trays: Trays
     deliveries: Deliveries
@@ -140,13 +141,13 @@ def outgoing(
     """The parts over a home, with one agent and one person; ``store`` may be one that dies."""
     place = prepare(home)
     own = store or Store(place.database)
-    broker, workspaces = Broker(), Workspaces(place.path)
+    broker, hooks, workspaces = Broker(), Hooks(), Workspaces(place.path)
     _settle_in(own)
     mounts = workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
     deliveries = Deliveries(
         store=own,
         broker=broker,
-        hooks=Hooks(),
+        hooks=hooks,
         outbox=place.outbox,
         links=DownloadLinks("key"),
         base_url="http://house",
@@ -156,7 +157,7 @@ def outgoing(
     trays = Trays(workspaces, place.outbox)
     taking = Taking(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
     try:
-        yield Outgoing(home, own, broker, workspaces, trays, deliveries, taking, mounts.out)
+        yield Outgoing(home, own, broker, hooks, workspaces, trays, deliveries, taking, mounts.out)
     finally:
         own.close()
 

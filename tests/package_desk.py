@@ -16,6 +16,7 @@ from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Caller
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import Unavailable
+from orchestrator.jobs import Jobs
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 from orchestrator.packages.courier import Courier
@@ -88,11 +89,11 @@ class Desk:
     house: Rooms
     calls: Calls
     notices: Notices
+    jobs: Jobs
     packages: Packages
     errands: PaperErrands
     shelf: Path
     clock: list[float]
-    is_stopping: bool = False
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def ask(self, *names: str, system: str = "pip", key: CubicleKey = KEY, turn: int | None = None) -> Call:
@@ -101,12 +102,10 @@ class Desk:
         return self.calls.command(Caller(key, turn), f"c{time.monotonic_ns()}-{next(self._numbers)}", "INSTALL", fields)
 
     def work(self) -> int:
-        """The worker does all that there is; how much."""
+        """All that there is to do is done; how much."""
         done = 0
-        while self.packages.do_next(lambda: not self.is_stopping):
+        while self.jobs.run_next():
             done += 1
-            if self.is_stopping:
-                break
         return done
 
     def pending(self) -> list[Approval]:
@@ -135,17 +134,18 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
         notices, clock = Notices(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "errands").mkdir(exist_ok=True)
+        jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
         packages = Packages(
             store=house.store,
             agents=house.agents,
             approvals=house.approvals,
-            notices=notices,
+            jobs=jobs,
             workspaces=house.workspaces,
             courier=Courier(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
-            finish=calls.finish,
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
         calls.offer(packages.capability)
+        jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield Desk(house, calls, notices, packages, errands, shelf, clock)
+        yield Desk(house, calls, notices, jobs, packages, errands, shelf, clock)

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOPS = ("orchestrator", "dashboard", "crab")
 MAX_FILE_LINES = 350
 MAX_FUNCTION_LINES = 60
-LONGER = {"orchestrator.nouns": 500, "orchestrator.migrations": 1400}
+LONGER = {"orchestrator.nouns": 500, "orchestrator.migrations": 1600}
 """The one glossary, with nothing in it but fields and their sentences; and the list that only ever grows."""
 
 

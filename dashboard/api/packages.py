@@ -11,8 +11,7 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.times import with_iso_times
 from orchestrator.errors import BadInput
-from orchestrator.packages.installations import as_json
-from orchestrator.store.packages import STATUSES
+from orchestrator.packages.records import STATUSES, as_json
 
 api = Blueprint("packages", __name__)
 

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.agents import Agents
+from orchestrator.assets.records import Asset
 from orchestrator.disk.reserve import Reserve
-from orchestrator.errors import Conflict, NotFound, Stopped, TooLarge, Unavailable, UnsafePath
+from orchestrator.errors import Conflict, NotFound, TooLarge, Unavailable, UnsafePath
 from orchestrator.fetch.fetcher import Fetched
 from orchestrator.file_names import numbered, safe_name
+from orchestrator.job_kinds import Running
 from orchestrator.nouns import CubicleKey
-from orchestrator.store import assets as rows
-from orchestrator.store.assets import Asset
-from orchestrator.store.database import Store
 from orchestrator.typed_ids import typed_id
 from orchestrator.workspace import Workspaces
 
@@ -30,8 +29,7 @@ _NUMBERS = 100
 class Landing:
     """The last step of a download."""
 
-    def __init__(self, store: Store, workspaces: Workspaces, agents: Agents, reserve: Reserve, home: Path) -> None:
-        self._store = store
+    def __init__(self, workspaces: Workspaces, agents: Agents, reserve: Reserve, home: Path) -> None:
         self._workspaces = workspaces
         self._agents = agents
         self._reserve = reserve
@@ -62,11 +60,13 @@ class Landing:
         except (NotFound, UnsafePath, TooLarge, Conflict):  # it is not there, or is another file
             return False
 
-    def land(self, asset: Asset, file: BinaryIO, fetched: Fetched) -> None:
+    def land(self, asset: Asset, file: BinaryIO, fetched: Fetched, running: Running) -> None:
         """The file is in ``in/``. Raises Stopped when it is wanted no more, TooLarge and Unavailable of the disk."""
         self.check()
         for name in filter(lambda name: self._is_free(asset.cubicle, name), _names(asset)):
-            self._remember(asset, name, fetched)
+            running.record(
+                name=name, size_bytes=fetched.size_bytes, sha256=fetched.sha256, content_type=fetched.content_type
+            )
             file.seek(0)
             try:
                 size = fetched.size_bytes
@@ -75,19 +75,6 @@ class Landing:
                 continue  # somebody sent a file of that name at this moment
             return
         raise Unavailable("The file could not be stored: too many files of that name are there.")
-
-    def _remember(self, asset: Asset, name: str, fetched: Fetched) -> None:
-        with self._store.writing() as db:
-            is_wanted = rows.is_wanted(db, asset.id) and rows.may_lie(
-                db,
-                asset.id,
-                name=name,
-                size_bytes=fetched.size_bytes,
-                sha256=fetched.sha256,
-                content_type=fetched.content_type,
-            )
-        if not is_wanted:
-            raise Stopped("Nobody wants this file any more.")
 
     def _is_free(self, key: CubicleKey, name: str) -> bool:
         try:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from orchestrator.assets.records import Asset, AssetStatus
 from orchestrator.delivery.words import size
 from orchestrator.fetch.cautions import warnings
 from orchestrator.fetch.urls import Link
 from orchestrator.file_names import safe_name, shown
-from orchestrator.store.assets import Asset, AssetStatus
 from orchestrator.text import one_line
 
 INBOX = "/app/workspace/in"

@@ -63,6 +63,20 @@ class Calls:
         end calls in turn, so both know each other."""
         self._table = table_of(capabilities)
 
+    def caller(self, key: CubicleKey, named: int | None) -> Caller:
+        """Who calls when a program of this cubicle ``named`` the turn that it belongs to. One that names none, or one
+        that is over, calls in the only turn under way. Raises NotFound for another cubicle's turn, and BadInput when it
+        could be any of several."""
+        with self._store.reading() as db:
+            held = [claim.turn for _, claim in turn_rows.under_way(db, key)]
+            if named is not None and turn_rows.may_go_on(db, named, key) is None:
+                raise NotFound("There is no such turn in this cubicle.")
+        if named in held:
+            return Caller(key, named)
+        if len(held) > 1:
+            raise BadInput("turn: several turns are under way. Name the one that you work on.")
+        return Caller(key, held[0] if held else None)
+
     def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> Call:
         """Do what a command inside the cubicle asks for; ``call`` is its id, and the same id gives the same answer.
 

@@ -34,11 +34,11 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: known from the door, never from the request."""
+    """Who calls. Whose cubicle it is comes from the door alone."""
 
     key: CubicleKey
     turn: int | None
-    """The turn under way in this cubicle, if there is one."""
+    """The turn under way in which it is asked, if there is one (`Calls.caller`)."""
 
 
 @dataclass(frozen=True, slots=True)

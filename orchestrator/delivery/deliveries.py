@@ -73,6 +73,7 @@ class Deliveries:
         else:
             self._tell(made)
             self._publish(made.id)
+            self._hooks.delivery_settled.fire(made)
 
     def sent(self, delivery: int) -> None:
         """A carrier has brought it; again is fine."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from orchestrator.delivery import words
@@ -139,7 +140,6 @@ class Taking:
         finally:
             if made is None:
                 self._drop_copy(draft)
-        self._follow(made)
 
     def _drop_copy(self, draft: Delivery) -> None:
         with suppress(OSError):  # the next start finds it
@@ -156,8 +156,7 @@ class Taking:
         )
         with self._store.writing() as db:
             rows.set_mark(db, key, until_ns)
-            made = self._insert(db, draft, is_again=True)
-        self._follow(made)
+            self._insert(db, draft, is_again=True)
 
     def mark(self, key: CubicleKey) -> int:
         """Until when, by the kernel's clock in nanoseconds, all in the tray was dealt with."""
@@ -230,15 +229,13 @@ class Taking:
         finally:
             if made is None:
                 self._drop_copy(draft)
-        self._follow(made)
         return self._over_the_cap(draft.cubicle, draft.path, asked) if outcome is Outcome.FULL else outcome
 
     def _refuse(self, draft: Delivery, asked: int | None, status: DeliveryStatus = DeliveryStatus.REFUSED) -> Outcome:
         """Say once that something is not delivered."""
         draft = replace(draft, status=status, to=self._deliveries.destination(draft.cubicle, draft.turn)[1])
         with self._store.writing() as db:
-            made = self._insert(db, draft, asked=asked, is_again=asked is not None)
-        self._follow(made)
+            self._insert(db, draft, asked=asked, is_again=asked is not None)
         return Outcome.DONE
 
     def _not_there(self, key: CubicleKey, path: bytes, asked: int | None) -> Outcome:
@@ -270,11 +267,9 @@ class Taking:
             turn=draft.turn,
             detail={"sha256": draft.sha256, "size": draft.size_bytes, "to": draft.to, "why": draft.why},
         )
-        return replace(draft, id=made)
-
-    def _follow(self, made: Delivery | None) -> None:
-        if made is not None:
-            self._deliveries.follow(made)
+        delivery = replace(draft, id=made)
+        self._store.after_commit(partial(self._deliveries.follow, delivery))
+        return delivery
 
     def _turn_at(self, key: CubicleKey, at: float) -> int | None:
         with self._store.reading() as db:

@@ -23,12 +23,6 @@ class Failed(OrchestratorError):
     code = "failed"
 
 
-class NotWanted(OrchestratorError):
-    """It was broken off because we are stopping; it is done again at the next start."""
-
-    code = "stopping"
-
-
 def packed(
     folder: Path,
     name: str,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.engine import helper_folder
-from orchestrator.engine.helper_folder import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import STUDIO
 from orchestrator.engine.protocol import HelperEngine
-from orchestrator.errors import BadInput, Unavailable
+from orchestrator.errors import BadInput, Stopped, Unavailable
 from orchestrator.file_contents import content_of
 from orchestrator.motion import sentences
 from orchestrator.strict_json import read_object
@@ -56,15 +56,15 @@ class Studio:
         self._helpers.clear_helpers(STUDIO)
         helper_folder.emptied(self._folder)
 
-    def make(self, number: int, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
-        """The video; ``drop`` it when it is stored. Raises Failed, NotWanted, Unavailable."""
+    def make(self, name: str, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
+        """The video; ``drop`` it when it is stored. Raises Failed, Stopped, Unavailable."""
         task = {"text": text, "seconds": seconds, "ending": ending, "bytes": MOST_BYTES}
         image = self._image()
         try:
             files = {f"{self._program.name}/{path.name}": path.read_bytes() for path in self._program.glob("*.py")}
             errand = helper_folder.packed(
                 self._folder,
-                str(number),
+                name,
                 STUDIO,
                 image,
                 {"task.json": json.dumps(task).encode(), **files},
@@ -75,14 +75,14 @@ class Studio:
             raise Unavailable("The studio's folder in HERMIT_HOME can't be written. Look at the disk.") from error
         self._helpers.run_helper(errand, is_wanted=is_wanted)
         if not is_wanted():
-            raise NotWanted("HermitShell is stopping.")
+            raise Stopped("HermitShell is stopping.")
         left_out = _left_out(errand.brought / "report.json")
         path = errand.brought / f"video.{ending}"
         return Made(path, _checked_size(path, ending), left_out)
 
-    def drop(self, number: int) -> None:
+    def drop(self, name: str) -> None:
         """It is no longer needed here."""
-        helper_folder.drop(self._folder, str(number))
+        helper_folder.drop(self._folder, name)
 
 
 def _left_out(path: Path) -> int:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.engine import helper_folder
-from orchestrator.engine.helper_folder import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import COURIER, HelperSpec
 from orchestrator.engine.protocol import HelperEngine
-from orchestrator.errors import BadInput, TooLarge, Unavailable
+from orchestrator.errors import BadInput, Stopped, TooLarge, Unavailable
 from orchestrator.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
 from orchestrator.packages.outside import Outside
 from orchestrator.packages.wishes import PIP
@@ -58,7 +58,7 @@ class Courier:
     def resolve(
         self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
     ) -> tuple[Package, ...]:
-        """Everything that the wish comes to. Raises Failed, NotWanted, Unavailable."""
+        """Everything that the wish comes to. Raises Failed, Stopped, Unavailable."""
         task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
         try:
             report = self._sent(f"{number}-resolve", task, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
@@ -96,7 +96,7 @@ class Courier:
             raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
         self._helpers.run_helper(errand, is_wanted=is_wanted)
         if not is_wanted():
-            raise NotWanted("HermitShell is stopping.")
+            raise Stopped("HermitShell is stopping.")
         report = read_object(_read(errand.brought / "report.json", REPORT_BYTES))
         if report.get("ok") is not True:
             raise Failed(_sentence(task, report))

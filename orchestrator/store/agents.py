@@ -43,6 +43,7 @@ def one(db: sqlite3.Connection, name: str) -> Agent | None:
 def remove(db: sqlite3.Connection, name: str) -> None:
     """Delete an agent with its cubicle rows, turns, steps and approvals. The audit rows and the spending stay."""
     db.execute("DELETE FROM turns WHERE agent = ?", (name,))
+    db.execute("DELETE FROM conversations WHERE agent = ?", (name,))
     db.execute("DELETE FROM agents WHERE name = ?", (name,))
 
 

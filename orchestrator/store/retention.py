@@ -43,8 +43,8 @@ def questions(db: sqlite3.Connection, before: float, most: int) -> int:
 def assets(db: sqlite3.Connection, before: float, most: int) -> int:
     """What was asked for from the internet; the files stay where they are."""
     return db.execute(
-        "DELETE FROM assets WHERE id IN (SELECT id FROM assets WHERE asked_at < ? "
-        "AND status NOT IN ('asked', 'fetching') ORDER BY asked_at LIMIT ?)",
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE kind = 'asset' AND created < ? "
+        "AND ended IS NOT NULL ORDER BY id LIMIT ?)",
         (before, most),
     ).rowcount
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.nouns import CubicleKey, Ruling, Step, Turn, TurnStatus
+from orchestrator.store import conversations
 
 _TURN = """
     SELECT turns.*, COALESCE(spent.tokens, 0) AS tokens, COALESCE(spent.cost_micro, 0) AS cost_micro
@@ -19,8 +20,8 @@ _TURN = """
 """
 _OPEN = "('queued', 'running', 'waiting_approval')"
 _QUEUE = f"FROM turns INDEXED BY turns_open WHERE status IN {_OPEN} AND status = 'queued' AND agent = ? AND user = ?"
-"""Left to itself, SQLite takes the index of the cubicle's turns, and reads all that it ever had."""
-"""As the index of open turns has it: a search that says exactly this reads those few rows alone."""
+"""Left to itself, SQLite takes the index of the cubicle's turns, and reads all that it ever had. Words as the index of
+open turns has them make it read those few rows alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,12 @@ class Claim:
 
 
 def add(db: sqlite3.Connection, key: CubicleKey, *, source: str, prompt: str, origin: str | None, now: float) -> int:
-    """Queue a turn. With an ``origin`` that was seen before, nothing is added and the older turn's id comes back."""
+    """Queue a turn of the cubicle's first conversation. With an ``origin`` that was seen before, nothing is added and
+    the older turn's id comes back."""
     row = db.execute(
-        "INSERT INTO turns (agent, user, source, origin, prompt, status, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (origin) DO NOTHING RETURNING id",
-        (key.agent, key.user, source, origin, prompt, TurnStatus.QUEUED, now),
+        "INSERT INTO turns (agent, user, conversation, source, origin, prompt, status, created_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (origin) DO NOTHING RETURNING id",
+        (key.agent, key.user, conversations.first(db, key, now), source, origin, prompt, TurnStatus.QUEUED, now),
     ).fetchone()
     if row is None:
         row = db.execute("SELECT id FROM turns WHERE origin = ?", (origin,)).fetchone()
@@ -100,19 +102,13 @@ def last_ended(db: sqlite3.Connection, key: CubicleKey) -> float:
 
 def queued_ids(db: sqlite3.Connection, key: CubicleKey) -> list[int]:
     """The turns in this cubicle's queue, in order."""
-    rows = db.execute(
-        f"SELECT id {_QUEUE} ORDER BY source = 'calendar', id",
-        (key.agent, key.user),
-    )
+    rows = db.execute(f"SELECT id {_QUEUE} ORDER BY source = 'calendar', id", (key.agent, key.user))
     return [int(row["id"]) for row in rows]
 
 
 def queued(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many turns wait in this cubicle's queue."""
-    row = db.execute(
-        f"SELECT COUNT(*) {_QUEUE}",
-        (key.agent, key.user),
-    ).fetchone()
+    row = db.execute(f"SELECT COUNT(*) {_QUEUE}", (key.agent, key.user)).fetchone()
     return int(row[0])
 
 
@@ -338,6 +334,8 @@ def _turn(row: sqlite3.Row) -> Turn:
         ended_at=row["ended_at"],
         tokens=int(row["tokens"]),
         cost_micro=int(row["cost_micro"]),
+        conversation=int(row["conversation"]),
+        parent=row["parent"],
         apps=tuple(json.loads(row["apps"])),
         is_cleared=bool(row["forgotten"]),
     )

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.engine import helper_folder
-from orchestrator.engine.helper_folder import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import BROWSER
 from orchestrator.engine.protocol import HelperEngine
-from orchestrator.errors import NotFound, Unavailable
+from orchestrator.errors import NotFound, Stopped, Unavailable
 from orchestrator.previews.apps import App
 from orchestrator.thumbnails import parcel
 from orchestrator.thumbnails.png import size_of
@@ -42,9 +42,9 @@ class Photographer:
         self._helpers.clear_helpers(BROWSER)
         helper_folder.emptied(self._folder)
 
-    def take(self, number: int, app: App, *, is_wanted: Callable[[], bool]) -> bytes:
-        """A PNG of what the app shows when it is opened. Raises Failed, NotWanted, Unavailable."""
-        image, name = self._image(), str(number)
+    def take(self, name: str, app: App, *, is_wanted: Callable[[], bool]) -> bytes:
+        """A PNG of what the app shows when it is opened. Raises Failed, Stopped, Unavailable."""
+        image = self._image()
         try:
             files = parcel.packed(self._workspaces, app)
             errand = helper_folder.packed(
@@ -52,7 +52,7 @@ class Photographer:
             )
             self._helpers.run_helper(errand, is_wanted=is_wanted)
             if not is_wanted():
-                raise NotWanted("HermitShell is stopping.")
+                raise Stopped("HermitShell is stopping.")
             return _checked(errand.brought / SHOT)
         except NotFound as error:
             raise Failed(error.message) from error

@@ -1,6 +1,5 @@
-"""Thumbnails: a picture of each static web app, taken when a turn made or changed it. The rows say which are to be
-taken, so that a death is made good; one is taken at a time, so many an hour for one cubicle, and what can't be taken is
-left alone: the app has a drawn sign then.
+"""Thumbnails: a picture of each static web app, taken when a turn made or changed it. One is taken at a time, so many
+an hour for one cubicle, and what can't be taken is left alone: the app has a drawn sign then.
 """
 
 from __future__ import annotations
@@ -8,31 +7,37 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import sqlite3
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from orchestrator.engine.helper_folder import Failed, NotWanted
+from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import NotFound, OrchestratorError, Unavailable
 from orchestrator.events import Broker
+from orchestrator.job_kinds import JobKind, Running, TryLater
+from orchestrator.jobs import Jobs
 from orchestrator.nouns import CubicleKey, Event
 from orchestrator.previews.apps import Apps, Kind
+from orchestrator.store import jobs as job_rows
 from orchestrator.store import thumbnails as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
-from orchestrator.store.thumbnails import Thumbnail
+from orchestrator.store.jobs import Job, JobState
 from orchestrator.thumbnails.photographer import Photographer
 
 logger = logging.getLogger(__name__)
 
+KIND = "thumbnail"
 MOST_AN_HOUR = 30
 """Of one cubicle's apps; the next one waits for its turn."""
 _HOUR_S = 3600.0
 _PAUSE_S = 600.0
 """After the engine or the network failed, so that an image that can't be built is not tried all the time."""
 _GIVES_UP_S = 24 * 3600.0
-_MOST_TRIES = 3
+_TIME_S = 3600.0
+"""The first one of all has its image built, which takes minutes."""
 
 
 class Thumbnails:
@@ -43,6 +48,7 @@ class Thumbnails:
         store: Store,
         apps: Apps,
         broker: Broker,
+        jobs: Jobs,
         *,
         folder: Path,
         photographer: Photographer | None,
@@ -52,12 +58,12 @@ class Thumbnails:
         self._store = store
         self._apps = apps
         self._broker = broker
+        self._jobs = jobs
         self._folder = folder
         self._photographer = photographer
         self._now = now
-        self._wake: Callable[[], None] = lambda: None
         self._taken_at: defaultdict[CubicleKey, deque[float]] = defaultdict(deque)
-        self._pauses_until = 0.0
+        jobs.add_kind(JobKind(KIND, self._run, _TIME_S, report=self._report, prepare=self._prepare, tidy=self._sweep))
 
     # --- what the house asks ---------------------------------------------------------------------------------------
 
@@ -75,8 +81,7 @@ class Thumbnails:
         if self._photographer is None:
             return False
         with self._store.reading() as db:
-            found = rows.of(db, key, app)
-        return found is not None and found.wanted_at is not None
+            return any(job.payload["app"] == app for job in job_rows.open_of(db, KIND, key))
 
     def note(self, turn: int) -> None:
         """The turn has ended: the apps that it changed get a picture, those that are gone have none any more."""
@@ -88,12 +93,20 @@ class Thumbnails:
         if found is None or not (known or found.apps):
             return
         kinds = {name: self._kind(found.cubicle, name) for name in {*known, *found.apps}}
+        gone = [name for name, kind in kinds.items() if kind is not Kind.STATIC]
         with self._store.writing() as db:
-            rows.forget(db, found.cubicle, [name for name, kind in kinds.items() if kind is not Kind.STATIC])
-            for name in found.apps:
-                if kinds[name] is Kind.STATIC:
-                    rows.want(db, found.cubicle, name, now=self._now())
-        self._wake()
+            rows.forget(db, found.cubicle, gone)
+            for job in job_rows.open_of(db, KIND, found.cubicle):
+                if job.payload["app"] in gone:
+                    self._jobs.cancel(db, job)
+            self._want(db, found.cubicle, [name for name in found.apps if name not in gone])
+
+    def _want(self, db: sqlite3.Connection, key: CubicleKey, apps: Iterable[str]) -> None:
+        """New pictures are to be taken, once each."""
+        queued = {job.payload["app"] for job in job_rows.open_of(db, KIND, key) if job.state is JobState.QUEUED}
+        for app in apps:
+            if app not in queued:
+                self._jobs.submit(db, KIND, key, None, {"app": app})
 
     def _kind(self, key: CubicleKey, name: str) -> Kind | None:
         try:
@@ -103,80 +116,64 @@ class Thumbnails:
 
     # --- the work --------------------------------------------------------------------------------------------------
 
-    def when_there_is_work(self, wake: Callable[[], None]) -> None:
-        """From now on this is called when there is a picture to take."""
-        self._wake = wake
-
-    def reconcile(self) -> None:
+    def _prepare(self) -> None:
         """After a start: nothing of a dead house is being taken, and what a restored one lost is taken anew."""
         if self._photographer is None:
             return
         self._photographer.clear()
         with self._store.writing() as db:
-            lost = [file for file in rows.files(db) if not (self._folder / file).is_file()]
-            rows.want_again(db, lost, now=self._now())
+            for one in rows.every(db):
+                if not (self._folder / one.file).is_file():
+                    rows.put(db, one.cubicle, one.app, "")
+                    self._want(db, one.cubicle, [one.app])
 
-    def tidy(self) -> None:
-        """What could not be taken for long is not tried any more."""
-        with self._store.writing() as db:
-            rows.give_up(db, self._now() - _GIVES_UP_S)
-
-    def do_next(self, is_wanted: Callable[[], bool]) -> bool:
-        """Take the next picture; False when there is nothing to do now."""
-        one = None if self._photographer is None or self._now() < self._pauses_until else self._next()
-        if one is None or self._photographer is None:
-            self._sweep()
-            return False
-        self._taken_at[one.cubicle].append(self._now())
-        with self._store.writing() as db:
-            rows.begin(db, one.id)
+    def _run(self, running: Running) -> dict[str, str] | None:
+        job, now = running.job, self._now()
+        taken_at = self._taken_at[job.cubicle]
+        if self._photographer is None or now - job.created > _GIVES_UP_S:
+            return {}
+        while taken_at and taken_at[0] < now - _HOUR_S:
+            taken_at.popleft()
+        if len(taken_at) >= MOST_AN_HOUR:
+            raise TryLater(taken_at[0] + _HOUR_S - now)
         try:
-            self._end(one, self._taken(self._photographer, one, is_wanted))
-        except (NotWanted, Unavailable) as error:
-            with self._store.writing() as db:
-                rows.put_back(db, one.id)
-            self._taken_at[one.cubicle].pop()
-            if isinstance(error, NotWanted):
-                return False
-            self._pauses_until = self._now() + _PAUSE_S
+            app = self._apps.get(job.cubicle, job.payload["app"])
+            content = self._photographer.take(job.name, app, is_wanted=running.is_wanted)
+            taken_at.append(now)
+            self._keep(running, content)
+        except Unavailable as error:
             logger.warning("no pictures of apps for some minutes: %s", error.message)
-            return False
-        except (Failed, NotFound) as error:
-            logger.info("no picture of %s of %s: %s", one.app, one.cubicle, error.message)
-            self._end(one, b"")
-        return True
-
-    def _taken(self, photographer: Photographer, one: Thumbnail, is_wanted: Callable[[], bool]) -> bytes:
-        if one.tries >= _MOST_TRIES:
-            raise Failed("Taking it broke off several times.")
-        return photographer.take(one.id, self._apps.get(one.cubicle, one.app), is_wanted=is_wanted)
-
-    def _next(self) -> Thumbnail | None:
-        since = self._now() - _HOUR_S
-        with self._store.reading() as db:
-            waiting = rows.waiting(db)
-        for one in waiting:
-            taken_at = self._taken_at[one.cubicle]
-            while taken_at and taken_at[0] < since:
-                taken_at.popleft()
-            if len(taken_at) < MOST_AN_HOUR:
-                return one
+            raise TryLater(_PAUSE_S, is_whole_kind=True) from error
+        except (Failed, NotFound):
+            taken_at.append(now)
+            raise
         return None
 
-    def _end(self, one: Thumbnail, content: bytes) -> None:
-        """The picture is kept, or there is none; those who show apps look again."""
-        file = self._kept(one.id, content) if content else ""
+    def _keep(self, running: Running, content: bytes) -> None:
+        """The picture is the app's from now on."""
+        job = running.job
         with self._store.writing() as db:
-            is_there = rows.end(db, one, file)
-        for gone in [one.file] if is_there else [one.file, file]:
-            if gone:
-                (self._folder / gone).unlink(missing_ok=True)
-        if is_there:
-            self._broker.publish(Event("app", one.cubicle, {"agent": one.cubicle.agent, "app": one.app}))
+            file, is_wanted = self._kept(job.name, content), job_rows.is_wanted(db, job.id)
+            gone = rows.put(db, job.cubicle, job.payload["app"], file) if is_wanted else file
+            self._jobs.end(db, job, JobState.DONE)
+        self._let_go(job, gone)
 
-    def _kept(self, number: int, content: bytes) -> str:
+    def _report(self, db: sqlite3.Connection, job: Job) -> None:
+        """One that could not be taken leaves its app without a picture."""
+        if job.state is JobState.FAILED:
+            logger.info("no picture of %s of %s: %s", job.payload["app"], job.cubicle, job.error)
+            gone = rows.put(db, job.cubicle, job.payload["app"], "")
+            self._store.after_commit(lambda: self._let_go(job, gone))
+
+    def _let_go(self, job: Job, gone: str) -> None:
+        """Those who show apps look again; the file that is no picture any more goes."""
+        if gone:
+            (self._folder / gone).unlink(missing_ok=True)
+        self._broker.publish(Event("app", job.cubicle, {"agent": job.cubicle.agent, "app": job.payload["app"]}))
+
+    def _kept(self, job: str, content: bytes) -> str:
         """The name of a new private file."""
-        name = f"{number}-{secrets.token_hex(8)}.png"
+        name = f"{job}-{secrets.token_hex(8)}.png"
         try:
             descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -187,8 +184,12 @@ class Thumbnails:
 
     def _sweep(self) -> None:
         """Files go with what they were of: an app, an agent, a person."""
-        with self._store.reading() as db:
-            kept = rows.files(db)
-        for path in self._folder.glob("*.png"):
-            if path.name not in kept:
+        if set(self._folder.glob("*.png")) <= self._known():
+            return
+        with self._store.writing():  # nobody is just about to write one down
+            for path in set(self._folder.glob("*.png")) - self._known():
                 path.unlink(missing_ok=True)
+
+    def _known(self) -> set[Path]:
+        with self._store.reading() as db:
+            return {self._folder / one.file for one in rows.every(db)}

@@ -159,7 +159,10 @@ def test_what_was_shown_is_what_is_fetched(siege: Siege) -> None:
     siege.do("ASSET_REQUEST", description="something else", url="https://nobody.invalid/a", file_type="exe")
     assert siege.house.services.approvals.every() == [before]
     with siege.store.writing() as db:
-        db.execute("UPDATE assets SET url = 'https://nobody.invalid/b' WHERE id = ?", (before.id,))
+        db.execute(
+            "UPDATE jobs SET payload = json_set(payload, '$.url', 'https://nobody.invalid/b') WHERE name = ?",
+            (before.id,),
+        )
     siege.house.services.approvals.decide(before.id, approve=True, by=siege.owner, surface="test")
     found = siege.house.services.assets.get(before.id)
     assert (found.status, found.error.startswith("The request was changed")) == ("failed", True)

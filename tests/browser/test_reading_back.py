@@ -25,7 +25,8 @@ def test_one_reads_back_and_finds(visit: Visit) -> None:
     turns = visit.house.services.turns
     with visit.house.app._store.writing() as db:
         db.executemany(
-            "INSERT INTO turns (agent, user, source, prompt, status, created_at) VALUES ('crab', 1, 'api', ?, ?, ?)",
+            "INSERT INTO turns (agent, user, conversation, source, prompt, status, created_at) "
+            "VALUES ('crab', 1, 1, 'api', ?, ?, ?)",
             [(f"number {n}" + " of the Nautilus" * (n == 30), TurnStatus.RUNNING, n) for n in range(1, COUNT + 1)],
         )
     for turn in range(1, COUNT + 1):

@@ -273,7 +273,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
 def test_a_door_takes_anything(street: Street, where: str, body: bytes, kind: str) -> None:
     """Whatever a cubicle sends through its door is answered with JSON and a status of the door's own, never with 500,
     and the door works on."""
-    if street.rooms.turns.held(KEY) is None:
+    if not street.rooms.turns.held(KEY):
         street.rooms.under_way()
     method, path = where.split(" ")
     head = (

@@ -36,7 +36,7 @@ PATIENCE_S = 10.0
 )
 def test_who_is_told(source: str, prompt: str, status: TurnStatus, reply: str | None, *, told: bool) -> None:
     """Of a silent run and an internal one nobody is; what a person asked is always answered."""
-    turn = Turn(1, CubicleKey("crab", 1), source, prompt, status, reply, None, 0.0, 0.0, 1.0, 0, 0)
+    turn = Turn(1, CubicleKey("crab", 1), source, prompt, status, reply, None, 0.0, 0.0, 1.0, 0, 0, 1)
     assert is_told(turn) is told
 
 

@@ -206,3 +206,20 @@ def test_what_is_known_of_an_agent_is_what_it_is(house: Rooms) -> None:
     house.agents.remove("crab")
     with pytest.raises(NotFound):
         house.agents.get("crab")
+
+
+def test_whoever_follows_an_agent_hears_of_what_is_there_by_then(house: Rooms) -> None:
+    """After the commit: whoever looks sees the change. What was refused is no change."""
+    seen: list[tuple[str, str]] = []
+
+    def look(name: str) -> None:
+        found = next((agent for agent in house.agents.every() if agent.name == name), None)
+        seen.append((name, "gone" if found is None else house.agents.get(name).role))
+
+    house.hooks.agent_changed.subscribe(look)
+    house.agents.create({"name": "newt", "role": "Cook"})
+    house.agents.change("newt", {"role": "Baker"})
+    with pytest.raises(BadInput):
+        house.agents.change("newt", {"role": 7})
+    house.agents.remove("newt")
+    assert seen == [("newt", "Cook"), ("newt", "Baker"), ("newt", "gone")]

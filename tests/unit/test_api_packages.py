@@ -20,10 +20,10 @@ def wished(paper: PaperHouse, api: Api, name: str) -> str:
 
 def test_a_wish_is_listed_with_what_became_of_it(paper: PaperHouse, operator: Api) -> None:
     """Newest first, of one status where given."""
-    assert "no engine runs helper containers" in wished(paper, operator, "six")
+    assert "The Docker engine does not answer" in wished(paper, operator, "six")
     (found,) = operator.get("/packages?status=failed")["packages"]
     assert (found["agent"], found["system"], found["asked"], found["packages"]) == ("crab", "pip", ["six"], [])
-    assert "no engine runs helper containers" in found["error"]
+    assert "The Docker engine does not answer" in found["error"]
     assert operator.get("/packages?status=done")["packages"] == []
     assert operator.refused("GET", "/packages?status=open")[0] == 400
 

@@ -341,7 +341,7 @@ def test_files_of_turns_that_ended_with_a_death_are_swept(house: Rooms) -> None:
     gone = {"hermit_stop.6.lock", "hermit_approval.x.lock", "hermit_deny.y.lock", ".hermit_deny.z.lock.new"}
     for name in kept | gone:
         (folder / name).touch()
-    house.locks.sweep(KEY, under_way=7)
+    house.locks.sweep(KEY, under_way={7})
     assert {path.name for path in folder.iterdir()} == kept
 
 

@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 import pytest
 
+from orchestrator.assets.records import AssetStatus
 from orchestrator.capabilities.table import Caller
 from orchestrator.disk.reserve import Reserve
 from orchestrator.errors import Unavailable
 from orchestrator.fetch.fetcher import tls_context
 from orchestrator.files import Readable, Stored
 from orchestrator.nouns import CubicleKey
-from orchestrator.store.assets import AssetStatus
 from orchestrator.store.calls import Call
 from orchestrator.workspace import Workspaces
 from tests.asset_desk import BYTES, PATIENCE_S, SHA256, Certificates, Desk, desk
@@ -107,7 +107,7 @@ def test_a_death_around_the_storing_loses_and_doubles_nothing(
         assert unfinished(at) == [call.waits_for.partition(":")[2]]
         assert at.inbox() == ({} if is_before else {"report.pdf": BYTES})
         site = at.site(gives)
-        at.downloads.start()
+        at.jobs.start()
         ended = at.ended(call)
         assert (ended.status, ended.result["sha256"]) == ("done", SHA256)
         assert site.connections == (1 if is_before else 0)
@@ -121,7 +121,7 @@ def test_another_file_of_that_name_is_not_taken_for_it(tmp_path: Path, certifica
     with desk(home, certificates, is_started=False) as at:
         at.workspaces.write_in(KEY, "report.pdf", io.BytesIO(b"mine"), max_bytes=100)
         at.site(gives)
-        at.downloads.start()
+        at.jobs.start()
         assert at.ended(call).result["path"] == "/app/workspace/in/report-2.pdf"
         assert at.inbox() == {"report.pdf": b"mine", "report-2.pdf": BYTES}
 
@@ -141,12 +141,12 @@ def test_closing_in_the_middle_is_no_failure(tmp_path: Path, certificates: Certi
         call = at.ask()
         at.decide(call)
         assert begun.wait(5)
-        at.downloads.close()
+        at.jobs.close()
         assert len(unfinished(at)) == 1
         assert (at.inbox(), list((home / "scratch").iterdir())) == ({}, [])
     with desk(home, certificates, is_started=False) as at:
         at.site(gives)
-        at.downloads.start()
+        at.jobs.start()
         assert at.ended(call).status == "done"
         assert at.inbox() == {"report.pdf": BYTES}
 
@@ -164,7 +164,7 @@ def live(home: Path, certificate: Path, port: int, call: str) -> NoReturn:
     with desk(home, Certificates(context, context), is_started=False) as at:
         town: Any = at.town
         town.sites[PUBLIC] = Port(port)
-        at.downloads.start()
+        at.jobs.start()
 
         asked = {"description": "the paper", "url": "https://files.example/papers/report.pdf"}
         made = at.calls.command(Caller(KEY, None), call, "ASSET_REQUEST", asked)

@@ -13,12 +13,12 @@ import pytest
 
 from orchestrator.approval_limits import MAX_PENDING
 from orchestrator.assets import words
+from orchestrator.assets.records import AssetStatus
 from orchestrator.capabilities.table import Caller
 from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError, TooMany
 from orchestrator.fetch.fetcher import tls_context
 from orchestrator.fetch.urls import UrlRules, parse
 from orchestrator.nouns import ApprovalStatus, TurnStatus
-from orchestrator.store.assets import AssetStatus
 from tests.asset_desk import BYTES, SHA256, SMALL, URL, Certificates, Desk, desk
 from tests.rooms import KEY, OTHER, heard, of_kind, watching
 from tests.web_sites import OTHER as ELSEWHERE
@@ -283,11 +283,11 @@ def test_a_full_workspace_takes_nothing(tmp_path: Path, certificates: Certificat
 # --- binding -------------------------------------------------------------------------------------------------------
 
 CHANGES = {
-    "the URL": "UPDATE assets SET url = 'https://files.example/other'",
-    "the host": "UPDATE assets SET host = 'other.example'",
+    "the URL": "UPDATE jobs SET payload = json_set(payload, '$.url', 'https://files.example/other')",
+    "the host": "UPDATE jobs SET payload = json_set(payload, '$.host', 'other.example')",
     "the question": "UPDATE approvals SET text = 'https://files.example/other'",
     "the digest": "UPDATE approvals SET sha256 = 'x'",
-    "whose it is": "UPDATE assets SET user = 2",
+    "whose it is": "UPDATE jobs SET user = 2",
 }
 
 
@@ -312,7 +312,7 @@ def test_what_was_changed_before_it_was_fetched_is_refused(
         at.decide(call)
         with at.house.store.writing() as db:
             db.execute(change)
-        at.downloads.start()
+        at.jobs.start()
         assert "was changed after a person agreed" in at.ended(call).text
         assert at.is_untouched
 
@@ -436,7 +436,7 @@ def test_a_revoked_host_is_not_fetched_from(tmp_path: Path, certificates: Certif
         second = at.ask("https://files.example/second.pdf")
         at.house.grants.revoke("crab", at.held()[0].id, by=at.house.operator)
         at.site(gives(BYTES))
-        at.downloads.start()
+        at.jobs.start()
         assert at.ended(first).status == "done"  # a person said yes to this one itself
         assert "not allowed any more" in at.ended(second).text
 
@@ -563,7 +563,7 @@ def test_deleting_an_agent_stops_its_download(at: Desk) -> None:
     with at.house.store.writing() as db:
         db.execute("INSERT INTO leaving (agent, since) VALUES ('crab', 1)")
     at.house.approvals.abandon(lambda key: key.agent == "crab")
-    at.downloads.await_end(lambda key: key.agent == "crab")
+    at.jobs.await_end(lambda key: key.agent == "crab")
     assert at.house.approvals.get(waiting.waits_for.partition(":")[2]).status is ApprovalStatus.CANCELLED
     assert at.inbox() == {}
     at.house.agents.remove("crab")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.budget import Budget, Hold, dollars
-from orchestrator.budget_notices import BudgetNotices
+from orchestrator.budget_notices import NEARLY, WHOLLY, BudgetNotices
 from orchestrator.errors import NotFound, OverBudget
+from orchestrator.hooks import BudgetCrossed
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, TokenUse
 from orchestrator.store.ledger import Day
@@ -361,3 +362,17 @@ def test_an_agent_that_is_gone_is_booked_quietly(house: Rooms, told: Callable[[C
     house.agents.remove("crab")
     house.budget.settle(last, 9_000_000, TokenUse())
     assert house.budget.today("crab").spent_micro == 12_000_000
+
+
+def test_whoever_follows_hears_of_each_level_once(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+    """For each person who was told, once that is committed."""
+    crossed: list[BudgetCrossed] = []
+    house.hooks.budget_crossed.subscribe(crossed.append)
+    _spend(house, 2_390_000)
+    assert crossed == []
+    _spend(house, 100_000, OTHER)
+    day = house.budget.last_days(1)[0]
+    assert set(crossed) == {BudgetCrossed("crab", key.user, day, NEARLY) for key in (KEY, OTHER)}
+    _spend(house, 510_000)
+    assert [(each.user, each.level) for each in crossed[2:]] == [(KEY.user, WHOLLY)]
+    assert len(told(KEY)) == 2

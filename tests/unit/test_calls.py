@@ -16,6 +16,7 @@ import pytest
 from orchestrator.capabilities.calls import HOURLY_UNITS, Calls
 from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy, table_of
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
+from orchestrator.nouns import TurnStatus
 from orchestrator.panel.actions import AssetRequest, MemoryAdd, MemoryDelete, Status
 from tests.rooms import KEY, OTHER, Rooms, at_once, rooms
 
@@ -274,3 +275,33 @@ def test_what_ended_long_ago_is_forgotten_while_the_house_runs(desk: Desk) -> No
     with pytest.raises(NotFound):
         desk.calls.get(KEY, "c1")
     assert desk.calls.get(KEY, "c2").status == "waiting"
+
+
+# --- in which turn ---------------------------------------------------------------------------------------------
+
+
+def _turn_of(desk: Desk, named: int | None) -> int | None:
+    return desk.calls.caller(KEY, named).turn
+
+
+def test_a_call_is_made_in_the_turn_that_it_names(desk: Desk) -> None:
+    """One under way in this cubicle. A program that an earlier turn left behind, or a terminal, calls in the only one
+    there is; where there are several it must say."""
+    house = desk.house
+    earlier = house.under_way("a")
+    assert _turn_of(desk, None) == _turn_of(desk, earlier.id) == earlier.id
+    house.turns.end(KEY, earlier.id, TurnStatus.DONE, reply="ok")
+    assert _turn_of(desk, None) is None
+    assert _turn_of(desk, earlier.id) is None
+    now, later = house.under_way("b"), house.turns.submit(KEY, "c", source="test")
+    assert _turn_of(desk, earlier.id) == _turn_of(desk, later.id) == now.id
+    for stranger in (house.turns.submit(OTHER, "d", source="test").id, 10**12):
+        with pytest.raises(NotFound):
+            _turn_of(desk, stranger)
+    with house.store.writing() as db:  # as when a cubicle works on two at once
+        db.execute("UPDATE turns SET status = 'running', boot = 'boot' WHERE id = ?", (later.id,))
+    assert house.turns.held(KEY) == {now.id, later.id}
+    assert (_turn_of(desk, now.id), _turn_of(desk, later.id)) == (now.id, later.id)
+    for unclear in (None, earlier.id):
+        with pytest.raises(BadInput, match="several turns"):
+            _turn_of(desk, unclear)

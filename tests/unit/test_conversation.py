@@ -20,6 +20,7 @@ def _turn(id_: int, prompt: str = "hi", **changed: Any) -> Turn:
         "ended_at": 2.0,
         "tokens": 0,
         "cost_micro": 0,
+        "conversation": 1,
         **changed,
     }
     return Turn(id_, CubicleKey("crab", 1), "test", prompt, **fields)

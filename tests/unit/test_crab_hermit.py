@@ -351,3 +351,14 @@ def test_it_is_light(tmp_path: Path) -> None:
     names = set(subprocess.run(command, capture_output=True, check=True, text=True).stdout.split())
     assert names.isdisjoint({"argparse", "typing", "dataclasses", "inspect", "subprocess", "ssl", "http", "threading"})
     assert names.isdisjoint({"pathlib", "shutil", "tempfile", "contextlib", "datetime", "hashlib", "email", "urllib"})
+
+
+@pytest.mark.parametrize(("mark", "turn"), [("17.3.ab12", 17), ("", None), ("x.1.ab", None), ("9" * 30 + ".1.a", None)])
+def test_a_call_names_the_turn_of_its_command(
+    door: FakeDoor, run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, mark: str, turn: int | None
+) -> None:
+    """As the shell marked it; in a terminal there is none."""
+    monkeypatch.setenv("HERMIT_STEP", mark)
+    door.call = lambda _route, _body: done("ok")
+    assert run("status").code == 0
+    assert [body["turn"] for body in door.bodies("calls")] == [turn]

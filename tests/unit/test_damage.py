@@ -59,8 +59,8 @@ def home(pattern: Path, tmp_path: Path) -> Home:
 
 def _add_turns(db: sqlite3.Connection, count: int) -> None:
     db.executemany(
-        "INSERT INTO turns (agent, user, source, prompt, status, created_at) "
-        "VALUES ('crab', 1, 'test', ?, 'done', 1.0)",
+        "INSERT INTO turns (agent, user, conversation, source, prompt, status, created_at) "
+        "VALUES ('crab', 1, 1, 'test', ?, 'done', 1.0)",
         [(f"What is {n}? " + "x" * 200,) for n in range(count)],
     )
 

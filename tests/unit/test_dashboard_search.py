@@ -63,10 +63,7 @@ def test_the_summary_is_shown_as_a_models_words(paper: PaperHouse, browser: Brow
     turn = said(paper, "hi")
     assert "Summary of earlier" not in seen(browser, "/agents/crab/memory")
     with paper.app._store.writing() as db:
-        summary_rows.want(db, KEY, turn, 1.0)
-        wanted = summary_rows.next_wanted(db, 2.0)
-        assert wanted is not None
-        summary_rows.make(db, wanted, EVIL, 1_700_000_000.0)
+        summary_rows.make(db, KEY, turn, EVIL, 1_700_000_000.0)
     paper.services.notices.post(KEY, "summary", "It has grown long.", subject=str(turn))
     html = page(browser, "/agents/crab/memory")
     assert "A model wrote it" in html

@@ -15,7 +15,7 @@ import pytest
 from orchestrator.delivery import deliveries as rules
 from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import NotFound
-from orchestrator.nouns import CubicleKey, DeliveryStatus
+from orchestrator.nouns import CubicleKey, Delivery, DeliveryStatus
 from orchestrator.store import agents as agent_rows
 from orchestrator.store.database import Store
 from tests.outgoing import (
@@ -430,3 +430,23 @@ def test_deliveries_are_paged(house: Outgoing) -> None:
     rest = house.deliveries.every(KEY, limit=3, before=first[-1].id)
     assert [made.name for made in (*first, *rest)] == ["4", "3", "2", "1", "0"]
     assert house.deliveries.every(CubicleKey("crab", 2), limit=3) == []
+
+
+@pytest.mark.parametrize("how", ["dashboard", "sent", "failed"])
+def test_whoever_follows_hears_once_that_a_delivery_is_settled(tmp_path: Path, how: str) -> None:
+    """Without a carrier at once, else when the carrier says so; again changes nothing."""
+    carriers = () if how == "dashboard" else (PaperCarrier(),)
+    with outgoing(tmp_path, *carriers) as house:
+        settled: list[Delivery] = []
+        house.hooks.delivery_settled.subscribe(settled.append)
+        house.put("a.txt")
+        take(house, b"a.txt")
+        [made] = house.rows()
+        for _ in range(2):
+            if how == "sent":
+                house.deliveries.sent(made.id)
+            elif how == "failed":
+                house.deliveries.failed(made.id, "The chat is gone.")
+        [now] = house.rows()
+        assert settled == [now]
+        assert str(now.status) == ("failed" if how == "failed" else "sent")

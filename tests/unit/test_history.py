@@ -154,8 +154,10 @@ def test_a_conversation_is_looked_at_around_a_turn(house: Rooms, history: Histor
 def test_unread_looks_at_news_alone(house: Rooms) -> None:
     """Whatever a conversation has grown to: both steps go along an index, to a hundred at most."""
     with house.store.writing() as db:
-        row = "INSERT INTO turns (agent, user, source, prompt, reply, status, created_at, ended_at) VALUES "
-        db.executemany(row + "(?, 1, ?, '', 'x', 'done', 1, 2)", [("crab", "api"), ("crab", CALENDAR)] * 100)
+        row = (
+            "INSERT INTO turns (agent, user, conversation, source, prompt, reply, status, created_at, ended_at) VALUES "
+        )
+        db.executemany(row + "(?, 1, 1, ?, '', 'x', 'done', 1, 2)", [("crab", "api"), ("crab", CALENDAR)] * 100)
         asked: list[str] = []
         db.set_trace_callback(asked.append)
         assert seen_rows.unread(db, 1) == {"crab": 100}

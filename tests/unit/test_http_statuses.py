@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("orchestrator", "dashboard")
 NEVER_TOLD = {
     "Failed": "of a helper container: whoever started it tells what failed, in words of its own",
-    "NotWanted": "of a helper container: we are stopping, and it is done again at the next start",
     "Unbundled": "of the dashboard's own scripts: found at its start",
 }
 """Errors that no request meets, and why."""

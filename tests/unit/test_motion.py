@@ -20,6 +20,7 @@ from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.table import Caller
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import BadInput, OrchestratorError, TooMany, Unavailable
+from orchestrator.jobs import Jobs
 from orchestrator.motion.motions import Motions
 from orchestrator.motion.studio import MOST_BYTES, Studio
 from orchestrator.motion.wishes import read_wish
@@ -75,11 +76,11 @@ class Set:
     house: Rooms
     calls: Calls
     notices: Notices
+    jobs: Jobs
     motions: Motions
     paper: PaperStudio
     tray: Path
     clock: list[float]
-    is_stopping: bool = False
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def ask(self, text: str = "Hello there.", seconds: object = 5, name: str = "", turn: int | None = None) -> Call:
@@ -90,8 +91,8 @@ class Set:
         )
 
     def work(self) -> None:
-        """The worker does all that there is."""
-        while self.motions.do_next(lambda: not self.is_stopping) and not self.is_stopping:
+        """All that there is to do is done."""
+        while self.jobs.run_next():
             pass
 
     def now(self, call: Call) -> Call:
@@ -112,19 +113,19 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
         notices, clock = Notices(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "studio").mkdir(exist_ok=True)
+        jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
         motions = Motions(
-            store=house.store,
             agents=house.agents,
-            notices=notices,
+            jobs=jobs,
             workspaces=house.workspaces,
             studio=Studio(paper, folder=home / "studio", image=lambda: "studio"),
             check_room=lambda: None,
-            finish=calls.finish,
             now=lambda: clock[0],
         )
         calls.offer(motions.capability)
+        jobs.reconcile()
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
-        yield Set(house, calls, notices, motions, paper, tray, clock)
+        yield Set(house, calls, notices, jobs, motions, paper, tray, clock)
 
 
 @pytest.fixture
@@ -299,7 +300,7 @@ def test_a_death_at_each_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
             at.work()
         monkeypatch.undo()
     with film_set(home) as at:
-        at.motions.reconcile()
+        at.jobs.prepare()
         at.work()
         assert at.films() == {"intro.mp4": FILMS["mp4"]}
         assert (at.now(call).status, at.now(call).result["file"]) == ("done", "out/intro.mp4")
@@ -329,12 +330,12 @@ def test_a_stop_is_no_failure(tmp_path: Path) -> None:
     home, paper = tmp_path / "home", PaperStudio()
     with film_set(home, paper) as at:
         call = at.ask()
-        paper.during = lambda _: setattr(at, "is_stopping", True)
+        paper.during = lambda _: at.jobs.close()
         at.work()
         assert (at.now(call).status, at.films()) == ("waiting", {})
     paper.during = lambda _: None
     with film_set(home, paper) as at:
-        at.motions.reconcile()
+        at.jobs.prepare()
         at.work()
         assert (at.now(call).status, paper.cleared) == ("done", 1)
 
@@ -415,6 +416,6 @@ def test_old_records_go(at: Set) -> None:
     call = at.ask()
     at.work()
     at.clock[0] += 8 * 86_400
-    at.motions.tidy()
+    at.jobs.tidy()
     assert at.now(call).status == "done"
     assert at.motions.note(at.house.under_way()) == ""

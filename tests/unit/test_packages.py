@@ -12,11 +12,11 @@ import pytest
 
 from orchestrator.errors import BadInput, OrchestratorError, TooMany
 from orchestrator.nouns import TurnStatus
+from orchestrator.packages import records
 from orchestrator.packages.installations import KEPT_S
 from orchestrator.packages.lists import MOST_BYTES
 from orchestrator.packages.wishes import read_wishes
 from orchestrator.store import leaving as leaving_rows
-from orchestrator.store import packages as rows
 from tests.package_desk import CONTENT, MOST_AN_HOUR, Desk, PaperErrands, desk, listed
 from tests.rooms import KEY, heard, of_kind, watching
 
@@ -99,7 +99,7 @@ def test_before_a_yes_nothing_is_fetched(at: Desk) -> None:
     assert shelf.pop("1/requirements.txt").decode().splitlines()[0] == f"flask-login==0.6.3 --hash={digest}"
     assert set(shelf.values()) == {CONTENT}
     assert list((at.house.home / "errands").iterdir()) == []
-    assert at.packages.get(1).status == rows.DONE
+    assert at.packages.get(1).status == records.DONE
 
 
 def test_the_same_again_is_there_at_once(at: Desk) -> None:
@@ -241,7 +241,7 @@ def test_an_hours_wishes_are_few(at: Desk) -> None:
     with pytest.raises(TooMany):
         at.ask("one-more")
     at.clock[0] += 3601
-    assert at.packages.every(status=rows.RESOLVING)
+    assert at.packages.every(status=records.RESOLVING)
 
 
 # --- deaths and stops ----------------------------------------------------------------------------------------------
@@ -256,12 +256,12 @@ def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
         if do == "fetch":
             at.work()
             at.decide()
-        errands.during = lambda _task: setattr(at, "is_stopping", True)
+        errands.during = lambda _task: at.jobs.close()
         at.work()
         assert at.now(call).status == "waiting"
     errands.during = lambda _task: None
     with desk(home, errands) as at:
-        at.packages.reconcile()
+        at.jobs.prepare()
         assert errands.cleared == 1
         at.work()
         if do == "resolve":
@@ -344,7 +344,7 @@ def test_a_shelf_is_cleared_after_a_week(at: Desk) -> None:
     at.decide()
     at.work()
     at.clock[0] += KEPT_S + 1
-    at.packages.tidy()
+    at.jobs.tidy()
     assert at.on_the_shelf() == {}
     assert at.ask().status == "waiting"
 

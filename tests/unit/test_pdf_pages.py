@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.calls import Calls
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import NotFound, OrchestratorError, TooLarge, TooMany, Unavailable
+from orchestrator.jobs import Jobs
+from orchestrator.notices import Notices
 from orchestrator.pdf_pages import LONG_SIDE, MOST_BYTES, MOST_KEPT, MOST_PAGE_BYTES, MOST_PAGES, MOST_WAITING, PdfPages
 from tests.paper_browser import png
 from tests.paper_draughtsman import LONG_S, PAGE, Draughtsman
@@ -30,8 +33,20 @@ class Desk:
             house.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
             self.outs[key] = house.home / "workspaces" / key.agent / str(key.user) / "out"
         self.folder = house.home / "pages"
-        self.pages = PdfPages(self.drawing, house.workspaces, folder=self.folder, image=lambda: "browser", **more)
+        self.jobs = Jobs(
+            house.store, Notices(house.store, house.broker), finish=Calls(store=house.store, agents=house.agents).finish
+        )
+        self.pages = PdfPages(
+            self.drawing,
+            house.workspaces,
+            house.store,
+            self.jobs,
+            folder=self.folder,
+            image=lambda: "browser",
+            **more,
+        )
         self.pages.start()
+        self.jobs.start()
 
     def write(self, name: str = "a.pdf", content: bytes = PDF) -> str:
         """The agent has made a file."""
@@ -52,7 +67,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         made = Desk(house)
         yield made
         made.drawing.may_go.set()
-        made.pages.close()
+        made.jobs.close()
 
 
 def test_the_first_pages_are_drawn_once(desk: Desk) -> None:
@@ -183,6 +198,7 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
         desk.pages.start()
         assert list(kept.iterdir()) == []
         assert desk.drawing.cleared == 2
+        desk.jobs.close()
         brief = Desk(house, kept_s=0.2)
         drawn = brief.pages.drawn(KEY, brief.write(), wait_s=LONG_S)
         assert drawn is not None
@@ -193,15 +209,16 @@ def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
             gone.wait(0.05)
         with pytest.raises(NotFound, match="Open the file again"):
             brief.pages.page(KEY, drawn.digest, 1)
+        brief.jobs.close()
 
 
 def test_a_house_that_closes_breaks_off(desk: Desk) -> None:
     """What is under way is no longer wanted, and nothing new begins."""
     desk.drawing.may_go.clear()
     assert desk.pages.drawn(KEY, desk.write(), wait_s=0.01) is None
-    closing = threading.Thread(target=desk.pages.close)
+    closing = threading.Thread(target=desk.jobs.close)
     closing.start()
-    while not desk.pages._is_closed:
+    while not desk.jobs.is_closing:
         closing.join(0.01)
     desk.drawing.may_go.set()
     closing.join(LONG_S)
@@ -213,9 +230,10 @@ def test_a_house_without_an_engine_draws_nothing(tmp_path: Path) -> None:
     """And says so before anybody asks."""
     with rooms(tmp_path / "home") as house:
         desk = Desk(house)
-        pages = PdfPages(None, house.workspaces, folder=tmp_path / "none", image=lambda: "")
+        pages = PdfPages(None, house.workspaces, house.store, desk.jobs, folder=tmp_path / "none", image=lambda: "")
         pages.start()
         assert (pages.is_there, desk.pages.is_there) == (False, True)
         with pytest.raises(NotFound):
             pages.drawn(KEY, desk.write(), wait_s=LONG_S)
         assert not (tmp_path / "none").exists()
+        desk.jobs.close()

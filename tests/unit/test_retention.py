@@ -45,8 +45,8 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
     for n in range(count):
         name = f"{at}:{n}"
         turn = db.execute(
-            "INSERT INTO turns (agent, user, source, prompt, status, created_at, ended_at) "
-            "VALUES ('crab', 1, 'test', 'p', ?, ?, ?) RETURNING id",
+            "INSERT INTO turns (agent, user, conversation, source, prompt, status, created_at, ended_at) "
+            "VALUES ('crab', 1, 1, 'test', 'p', ?, ?, ?) RETURNING id",
             (status, at, ended),
         ).fetchone()[0]
         db.execute(
@@ -71,9 +71,9 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
             (name, turn, "answered" if status == "done" else "pending", at, expires),
         )
         db.execute(
-            "INSERT INTO assets (id, agent, user, turn, description, url, host, file_type, status, wanted, asked_at) "
-            "VALUES (?, 'crab', 1, ?, '', '', '', '', ?, '', ?)",
-            (name, turn, "done" if status == "done" else "asked", at),
+            "INSERT INTO jobs (kind, name, agent, user, turn, state, payload, created, ended) "
+            "VALUES ('asset', ?, 'crab', 1, ?, ?, '{}', ?, ?)",
+            (name, turn, "done" if status == "done" else "waiting", at, ended),
         )
         db.execute(
             "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, created_at) "
@@ -85,7 +85,7 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
 
 def left(store: Store) -> dict[str, int]:
     """How many rows there are of each kind."""
-    tables = ("turns", "steps", "approvals", "notices", "questions", "assets", "chat_outbox")
+    tables = ("turns", "steps", "approvals", "notices", "questions", "jobs", "chat_outbox")
     with store.reading() as db:
         found = {t: int(db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0]) for t in tables}  # noqa: S608 - above
         found["outputs"] = int(db.execute("SELECT COUNT(*) FROM steps WHERE length(output) > 100").fetchone()[0])
@@ -116,7 +116,7 @@ def test_details_go_and_conversations_stay(store: Store) -> None:
         "messages to Telegram": 3,
     }
     assert left(store) == {
-        "turns": 4, "steps": 4, "approvals": 1, "notices": 1, "questions": 1, "assets": 1, "chat_outbox": 1,
+        "turns": 4, "steps": 4, "approvals": 1, "notices": 1, "questions": 1, "jobs": 1, "chat_outbox": 1,
         "outputs": 1,
     }  # fmt: skip
     with store.reading() as db:

@@ -18,6 +18,8 @@ from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import BadInput
 from orchestrator.hooks import Hooks
+from orchestrator.jobs import Jobs
+from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, DeliveryStatus
 from orchestrator.people import People
 from orchestrator.store.calls import Call
@@ -32,7 +34,7 @@ class Desk:
     house: Outgoing
     carrier: PaperCarrier
     calls: Calls
-    sending: Sending
+    jobs: Jobs
 
     def send(self, file: str, caption: str = "", *, turn: int | None = None, call: str = "c1") -> Call:
         """The call, once it has ended."""
@@ -41,18 +43,20 @@ class Desk:
 
 
 @contextmanager
-def at_a_desk(house: Outgoing) -> Iterator[Desk]:
+def at_a_desk(house: Outgoing, *, is_started: bool = True) -> Iterator[Desk]:
     """The desk over a home."""
     agents = Agents(house.store, providers=(), hooks=Hooks())
     calls = Calls(store=house.store, agents=agents)
-    sending = Sending(store=house.store, taking=house.taking, finish=calls.finish)
-    calls.offer(sending.capability)
+    jobs = Jobs(house.store, Notices(house.store, house.broker), finish=calls.finish)
+    calls.offer(Sending(store=house.store, taking=house.taking, jobs=jobs).capability)
     carrier = PaperCarrier()
     house.deliveries.serve(carrier)
+    if is_started:
+        jobs.start()
     try:
-        yield Desk(house, carrier, calls, sending)
+        yield Desk(house, carrier, calls, jobs)
     finally:
-        sending.close()
+        jobs.close()
 
 
 @pytest.fixture
@@ -136,15 +140,14 @@ def test_a_flood(desk: Desk) -> None:
 
 def test_a_death_in_between(tmp_path: Path) -> None:
     """What was asked for and not sent is sent after the next start, once."""
-    with outgoing(tmp_path) as house, at_a_desk(house) as before:
+    with outgoing(tmp_path) as house, at_a_desk(house, is_started=False) as before:
         house.put("a.txt")
-        before.sending.close()
         before.calls.command(Caller(KEY, None), "c1", "SEND", {"file": "a.txt", "caption": "look"})
         assert before.calls.get(KEY, "c1").status == "waiting"
     with outgoing(tmp_path) as house, at_a_desk(house) as after:
-        after.sending.start()
         assert after.calls.wait(KEY, "c1", 20).status == "done"
-        after.sending.start()
+    with outgoing(tmp_path) as house, at_a_desk(house):
+        time.sleep(0.1)
         assert [made.caption for made in house.rows()] == ["“look”"]
 
 

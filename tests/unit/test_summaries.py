@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.calls import Calls
 from orchestrator.conversation import SUMMED_UP_TURNS
 from orchestrator.errors import UpstreamFailed
+from orchestrator.jobs import Jobs
 from orchestrator.llm.proxy import Proxy
 from orchestrator.notices import Notices
 from orchestrator.nouns import Completion, ModelRequest, Turn, TurnStatus
 from orchestrator.pricing import load_prices
+from orchestrator.store import jobs as job_rows
 from orchestrator.store import summaries as rows
 from orchestrator.summaries import MOST_CHARS, Summaries
 from tests.fakes import FakeCompletion, FakeUpstream, Reply
@@ -59,7 +62,11 @@ class Desk:
             backoff_s=0.001,
         )
         self.notices = Notices(house.store, house.broker)
-        self.summaries = Summaries(house.store, proxy, self.notices, now=lambda: self.now)
+        self.jobs = Jobs(
+            house.store, self.notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
+        )
+        self.jobs.reconcile()
+        self.summaries = Summaries(house.store, proxy, self.notices, self.jobs, now=lambda: self.now)
 
     def talk(self, count: int, size: int = 10) -> Turn:
         """So many turns; the last one."""
@@ -71,10 +78,10 @@ class Desk:
 
     def work(self) -> int:
         """All that there is to do; how many summaries were tried."""
-        count = 0
-        while self.summaries.do_next(lambda: True):
-            count += 1
-        return count
+        before = len(self.model.requests)
+        while self.jobs.run_next():
+            pass
+        return len(self.model.requests) - before
 
     def told(self) -> list[str]:
         """What the model is told before the next turn."""
@@ -160,7 +167,7 @@ def test_without_a_summary_the_oldest_are_left_out(desk: Desk) -> None:
         tries += 1
     assert 1 < tries < 10
     with desk.house.store.reading() as db:
-        assert rows.next_wanted(db, desk.now + 1e9) is None
+        assert job_rows.open_of(db, rows.KIND, KEY) == []
     desk.model.says("At last.")
     desk.talk(1)
     assert desk.work() == 1
@@ -172,12 +179,12 @@ def test_a_cleared_conversation_has_no_summary(desk: Desk) -> None:
     desk.talk(SUMMED_UP_TURNS + 1)
     desk.work()
     with desk.house.store.writing() as db:
-        rows.want(db, OTHER, 7, desk.now)
+        desk.jobs.submit(db, rows.KIND, OTHER, 7, {})
     desk.house.turns.clear(KEY)
     assert desk.summaries.of(KEY) is None
     assert desk.told() == []
     with desk.house.store.reading() as db:
-        assert rows.next_wanted(db, desk.now) is not None
+        assert [job.cubicle for job in job_rows.heads(db, desk.now)] == [OTHER]
 
 
 def test_a_summary_that_comes_too_late_is_dropped(desk: Desk) -> None:
@@ -193,7 +200,8 @@ def test_it_is_bounded_and_survives(desk: Desk) -> None:
     """Whatever the model says; a dead house goes on where it was."""
     desk.model.says("y" * 50_000)
     desk.talk(SUMMED_UP_TURNS + 1)
-    desk.summaries.do_next(lambda: False)  # it was to end just when the row was written
+    desk.jobs.close()
+    assert desk.work() == 0
     again = Desk(desk.house)
     again.model.says("y" * 50_000)
     assert again.work() == 1

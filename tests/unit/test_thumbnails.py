@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.calls import Calls
 from orchestrator.engine.helpers import HelperSpec
+from orchestrator.jobs import Jobs
+from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, TurnStatus
 from orchestrator.previews.apps import Apps
 from orchestrator.previews.changes import AppChanges
+from orchestrator.store import jobs as job_rows
 from orchestrator.thumbnails.photographer import MOST_BYTES, Photographer
 from orchestrator.thumbnails.png import size_of
-from orchestrator.thumbnails.thumbnails import MOST_AN_HOUR, Thumbnails
+from orchestrator.thumbnails.thumbnails import KIND, MOST_AN_HOUR, Thumbnails
 from tests.paper_browser import PaperBrowser, png
 from tests.rooms import KEY, OTHER, Rooms, rooms
 
@@ -35,13 +39,24 @@ class Desk:
         self.news = house.broker.subscribe("app")
         apps = Apps(house.workspaces)
         photographer = Photographer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
+        notices = Notices(house.store, house.broker)
+        self.jobs = Jobs(
+            house.store, notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
+        )
         self.thumbnails = Thumbnails(
-            house.store, apps, house.broker, folder=self.folder, photographer=photographer, now=lambda: self.now
+            house.store,
+            apps,
+            house.broker,
+            self.jobs,
+            folder=self.folder,
+            photographer=photographer,
+            now=lambda: self.now,
         )
         changes = AppChanges(house.store, apps, house.workspaces)
         house.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
         house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.note(ended.turn))
-        self.thumbnails.reconcile()
+        self.jobs.reconcile()
+        self.jobs.prepare()
 
     def _image(self) -> str:
         self.images += 1
@@ -62,10 +77,15 @@ class Desk:
 
     def works(self) -> int:
         """All that is to be done is done; how many pictures were taken or given up."""
-        count = 0
-        while self.thumbnails.do_next(lambda: True):
-            count += 1
-        return count
+        known = self._open()
+        while self.jobs.run_next():
+            known |= self._open()
+        self.jobs.tidy()
+        return len(known - self._open())
+
+    def _open(self) -> set[int]:
+        with self.house.store.reading() as db:
+            return {job.id for job in job_rows.every(db, KIND)}
 
     def picture(self, app: str = "game") -> bytes | None:
         """The picture of an app."""
@@ -253,7 +273,10 @@ def test_so_many_an_hour(desk: Desk) -> None:
 def test_what_a_death_left_is_taken_after_the_start(desk: Desk) -> None:
     """What is broken off because the house stops as well; what broke off three times is given up."""
     made(desk)
-    assert not desk.thumbnails.do_next(lambda: False)
+    desk.browser.during = lambda _: desk.jobs.close()
+    assert desk.works() == 0
+    desk.browser.during = lambda _: None
+    desk = Desk(desk.house, desk.browser)
     assert desk.works() == 1
 
     def dies(_: HelperSpec) -> None:
@@ -263,9 +286,10 @@ def test_what_a_death_left_is_taken_after_the_start(desk: Desk) -> None:
     desk.browser.during = dies
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            desk.thumbnails.do_next(lambda: True)
+            desk.jobs.run_next()
+        desk.jobs.reconcile()
     again = Desk(desk.house, desk.browser)
-    assert desk.browser.cleared == 2
+    assert desk.browser.cleared == 3
     assert again.works() == 1
     assert again.picture() is None
     desk.house.broker.unsubscribe(again.news)
@@ -278,7 +302,7 @@ def test_a_picture_that_a_restored_house_lost_is_taken_anew(desk: Desk) -> None:
     for path in desk.folder.iterdir():
         path.unlink()
     assert desk.picture() is None
-    desk.thumbnails.reconcile()
+    desk.jobs.prepare()
     assert desk.works() == 1
     assert desk.picture() == png()
 
@@ -299,9 +323,9 @@ def test_what_nobody_could_take_for_a_day_is_given_up(desk: Desk) -> None:
     """Nobody waits for it any more."""
     made(desk)
     desk.now += 25 * 3600
-    desk.thumbnails.tidy()
+    assert desk.works() == 1
     assert not desk.thumbnails.is_coming(KEY, "game")
-    assert desk.works() == 0
+    assert desk.browser.given == []
 
 
 # --- what the browser is given ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from orchestrator.errors import BadInput, Conflict, NotFound, Stopped, TooLarge,
 from orchestrator.history import History
 from orchestrator.hooks import TurnMoment
 from orchestrator.nouns import TurnStatus
+from orchestrator.store import conversations
 from orchestrator.store import turns as rows
 from tests.rooms import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
@@ -492,3 +493,33 @@ def test_a_turn_is_followed_from_its_message_to_its_outcome(house: Rooms) -> Non
     house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
     house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="again")
     assert moments == [("sent", turn.id), ("started", turn.id), ("ended", turn.id)]
+
+
+# --- conversations, and several turns at once ------------------------------------------------------------------
+
+
+def test_every_turn_is_of_its_cubicles_conversation(house: Rooms) -> None:
+    """The first message begins it; another person's is another one. A deleted agent takes its own along."""
+    first, second = house.under_way("a"), house.turns.submit(KEY, "b", source="test")
+    others = house.turns.submit(OTHER, "c", source="test")
+    assert first.conversation == second.conversation != others.conversation
+    assert first.parent is None
+    with house.store.reading() as db:
+        assert [(each.id, each.cubicle, each.name) for each in conversations.of_cubicle(db, KEY)] == [
+            (first.conversation, KEY, "")
+        ]
+    house.agents.remove("crab")
+    with house.store.reading() as db:
+        assert conversations.of_cubicle(db, KEY) == conversations.of_cubicle(db, OTHER) == []
+
+
+def test_a_turn_may_have_a_parent(house: Rooms) -> None:
+    """It says which; also when that is gone."""
+    parent, child = house.under_way("a"), house.turns.submit(KEY, "b", source="test")
+    with house.store.writing() as db:
+        db.execute("UPDATE turns SET parent = ? WHERE id = ?", (parent.id, child.id))
+    assert house.turns.get(child.id).parent == parent.id
+    house.turns.end(KEY, parent.id, TurnStatus.DONE, reply="ok")
+    with house.store.writing() as db:
+        db.execute("DELETE FROM turns WHERE id = ?", (parent.id,))
+    assert house.turns.get(child.id).parent == parent.id
