@@ -66,7 +66,7 @@ def measure(home: Path, *, spread_s: float = SPREAD_S, repeat: str = "FREQ=DAILY
     """Ten thousand entries that come due over ``spread_s`` seconds, all at once with 0."""
     first = round(time.time() + LEAD_S + 5)
     with closing(Store(home / "hermit.db")) as filled:
-        People(filled).ensure_operator("ada", "", None)
+        People(filled).ensure_operator("ada", "")
         _fill(filled, first, spread_s, repeat)
     began = time.monotonic()
     store, broker, sink = Store(home / "hermit.db"), Broker(), _Sink()

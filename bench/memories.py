@@ -84,7 +84,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
     """An empty one."""
     with tempfile.TemporaryDirectory() as folder:
         store, broker, hooks = Store(Path(folder) / "hermit.db"), Broker(), Hooks()
-        People(store).ensure_operator("ada", "", None)
+        People(store).ensure_operator("ada", "")
         agents = Agents(store, providers=(), hooks=hooks)
         agents.create({"name": KEY.agent})
         facts = Facts(store, broker, hooks, max_facts=MANY * 2)

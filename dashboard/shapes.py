@@ -12,6 +12,7 @@ from dashboard.times import iso, with_iso_times
 from orchestrator import agents, grants
 from orchestrator.approval_json import approval_json as approval_body
 from orchestrator.budget import Standing
+from orchestrator.channels.telegram.accounts.rows import BotState, CodeWay
 from orchestrator.cubicles import State
 from orchestrator.delivery import deliveries
 from orchestrator.disk.metering import DiskUse
@@ -23,7 +24,6 @@ from orchestrator.store.audit import AuditRow
 from orchestrator.store.grants import Grant
 from orchestrator.store.people import Session
 from orchestrator.store.summaries import Summary
-from orchestrator.store.telegram_bots import BotState, CodeWay
 from orchestrator.turn_json import step_json as step_body
 from orchestrator.turn_json import turn_json as turn_body
 
@@ -58,7 +58,14 @@ def activity(house: Services) -> Activity:
 
 def user_json(user: User) -> dict[str, Any]:
     """A person."""
-    return {**asdict(user), "role": str(user.role)}
+    return {
+        "id": user.id,
+        "name": user.name,
+        "role": str(user.role),
+        "telegram_id": user.id_in("telegram"),
+        "time_zone": user.time_zone,
+        "time_zone_known": user.time_zone_known,
+    }
 
 
 def agent_json(house: Services, agent: Agent, status: str, viewer: User) -> dict[str, Any]:

@@ -38,5 +38,5 @@ def receive(bot: int) -> Any:
     except BadInput as error:  # refused, it would come again for ever, and nothing after it
         logger.warning("an update for the bot of %s is let go: %s", agent, error.message)
     else:
-        house.telegram_update(agent, update)
+        house.webhooks["telegram"](agent, update)
     return "", 200

@@ -31,6 +31,7 @@ from orchestrator.audit import Audit
 from orchestrator.backup.keeping import Backups
 from orchestrator.budget import Budget
 from orchestrator.budget_notices import BudgetNotices
+from orchestrator.channels.chat.contact_rows import KnownStranger
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.checkups import Checkups
 from orchestrator.config import Settings
@@ -64,7 +65,6 @@ from orchestrator.seen import Seen
 from orchestrator.services import Health, Services
 from orchestrator.step_approvals import StepApprovals
 from orchestrator.store.database import Store
-from orchestrator.store.telegram_people import Known
 from orchestrator.turns import Turns
 from orchestrator.wake import Waker
 from orchestrator.watch import Watch
@@ -182,7 +182,7 @@ class App:
             decide_stranger=self._decide_stranger,
             checkups=Checkups(self._parts.examine, self._broker),
             backups=Backups(ground.home, self._audit, self._broker),
-            telegram_update=self._take_update,
+            webhooks={"telegram": self._take_update},
             health=self._health,
             remove_agent=self._leaving.remove_agent,
             remove_user=self._leaving.remove_user,
@@ -239,7 +239,7 @@ class App:
         services.people.ensure_operator(
             self._settings.admin_user,
             self._settings.secrets.get("HERMIT_ADMIN_PASSWORD"),
-            self._settings.telegram_operator_id,
+            telegram_id=self._settings.telegram_operator_id,
         )
         if not services.agents.every():
             services.agents.create({"name": FIRST_AGENT})
@@ -299,11 +299,11 @@ class App:
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
         self._telegram.receive(agent, update)  # made after the services that it needs
 
-    def _strangers(self) -> list[Known]:
-        return self._telegram.office.cards.waiting()
+    def _strangers(self) -> list[KnownStranger]:
+        return self._telegram.access_requests.waiting()
 
     def _decide_stranger(self, agent: str, person: int, kind: str, by: User) -> User | None:
-        return self._telegram.office.cards.decide(agent, person, kind, by)
+        return self._telegram.access_requests.decide(agent, person, kind, by)
 
     def _health(self) -> Health:
         return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())

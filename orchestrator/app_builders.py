@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
 from orchestrator.audit import Audit
-from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
-from orchestrator.channels.telegram import opening
+from orchestrator.channels.telegram import lazy_import
+from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles, Install
 from orchestrator.delivery.deliveries import Deliveries
@@ -297,7 +297,7 @@ def build_bots(ground: Ground) -> Bots:
         ground.agents,
         ground.people,
         ground.broker,
-        prove=lambda token: opening.prove(token, settings.telegram_api_url),
+        prove=lambda token: lazy_import.prove(token, settings.telegram_api_url),
         blot=ground.parts.blot,
         trusted_operator=settings.telegram_operator_id,
         has_own_server=settings.has_own_bot_server,

@@ -30,6 +30,7 @@ from orchestrator.nouns import MICRO, CubicleKey
 from orchestrator.store import tallies
 from orchestrator.store.database import Store
 from orchestrator.store.tallies import Look
+from orchestrator.user_fields import CHANNELS
 from orchestrator.version import VERSION
 
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
@@ -79,13 +80,13 @@ class Metrics:
         """A cubicle of this agent asked for something."""
         self._seen.door.labels(agent).inc()
 
-    def telegram_call(self, outcome: str) -> None:
-        """Telegram was asked for something; ``ok``, or the kind of failure."""
-        self._seen.calls.labels(outcome).inc()
+    def channel_call(self, channel: str, outcome: str) -> None:
+        """A chat app was asked for something; ``ok``, or the kind of failure."""
+        self._seen.calls[channel].labels(outcome).inc()
 
-    def telegram_updates(self, count: int) -> None:
-        """Telegram told us of this much."""
-        self._seen.updates.inc(count)
+    def channel_updates(self, channel: str, count: int) -> None:
+        """A chat app told us of this much."""
+        self._seen.updates[channel].inc(count)
 
     def text(self) -> bytes:
         """All of it, in Prometheus's text format. Raises Unavailable."""
@@ -182,10 +183,14 @@ class _Seen:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.door = Counter("hermit_door_requests", "Requests of cubicles.", ("agent",), registry=registry)
-        self.calls = Counter(
-            "hermit_telegram_calls", "Calls to Telegram, polls included.", ("outcome",), registry=registry
-        )
-        self.updates = Counter("hermit_telegram_updates", "What Telegram told us of.", registry=registry)
+        self.calls = {
+            name: Counter(f"hermit_{name}_calls", f"Calls to {label}, polls included.", ("outcome",), registry=registry)
+            for name, label in CHANNELS.items()
+        }
+        self.updates = {
+            name: Counter(f"hermit_{name}_updates", f"What {label} told us of.", registry=registry)
+            for name, label in CHANNELS.items()
+        }
 
 
 class _Now:

@@ -1276,6 +1276,172 @@ def m046_conversations(db: Database) -> None:
     )
 
 
+@migrations()
+def m048_identities(db: Database) -> None:
+    """Who is who in chat apps are rows of their own. The column that they come from stays, empty: SQLite drops none
+    that is unique, and every other table refers to these rows. Turns that are owed an answer are found by channel."""
+    _run(
+        db,
+        """
+        CREATE TABLE identities (
+            channel TEXT NOT NULL,
+            external_id INTEGER NOT NULL,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            PRIMARY KEY (channel, external_id),
+            UNIQUE (user, channel)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO identities (channel, external_id, user)
+            SELECT 'telegram', telegram_id, id FROM users WHERE telegram_id IS NOT NULL;
+        UPDATE users SET telegram_id = NULL;
+        DROP INDEX turns_untold;
+        DROP INDEX turns_untold_of_calendar;
+        CREATE INDEX turns_untold ON turns (source, id) WHERE told_at IS NULL;
+        """,
+    )
+
+
+@migrations()
+def m048_chat_inbox(db: Database) -> None:
+    """Where bots are, who wrote to them and what: every row carries the name of its channel."""
+    _run(
+        db,
+        """
+        CREATE TABLE chat_rooms (
+            channel TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            title TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('open', 'closed', 'asked', 'enabled', 'ignored')),
+            last_message INTEGER,
+            changed_at REAL NOT NULL,
+            PRIMARY KEY (channel, agent, chat)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO chat_rooms (channel, agent, chat, title, state, last_message, changed_at)
+            SELECT 'telegram', agent, chat, title, state, last_message, changed_at FROM telegram_chats;
+        CREATE TABLE chat_strangers (
+            channel TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            person INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('asked', 'ignored', 'blocked', 'allowed')),
+            told_at REAL NOT NULL,
+            PRIMARY KEY (channel, agent, person)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO chat_strangers (channel, agent, person, name, state, told_at)
+            SELECT 'telegram', agent, person, name, state, told_at FROM telegram_strangers;
+        CREATE TABLE chat_inbox (
+            channel TEXT NOT NULL,
+            bot INTEGER NOT NULL,
+            update_id INTEGER NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            thread INTEGER,
+            person INTEGER NOT NULL,
+            message INTEGER,
+            album TEXT NOT NULL,
+            origin TEXT,
+            body TEXT,
+            received_at REAL NOT NULL,
+            handled_at REAL,
+            PRIMARY KEY (bot, update_id, channel)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO chat_inbox (channel, bot, update_id, agent, chat, thread, person, message, album, origin, body,
+            received_at, handled_at)
+            SELECT 'telegram', bot, update_id, agent, chat, thread, person, message, album, origin, body,
+            received_at, handled_at FROM telegram_inbox;
+        CREATE INDEX chat_inbox_waiting ON chat_inbox (channel, agent, chat, update_id) WHERE handled_at IS NULL;
+        CREATE INDEX chat_inbox_of_origin ON chat_inbox (origin) WHERE origin IS NOT NULL;
+        CREATE INDEX chat_inbox_of_message ON chat_inbox (agent, chat, message, channel);
+        DROP TABLE telegram_chats;
+        DROP TABLE telegram_strangers;
+        DROP TABLE telegram_inbox;
+        """,
+    )
+
+
+@migrations()
+def m048_chat_outbox(db: Database) -> None:
+    """What goes out, and the buttons under it: the same. The channel stands last in an index that is not for what is
+    open alone, so that looking for what is open in a channel never reads the rest."""
+    _run(
+        db,
+        """
+        CREATE TABLE chat_outbox (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            channel TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            ref TEXT NOT NULL,
+            body TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('waiting', 'sending', 'sent', 'failed')),
+            message INTEGER,
+            tries INTEGER NOT NULL DEFAULT 0,
+            not_before REAL NOT NULL DEFAULT 0,
+            why TEXT,
+            amendment TEXT,
+            created_at REAL NOT NULL,
+            sent_at REAL,
+            after INTEGER,
+            UNIQUE (ref, channel)
+        ) STRICT;
+        INSERT INTO chat_outbox (id, channel, agent, chat, ref, body, state, message, tries, not_before, why, amendment,
+            created_at, sent_at, after)
+            SELECT id, 'telegram', agent, chat, ref, body, state, message, tries, not_before, why, amendment,
+            created_at, sent_at, after FROM telegram_outbox;
+        CREATE INDEX chat_outbox_open ON chat_outbox (channel, agent, chat, id)
+            WHERE state IN ('waiting', 'sending') OR amendment IS NOT NULL;
+        CREATE INDEX chat_outbox_of_message ON chat_outbox (agent, chat, message, channel);
+        CREATE TABLE chat_buttons (
+            id TEXT PRIMARY KEY,
+            channel TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            ref TEXT NOT NULL,
+            person INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            expires_at REAL NOT NULL,
+            used_at REAL
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO chat_buttons (id, channel, agent, ref, person, kind, subject, expires_at, used_at)
+            SELECT id, 'telegram', agent, ref, person, kind, subject, expires_at, used_at FROM telegram_buttons;
+        CREATE INDEX chat_buttons_of_ref ON chat_buttons (ref, channel);
+        DROP TABLE telegram_outbox;
+        DROP TABLE telegram_buttons;
+        """,
+    )
+
+
+@migrations()
+def m048_chat_progress(db: Database) -> None:
+    """What is shown of turns, up to where things were told, and which message carries which file: the same."""
+    _run(
+        db,
+        """
+        CREATE TABLE chat_progress (
+            turn INTEGER PRIMARY KEY,
+            channel TEXT NOT NULL,
+            agent TEXT NOT NULL REFERENCES agents (name) ON DELETE CASCADE,
+            chat INTEGER NOT NULL,
+            message INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO chat_progress (turn, channel, agent, chat, message)
+            SELECT turn, 'telegram', agent, chat, message FROM telegram_progress;
+        CREATE TABLE chat_cursors (
+            channel TEXT NOT NULL,
+            name TEXT NOT NULL,
+            value INTEGER NOT NULL,
+            PRIMARY KEY (channel, name)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO chat_cursors (channel, name, value) SELECT 'telegram', name, value FROM telegram_marks;
+        ALTER TABLE telegram_carried RENAME TO chat_deliveries;
+        DROP INDEX telegram_carried_by;
+        CREATE INDEX chat_deliveries_of_ref ON chat_deliveries (ref);
+        DROP TABLE telegram_progress;
+        DROP TABLE telegram_marks;
+        """,
+    )
+
+
 def _run(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""

@@ -110,10 +110,15 @@ class User:
     id: int
     name: str
     role: Role
-    telegram_id: int | None
+    identities: tuple[tuple[str, int], ...]
+    """Who they are in chat apps: a channel's name, and their number there."""
     time_zone: str
     time_zone_known: bool = False
     """Somebody said so; else it is UTC for want of anything better."""
+
+    def id_in(self, channel: str) -> int | None:
+        """Their number in this channel; None where they are not known there."""
+        return dict(self.identities).get(channel)
 
 
 @dataclass(frozen=True, slots=True)

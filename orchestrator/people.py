@@ -12,6 +12,7 @@ import secrets
 import sqlite3
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +25,7 @@ from orchestrator.store import audit as audit_rows
 from orchestrator.store import people as rows
 from orchestrator.store.database import Store
 from orchestrator.throttle import Throttle
-from orchestrator.user_fields import FIELDS, checked_fields
+from orchestrator.user_fields import CHANNELS, checked_fields, fields_of, taken
 
 SESSION_S = 30 * 24 * 3600
 LINK_S = 15 * 60
@@ -38,9 +39,13 @@ NOTED_EVERY_S = 300.0
 class People:
     """Everybody who is known to this install."""
 
-    def __init__(self, store: Store, *, fixed_tokens: tuple[str, ...] = ()) -> None:
-        """``fixed_tokens`` are the operator's too: the one in the settings, and the command's on this machine."""
+    def __init__(
+        self, store: Store, *, fixed_tokens: tuple[str, ...] = (), channels: Mapping[str, str] = CHANNELS
+    ) -> None:
+        """``fixed_tokens`` are the operator's too: the one in the settings, and the command's on this machine;
+        ``channels`` are the chat apps in which people have a number, as people call them."""
         self._store = store
+        self._channels = channels
         self._fixed_tokens = tuple(token.encode() for token in fixed_tokens if token)
         self._hasher = argon2.PasswordHasher()
         self._hashing = threading.BoundedSemaphore(_HASHES_AT_ONCE)
@@ -74,32 +79,33 @@ class People:
             raise NotFound("There is no operator yet.")
         return found
 
-    def of_telegram(self, telegram_id: int) -> User | None:
-        """The person with this numeric Telegram id; what somebody calls themselves there proves nothing."""
+    def of_identity(self, channel: str, external_id: int) -> User | None:
+        """The person with this number in a channel; what somebody calls themselves there proves nothing."""
         with self._store.reading() as db:
-            return rows.of_telegram(db, telegram_id)
+            return rows.of_identity(db, channel, external_id)
 
-    def ensure_operator(self, name: str, password: str, telegram_id: int | None) -> User:
-        """The operator exists, with what the settings say of name, password and Telegram id (empty: as it was)."""
+    def ensure_operator(self, name: str, password: str, **numbers: int | None) -> User:
+        """The operator exists, with what the settings say of name, password, ``telegram_id`` … (empty: as it was)."""
         with self._store.reading() as db:
             found = rows.operator(db)
         if found is None:
-            found = self.add({"name": name or "operator", "role": Role.OPERATOR, "telegram_id": telegram_id})
-        fields = {"name": name or found.name, "telegram_id": telegram_id or found.telegram_id}
-        wanted = self.change(found.id, fields) if fields != {name: getattr(found, name) for name in fields} else found
+            found = self.add({"name": name or "operator", "role": Role.OPERATOR, **numbers})
+        before = fields_of(found, self._channels)
+        fields = {field: value or before[field] for field, value in {"name": name, **numbers}.items()}
+        wanted = found if fields.items() <= before.items() else self.change(found.id, fields)
         with self._store.writing() as db:
             if password and not self._is_password(rows.password(db, found.id), password):
                 self._store_password(db, found.id, password)
         return wanted
 
     def add(self, fields: dict[str, Any]) -> User:
-        """A new person from ``name, role, telegram_id, time_zone``; raises BadInput or Conflict."""
-        checked = checked_fields({"role": Role.MEMBER, "telegram_id": None, "time_zone": "UTC", **fields})
+        """A new person from ``name, role, time_zone, telegram_id`` …; raises BadInput or Conflict."""
+        checked = checked_fields({"role": Role.MEMBER, "time_zone": "UTC", **fields}, self._channels)
         with self._store.writing() as db:
             try:
                 user = rows.add(db, **checked, now=time.time(), time_zone_known="time_zone" in fields)
             except sqlite3.IntegrityError as error:
-                raise _taken(checked) from error
+                raise taken(checked) from error
             audit_rows.add(db, "user.added", f"User {checked['name']} was added.", now=time.time(), user=user)
         return self.get(user)
 
@@ -107,18 +113,17 @@ class People:
         """Change some fields of a person; raises BadInput, Conflict or NotFound."""
         with self._store.writing() as db:
             old = self.get(user)
-            checked = checked_fields({**{name: getattr(old, name) for name in FIELDS}, **fields})
+            checked = checked_fields({**fields_of(old, self._channels), **fields}, self._channels)
             new = replace(old, **checked, time_zone_known=old.time_zone_known or "time_zone" in fields)
             if new.role is not Role.OPERATOR and self.operator().id == user:
                 raise Conflict("The first operator stays operator: somebody must be able to run this install.")
             try:
                 rows.change(db, new)
             except sqlite3.IntegrityError as error:
-                raise _taken(checked) from error
-            detail = {name: checked[name] for name in fields}
-            audit_rows.add(
-                db, "user.changed", f"User {new.name} was changed.", now=time.time(), user=user, detail=detail
-            )
+                raise taken(checked) from error
+            detail = {name: value for name, value in fields_of(new, self._channels).items() if name in fields}
+            text = f"User {new.name} was changed."
+            audit_rows.add(db, "user.changed", text, now=time.time(), user=user, detail=detail)
         self.changes += 1
         return new
 
@@ -329,10 +334,6 @@ class People:
                 return self._hasher.verify(hashed or self._nobody, password) and hashed is not None
         except argon2.exceptions.VerifyMismatchError:
             return False
-
-
-def _taken(fields: dict[str, Any]) -> Conflict:
-    return Conflict(f"Another user is already called {fields['name']} or has this Telegram id.")
 
 
 def session_id(sha256: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ from orchestrator.approvals import Approvals
 from orchestrator.assets.assets import Assets
 from orchestrator.audit import Audit
 from orchestrator.backup.keeping import Backups
-from orchestrator.bots.registry import Bots
 from orchestrator.budget import Budget
+from orchestrator.channels.chat.contact_rows import KnownStranger
+from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.checkups import Checkups
 from orchestrator.config import Settings
 from orchestrator.cubicles import Cubicles
@@ -37,7 +38,6 @@ from orchestrator.prices import Prices
 from orchestrator.questions import Questions
 from orchestrator.samples import Samples
 from orchestrator.seen import Seen
-from orchestrator.store.telegram_people import Known
 from orchestrator.terminals.terminals import Terminals
 from orchestrator.thumbnails.thumbnails import Thumbnails
 from orchestrator.turns import Turns
@@ -95,16 +95,16 @@ class Services:
     seen: Seen
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
-    strangers: Callable[[], list[Known]]
+    strangers: Callable[[], list[KnownStranger]]
     """Who wrote to a bot and waits for the operator's word, newest first."""
     decide_stranger: Callable[[str, int, str, User], User | None]
-    """An agent, a Telegram id, ``allow``, ``ignore`` or ``block``, and who says so; the member, where there is one now.
-    Raises Forbidden, NotFound, Conflict."""
+    """An agent, a stranger's number, ``allow``, ``ignore`` or ``block``, and who says so; the member, where there is
+    one now. Raises Forbidden, NotFound, Conflict."""
     checkups: Checkups
     backups: Backups
-    telegram_update: Callable[[str, dict[str, Any]], None]
-    """Take over an update that Telegram posted for this agent's bot; it is on disk when this returns. Raises
-    Unavailable, and Telegram posts it again."""
+    webhooks: Mapping[str, Callable[[str, dict[str, Any]], None]]
+    """By channel: take over an update that the app posted for this agent's bot; it is on disk when this returns. Raises
+    Unavailable, and the app posts it again."""
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

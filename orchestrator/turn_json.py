@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.nouns import MICRO, Step, Turn
+from orchestrator.user_fields import CHANNELS
 
 _FROM = {
     "api": "from the API",
     "terminal": "from a terminal",
-    "telegram": "from Telegram",
     "calendar": "from the calendar",
+    **{channel: f"from {label}" for channel, label in CHANNELS.items()},
 }
 
 

@@ -16,19 +16,20 @@ _DESCRIBED = " ".join(
 
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
-    ("what bytes say, and what they cost", "file_contents http_statuses markdown_cost"),
+    ("packages", "channels channels.chat channels.telegram channels.telegram.accounts channels.telegram.format"),
+    ("what bytes say, and what they cost", "file_contents http_statuses markdown_cost user_fields"),
     (
         "pure",
         (
-            "agenda agenda.telling bots config conversation delivery delivery.download_links delivery.settling disk "
+            "agenda agenda.telling config conversation delivery delivery.download_links delivery.settling disk "
             "disk.rules drafts fetch fetch.addresses fetch.cautions fetch.urls file_types http_framing http_streams "
             "migrations policy policy.code policy.git policy.judge policy.kinds "
             "policy.languages policy.options policy.parts policy.scripts policy.variables policy.wrapper_table "
             "policy.python policy.rules policy.wrappers pricing shell shell.bodies shell.parts "
             "shell.source shell.syntax shell.words "
             "llm.requests strict_json version previews previews.origins previews.policy previews.tickets "
-            "telegram_entities "
-            "prompts hooks telegram_markdown telegram_pieces telegram_text terminals "
+            "prompts hooks "
+            "terminals "
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
@@ -55,7 +56,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "what an engine is asked, and what runs inside",
         "engine engine.helpers engine.kill_session engine.probe_inside engine.protocol engine.tty",
     ),
-    ("names that strangers give", "attachments file_names user_fields"),
+    ("names that strangers give", "attachments file_names"),
     ("what a name or a beginning tells", "delivery.words delivery.file_kinds"),
     (
         "which packages a wish comes to",
@@ -74,16 +75,15 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "delivery.out_events descriptors disk.reserve "
             "events fetch.body fetch.fetcher "
             "fetch.internet fetch.network home http_server llm.keyring logs ports workspace store.published "
-            "store.telegram_bots store.preferences throttle "
-            "store.telegram_mail store.telegram_inbox store store.agents store.approvals store.audit store.database "
+            "store.preferences throttle "
+            "store store.agents store.approvals store.audit store.database "
             "store.leaving store.deliveries live live.harbour store.agenda store.agenda_runs store.jobs "
             "store.app_shares store.app_storage store.calls store.copies store.memories store.notices store.ledger "
             "store.samples store.retention store.tallies store.thumbnails store.upgrading "
             "store.damage store.salvage "
             "store.approval_history store.turn_sizes store.grants store.summaries store.turn_words "
-            "store.people store.questions store.seen store.telegram_answers store.telegram_buttons "
-            "store.telegram_carried "
-            "store.conversations store.partial_replies store.telegram_marks store.telegram_people store.turns "
+            "store.people store.questions store.seen "
+            "store.conversations store.partial_replies store.turns "
             "llm llm.upstreams llm.upstreams.answer "
             "llm.upstreams.anthropic llm.upstreams.catalog llm.upstreams.habits llm.upstreams.http "
             "llm.upstreams.models llm.upstreams.openai_compatible llm.upstreams.reading llm.upstreams.refusals "
@@ -123,7 +123,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "rules",
         (
             "approvals budget_notices "
-            "bots.codes bots.handshakes bots.proofs bots.registry capabilities.calls "
+            "capabilities.calls "
             "capabilities.memory.deeds capabilities.status.report "
             "cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
@@ -169,31 +169,40 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ("noticing what was made", "delivery.out_watch"),
     ("the inside's table of calls", "door_routes"),
     ("the inside's requests", "door_calls door_streams"),
+    (
+        "what chats are made of, and whose bots there are",
+        (
+            "channels.chat.adapter channels.chat.button_rows channels.chat.channel_store "
+            "channels.chat.contact_rows channels.chat.cursor_rows channels.chat.delivery_link_rows "
+            "channels.chat.inbox_rows channels.chat.message channels.chat.outbox_rows channels.chat.rich_text "
+            "channels.chat.turn_reply_rows channels.telegram.accounts.bots channels.telegram.accounts.pairing "
+            "channels.telegram.accounts.pairing_codes channels.telegram.accounts.rows "
+            "channels.telegram.accounts.token_check"
+        ),
+    ),
     ("what the inside and the surfaces may call", "door services"),
     (
         "chat apps",
         (
-            "channels channels.telegram channels.telegram.answers channels.telegram.app_letters "
-            "channels.telegram.arrivals channels.telegram.channel "
-            "channels.telegram.asking channels.telegram.board channels.telegram.buttons channels.telegram.calls "
-            "channels.telegram.carrier "
-            "channels.telegram.cards channels.telegram.checkup channels.telegram.commands "
-            "channels.telegram.commands_files channels.telegram.commands_operator channels.telegram.commands_own "
-            "channels.telegram.commands_plans "
-            "channels.telegram.contents channels.telegram.decisions channels.telegram.groups channels.telegram.hearing "
-            "channels.telegram.inbox channels.telegram.incoming channels.telegram.inquiries "
-            "channels.telegram.inquiry_text channels.telegram.letters channels.telegram.line "
-            "channels.telegram.line_bot channels.telegram.line_parcels channels.telegram.line_terms "
-            "channels.telegram.line_wire channels.telegram.opening "
-            "channels.telegram.mail channels.telegram.mail_round channels.telegram.notes channels.telegram.noticing "
-            "channels.telegram.office channels.telegram.whereabouts channels.telegram.zones "
-            "channels.telegram.pacing channels.telegram.station "
-            "channels.telegram.packing channels.telegram.papers channels.telegram.polling "
-            "channels.telegram.presses channels.telegram.progress channels.telegram.prompting "
-            "channels.telegram.questions channels.telegram.reading "
-            "channels.telegram.reception channels.telegram.refusals "
-            "channels.telegram.replies channels.telegram.seams channels.telegram.showing "
-            "channels.telegram.sorting channels.telegram.status_text"
+            "channels.chat.access_context channels.chat.access_requests channels.chat.address_book "
+            "channels.chat.agent_text channels.chat.app_messages channels.chat.approval_kinds "
+            "channels.chat.approval_prompts channels.chat.approval_text channels.chat.buttons "
+            "channels.chat.callbacks channels.chat.command_context channels.chat.commands "
+            "channels.chat.commands_calendar channels.chat.commands_files channels.chat.commands_operator "
+            "channels.chat.commands_own channels.chat.events channels.chat.file_sender channels.chat.groups "
+            "channels.chat.inbound channels.chat.inbound_files channels.chat.inbound_messages channels.chat.inbox "
+            "channels.chat.message_json channels.chat.notifications channels.chat.outbox "
+            "channels.chat.outbox_sender channels.chat.progress channels.chat.progress_rows_view "
+            "channels.chat.progress_text channels.chat.progress_view channels.chat.question_prompts "
+            "channels.chat.question_text channels.chat.replies channels.chat.replies_to_turns "
+            "channels.chat.runner channels.chat.send_errors channels.chat.split channels.chat.system_text "
+            "channels.chat.temp_files channels.chat.text_pages channels.chat.throttle "
+            "channels.chat.time_zone_prompt channels.chat.wiring channels.telegram.api_errors "
+            "channels.telegram.bot channels.telegram.bot_check channels.telegram.channel channels.telegram.client "
+            "channels.telegram.client_types channels.telegram.format.markdown channels.telegram.lazy_import "
+            "channels.telegram.ptb_bot channels.telegram.ptb_objects channels.telegram.ptb_request "
+            "channels.telegram.update_filter channels.telegram.update_inbox channels.telegram.update_parser "
+            "channels.telegram.updates"
         ),
     ),
     ("builders of the composition", "app_builders"),
@@ -204,7 +213,7 @@ FLOORS: tuple[tuple[str, str], ...] = (
         "examinations",
         (
             "examine.embeddings examine.engine examine.previews "
-            "examine.services examine.surroundings examine.telegram"
+            "examine.services examine.surroundings channels.telegram.doctor"
         ),
     ),
     (
@@ -291,11 +300,9 @@ FAMILIES = (
     "orchestrator.commands",
     "orchestrator.examine",
     "orchestrator.fetch",
-    "orchestrator.telegram_",
     "orchestrator.terminals",
     "orchestrator.thumbnails",
-    "orchestrator.channels.telegram",
-    "orchestrator.bots",
+    "orchestrator.channels",
     "dashboard.api",
     "dashboard.pages",
 )
@@ -303,7 +310,7 @@ FAMILIES = (
 RELATED = frozenset(
     {
         ("orchestrator.policy", "orchestrator.shell"),
-        ("orchestrator.telegram_", "orchestrator.text"),
+        ("orchestrator.channels", "orchestrator.text"),
         ("orchestrator.capabilities", "orchestrator.memories"),
         ("orchestrator.memories", "orchestrator.capabilities"),
     }
@@ -354,7 +361,7 @@ _SHOWS = (
     "store.notices",
     "store.people",
     "store.summaries",
-    "store.telegram_bots",
+    "channels.telegram.accounts.rows",
     "engine.tty",
     "terminals.terminal",
     "turn_json",
@@ -377,6 +384,6 @@ BENEATH_THE_WORKSPACE = tuple(f"orchestrator.{name}" for name in ("arrivals", "b
 """How paths that an agent can touch are opened, walked, copied and stored: for the workspace alone."""
 OF_OTHER_PYTHONS = frozenset({"_sha2", "_sha256"})
 """What the standard library calls its hash in versions before and after this one."""
-LOOPS = ("orchestrator.channels.telegram", "orchestrator.previews", "orchestrator.live.harbour")
+LOOPS = ("orchestrator.channels", "orchestrator.previews", "orchestrator.live.harbour")
 """Who has an event loop of its own, in a thread of its own."""
 HOST_SEES = frozenset({"orchestrator.errors"})

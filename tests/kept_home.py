@@ -30,7 +30,7 @@ def make(path: Path) -> Home:
     """Two agents, one person, a cubicle with files, an outbox and keys."""
     home = prepare(path)
     store = Store(home.database, keep_in=home.backups)
-    People(store).ensure_operator("ada", "", None)
+    People(store).ensure_operator("ada", "")
     agents = Agents(store, providers=("fake",), hooks=Hooks())
     for name in ("crab", "crab-2"):
         agents.create({"name": name})

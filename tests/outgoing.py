@@ -165,7 +165,7 @@ def outgoing(
 def _settle_in(store: Store) -> None:
     """The person and the agent, where they are not there yet."""
     people, agents = People(store), Agents(store, providers=("rehearsal",), hooks=Hooks())
-    people.ensure_operator("ada", "", None)
+    people.ensure_operator("ada", "")
     if not agents.every():
         agents.create({"name": KEY.agent})
 

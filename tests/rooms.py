@@ -112,7 +112,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
         outputs=turns.outputs,
     )
     people = People(store)
-    operator = people.ensure_operator("ada", "", None)
+    operator = people.ensure_operator("ada", "")
     member = next((user for user in people.every() if user.role is Role.MEMBER), None) or people.add({"name": "bob"})
     if not agents.every():
         agents.create({"name": "crab", **agent})

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from dashboard import qr
 from dashboard.auth import operator_only
 from dashboard.house import services
-from orchestrator.store.telegram_bots import BotState, BotStatus, CodeWay
+from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 
 pages = Blueprint("bot_page", __name__)
 

@@ -12,7 +12,7 @@ from dashboard import qr
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.pages.providers import REHEARSAL, views
-from orchestrator.store.telegram_bots import BotState, BotStatus, CodeWay
+from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 
 pages = Blueprint("setup", __name__)
 

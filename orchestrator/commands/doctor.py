@@ -7,11 +7,12 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from orchestrator.backup import rescue
-from orchestrator.channels.telegram.checkup import check_up
+from orchestrator.channels.telegram import doctor as telegram
 from orchestrator.commands.colours import Paint
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.explaining import explain
@@ -31,11 +32,11 @@ from orchestrator.examine.engine import ENGINE, IMAGE, examine_engine, examine_i
 from orchestrator.examine.finding import Finding, State, fail, ok, warn
 from orchestrator.examine.previews import examine_previews
 from orchestrator.examine.services import MODEL, examine_model
-from orchestrator.examine.telegram import TELEGRAM, Expected, examine_telegram
 from orchestrator.home import running_pid
-from orchestrator.store.telegram_bots import Token, stored
 from orchestrator.text import terminal_safe
 
+_CHANNELS = {telegram.TELEGRAM: telegram.examine}
+"""What each chat app says of itself."""
 HERMITSHELL, DATABASE = "hermitshell", "database"
 _AGAIN = "Fix that, then run './hermit doctor' again."
 
@@ -76,7 +77,8 @@ def examine(context: Context) -> list[Finding]:
         found.append(fail(ENGINE, error.message, "'./hermit up' starts an engine where it can."))
     found += _tried(MODEL, lambda: [_model(context)])
     found += _tried(EMBEDDINGS, lambda: _embeddings(context))
-    found += _tried(TELEGRAM, lambda: _telegram(context))
+    for name, examine_channel in _CHANNELS.items():
+        found += _tried(name, partial(examine_channel, context.settings))
     found += surroundings.examine_openness(context.settings.host, is_open=context.settings.is_in_the_open)
     found += surroundings.examine_disk(context.machine, _places(context, info))
     found.append(
@@ -126,18 +128,6 @@ def _embeddings(context: Context) -> list[Finding]:
         return [examine_embeddings(found)]
     finally:
         found.close()
-
-
-def _telegram(context: Context) -> list[Finding]:
-    settings = context.settings
-    bots, operator = stored(settings.home / "db" / "hermit.db")
-    expected = Expected(
-        Token(settings.secrets.get("TELEGRAM_BOT_TOKEN")),
-        settings.telegram_webhook_url,
-        is_running=running_pid(settings.home) is not None,
-    )
-    known = operator or settings.telegram_operator_id
-    return examine_telegram(bots, known, expected, lambda token: check_up(token, settings.telegram_api_url))
 
 
 def _database(context: Context) -> list[Finding]:

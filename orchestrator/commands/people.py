@@ -13,7 +13,8 @@ from orchestrator.commands.context import Context, show, table
 from orchestrator.commands.explaining import explain
 from orchestrator.errors import BadInput, NotFound
 from orchestrator.text import one_line
-from orchestrator.user_fields import FIELDS
+
+FIELDS = ("name", "role", "telegram_id", "time_zone")
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +32,10 @@ class Token:
     used_at: float | None
 
 
-_USER = "id, name, role, telegram_id, time_zone, time_zone_known"
+_USER = (
+    "id, name, role, time_zone, time_zone_known, "
+    "(SELECT json_group_object(channel, external_id) FROM identities WHERE user = users.id) AS identities"
+)
 
 
 def add(
@@ -38,17 +43,19 @@ def add(
     *,
     name: str,
     role: Role,
-    telegram_id: int | None,
+    identities: Sequence[tuple[str, int]],
     time_zone: str,
     now: float,
     time_zone_known: bool = False,
 ) -> int:
-    """Insert a person; raises ``sqlite3.IntegrityError`` when the name or the Telegram id is taken."""
+    """Insert a person; raises ``sqlite3.IntegrityError`` when the name or an identity is taken."""
     cursor = db.execute(
-        "INSERT INTO users (name, role, telegram_id, time_zone, time_zone_known, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-        (name, role, telegram_id, time_zone, time_zone_known, now),
+        "INSERT INTO users (name, role, time_zone, time_zone_known, created_at) VALUES (?, ?, ?, ?, ?)",
+        (name, role, time_zone, time_zone_known, now),
     )
-    return int(cursor.lastrowid or 0)
+    user = int(cursor.lastrowid or 0)
+    _put_identities(db, user, identities)
+    return user
 
 
 def every(db: sqlite3.Connection) -> list[User]:
@@ -66,9 +73,9 @@ def named(db: sqlite3.Connection, name: str) -> User | None:
     return _first(db, "name = ?", name)
 
 
-def of_telegram(db: sqlite3.Connection, telegram_id: int) -> User | None:
-    """The person with this numeric Telegram id."""
-    return _first(db, "telegram_id = ?", telegram_id)
+def of_identity(db: sqlite3.Connection, channel: str, external_id: int) -> User | None:
+    """The person with this number in a channel."""
+    return _first(db, "id = (SELECT user FROM identities WHERE channel = ? AND external_id = ?)", channel, external_id)
 
 
 def operator(db: sqlite3.Connection) -> User | None:
@@ -79,9 +86,10 @@ def operator(db: sqlite3.Connection) -> User | None:
 def change(db: sqlite3.Connection, user: User) -> None:
     """Store every field of an existing person anew."""
     db.execute(
-        "UPDATE users SET name = ?, role = ?, telegram_id = ?, time_zone = ?, time_zone_known = ? WHERE id = ?",
-        (user.name, user.role, user.telegram_id, user.time_zone, user.time_zone_known, user.id),
+        "UPDATE users SET name = ?, role = ?, time_zone = ?, time_zone_known = ? WHERE id = ?",
+        (user.name, user.role, user.time_zone, user.time_zone_known, user.id),
     )
+    _put_identities(db, user.id, user.identities)
 
 
 def note_zone_asked(db: sqlite3.Connection, user: int, now: float) -> bool:
@@ -223,6 +231,14 @@ def use_link(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
     return None if taken is None else one(db, int(taken["user"]))
 
 
+def _put_identities(db: sqlite3.Connection, user: int, identities: Sequence[tuple[str, int]]) -> None:
+    db.execute("DELETE FROM identities WHERE user = ?", (user,))
+    db.executemany(
+        "INSERT INTO identities (channel, external_id, user) VALUES (?, ?, ?)",
+        [(channel, external_id, user) for channel, external_id in identities],
+    )
+
+
 def _first(db: sqlite3.Connection, where: str, *values: Any) -> User | None:
     row = db.execute(f"SELECT {_USER} FROM users WHERE {where} LIMIT 1", values).fetchone()  # noqa: S608 - see callers
     return None if row is None else _user(row)
@@ -233,7 +249,7 @@ def _user(row: sqlite3.Row) -> User:
         id=int(row["id"]),
         name=str(row["name"]),
         role=Role(row["role"]),
-        telegram_id=None if row["telegram_id"] is None else int(row["telegram_id"]),
+        identities=tuple(json.loads(row["identities"]).items()),
         time_zone=str(row["time_zone"]),
         time_zone_known=bool(row["time_zone_known"]),
     )

@@ -59,9 +59,9 @@ def approvals(db: sqlite3.Connection, before: float, most: int) -> int:
 
 
 def letters(db: sqlite3.Connection, before: float, most: int) -> int:
-    """What was sent to Telegram, or could not be; it stays there."""
+    """What was sent to chats, or could not be; it stays there."""
     return db.execute(
-        "DELETE FROM telegram_outbox WHERE id IN (SELECT id FROM telegram_outbox ORDER BY id LIMIT ?) "
+        "DELETE FROM chat_outbox WHERE id IN (SELECT id FROM chat_outbox ORDER BY id LIMIT ?) "
         "AND created_at < ? AND state IN ('sent', 'failed') AND amendment IS NULL",
         (most, before),
     ).rowcount

@@ -37,7 +37,7 @@ CALLS = Ledger(
     "state = 'reserved'",
 )
 DELIVERIES = Ledger("deliveries", "status", "status IN ('kept', 'handed')")
-LETTERS = Ledger("telegram_outbox", "state", "state IN ('waiting', 'sending')")
+LETTERS = Ledger("chat_outbox", "state", "state IN ('waiting', 'sending')")
 RUNS = Ledger("agenda_runs", "outcome, due_at, claimed_at, by_hand", "ended_at IS NULL")
 APPROVALS = Ledger("approvals", "kind, status", "status = 'pending'", order="asked_at", overlap=60.0)
 
@@ -111,7 +111,7 @@ def counts(db: sqlite3.Connection) -> Counts:
     asked = db.execute("SELECT kind, COUNT(*) FROM approvals WHERE status = 'pending' GROUP BY kind")
     questions = db.execute("SELECT COUNT(*) FROM questions WHERE status = 'pending'").fetchone()
     letters = db.execute(
-        f"SELECT COUNT(*) FROM telegram_outbox WHERE ({LETTERS.is_open} OR amendment IS NOT NULL)"  # noqa: S608 - constant
+        f"SELECT COUNT(*) FROM chat_outbox WHERE ({LETTERS.is_open} OR amendment IS NOT NULL)"  # noqa: S608 - constant
     ).fetchone()
     return Counts(
         {str(row[0]): int(row[1]) for row in turns},

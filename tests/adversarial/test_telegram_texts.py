@@ -15,17 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.channels.telegram.answers import Answers
-from orchestrator.channels.telegram.letters import Body, Letter
-from orchestrator.channels.telegram.line import Line
-from orchestrator.channels.telegram.status_text import Phase, Standing, line, so_far, unlinked
+from orchestrator.channels.chat.agent_text import MARK
+from orchestrator.channels.chat.message import Message, MessageBody
+from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, line, so_far, unlinked
+from orchestrator.channels.chat.replies_to_turns import TurnReplies
+from orchestrator.channels.telegram.client import TelegramClient
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.nouns import TurnStatus
-from orchestrator.telegram_text import MARK
 from orchestrator.text import chat_safe
 from tests.bot_api import BotApi, Call
 from tests.bot_api_rules import Json, units
+from tests.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
 from tests.rooms import Rooms, rooms
-from tests.telegram_desk import Desk, PaperMail
 
 _people = count(1_000)
 LINKS = {"text_link", "text_mention", "url", "custom_emoji", "mention"}
@@ -35,7 +36,7 @@ LINKS = {"text_link", "text_mention", "url", "custom_emoji", "mention"}
 class Bench:
     """A house, a bot, and the server that hears it."""
 
-    desk: Desk
+    desk: TurnsFixture
     api: BotApi
     bot: str
 
@@ -57,13 +58,19 @@ class Bench:
 
     async def _answered(self) -> None:
         house = self.desk.house
-        answers = Answers(store=house.store, mail=self.desk.mail, turns=house.turns, folder=house.home / "answers")
+        answers = TurnReplies(
+            render=render,
+            store=telegram_store(house.store),
+            mail=self.desk.mail,
+            turns=house.turns,
+            folder=house.home / "answers",
+        )
         assert await answers.sweep() == 1
         await self.send(self.desk.mail.letters)
 
-    async def send(self, letters: list[Letter]) -> None:
+    async def send(self, letters: list[Message]) -> None:
         """The letters go over a line of their own."""
-        wire = Line(self.bot, api_url=self.api.url)
+        wire = TelegramClient(self.bot, api_url=self.api.url)
         await wire.open()
         try:
             for letter in letters:
@@ -84,13 +91,13 @@ class Bench:
         return calls
 
     async def _shown(self, chat: int, text: str) -> None:
-        wire = Line(self.bot, api_url=self.api.url)
+        wire = TelegramClient(self.bot, api_url=self.api.url)
         await wire.open()
         try:
-            command = line(Standing(1, "crab", Phase.RUNNING, 1, text), 0)
-            (message,) = await wire.send(chat, Body(command, is_silent=True))
-            await wire.edit(chat, message, Body(so_far("crab", text + "\nmore")))
-            await wire.draft(chat, 1, unlinked(so_far("crab", text)))
+            command = line(TurnProgress(1, "crab", TurnPhase.RUNNING, 1, text), 0)
+            (message,) = await wire.send(chat, MessageBody(command, is_silent=True))
+            await wire.edit(chat, message, MessageBody(so_far("crab", render, text + "\nmore")))
+            await wire.draft(chat, 1, unlinked(so_far("crab", render, text)))
         finally:
             await wire.close()
 
@@ -135,7 +142,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
 def bench(house: Rooms) -> Iterator[Bench]:
     """The house with its bot."""
     with BotApi() as api:
-        yield Bench(Desk(house, PaperMail(house.store)), api, api.bot())
+        yield Bench(TurnsFixture(house, FakeOutbox(house.store)), api, api.bot())
 
 
 # --- addresses -------------------------------------------------------------------------------------------------

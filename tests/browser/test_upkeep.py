@@ -7,8 +7,9 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from orchestrator.channels.chat import contact_rows as people_rows
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.examine.finding import fail, ok
-from orchestrator.store import telegram_people as people_rows
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
 from tests.browser.test_house_pages import go
@@ -55,7 +56,7 @@ def test_the_house_is_looked_after(visit: Visit) -> None:
     page.locator("dialog.ask").get_by_role("button", name="Delete").click()
     expect(listed).to_have_count(0)
     with house.app._store.writing() as db:
-        people_rows.note_stranger(db, "crab", 6666, "Eve", time.time())
+        people_rows.note_stranger(ChannelDb(db, "telegram"), "crab", 6666, "Eve", time.time())
     page.goto(f"{house.url}/people")
     expect(page.get_by_text("wrote to crab")).to_be_visible()
     assert fits(page)

@@ -19,7 +19,7 @@ from tests.chaos.record import Record
 Row = dict[str, Any]
 TABLES = (
     *("turns", "steps", "approvals", "spending", "spending_days", "deliveries", "agenda_entries", "agenda_runs"),
-    *("telegram_inbox", "telegram_outbox", "facts", "audit"),
+    *("chat_inbox", "chat_outbox", "facts", "audit"),
 )
 
 
@@ -74,12 +74,12 @@ class Evidence:
         number = self.phoned.get(case.name)
         updates = [
             f"update:{row['bot']}:{row['update_id']}"
-            for row in self.rows["telegram_inbox"]
+            for row in self.rows["chat_inbox"]
             if row["agent"] == case.agent and row["message"] == number and number is not None
         ]
         letters = [
             row
-            for row in self.rows["telegram_outbox"]
+            for row in self.rows["chat_outbox"]
             if row["ref"] in updates and row["agent"] == case.agent and row["state"] == "sent"
         ]
         numbers = [row["message"] for row in letters]
@@ -91,7 +91,7 @@ class Evidence:
         turns = self.rows["turns"]
         ends = Counter({f"turns {status}": n for status, n in Counter(turn["status"] for turn in turns).items()})
         asked = Counter(f"approvals {one['status']}" for one in self.rows["approvals"])
-        told = [one for one in self.rows["telegram_outbox"] if one["state"] == "sent"]
+        told = [one for one in self.rows["chat_outbox"] if one["state"] == "sent"]
         return ends + asked + Counter({
             "messages by API": sum(self.cases[name].surface == "api" for name in self.said),
             "messages by Telegram": sum(self.cases[name].surface == "telegram" for name in self.said),

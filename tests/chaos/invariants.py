@@ -134,7 +134,7 @@ def every_answer_is_in_its_chat_once(seen: Evidence) -> Iterator[str]:
         for turn in seen.turns_of(case):
             if turn["source"] not in ("telegram", "calendar") or room not in seen.rooms:
                 continue
-            letters = [row for row in seen.rows["telegram_outbox"] if row["ref"].startswith(f"turn:{turn['id']}:")]
+            letters = [row for row in seen.rows["chat_outbox"] if row["ref"].startswith(f"turn:{turn['id']}:")]
             if not letters or turn["told_at"] is None:
                 yield f"turn {turn['id']} ({case.name}) was never told"
             texts = [message.get("text", "") for message in seen.rooms[room]]
@@ -151,7 +151,7 @@ def every_letter_is_one_message(seen: Evidence) -> Iterator[str]:
     """What the outbox says was sent is in a chat, and nothing is in a chat that the outbox knows nothing of: a message
     that came twice would be that."""
     for agent in {agent for agent, _ in seen.rooms}:
-        rows = [row for row in seen.rows["telegram_outbox"] if row["agent"] == agent]
+        rows = [row for row in seen.rows["chat_outbox"] if row["agent"] == agent]
         for row in rows:
             if row["state"] != "sent" and row["why"] != "withdrawn":
                 yield f"letter {row['ref']} is {row['state']}: {row['why']}"
@@ -173,9 +173,7 @@ def every_letter_is_one_message(seen: Evidence) -> Iterator[str]:
 
 def chats_are_tidy(seen: Evidence) -> Iterator[str]:
     """What a turn showed of its progress is gone, and no question that is decided can still be answered."""
-    passing = {
-        (row["agent"], row["message"]) for row in seen.rows["telegram_outbox"] if row["ref"].startswith("status:")
-    }
+    passing = {(row["agent"], row["message"]) for row in seen.rows["chat_outbox"] if row["ref"].startswith("status:")}
     for (agent, person), messages in seen.rooms.items():
         for message in messages:
             text = str(message.get("text", ""))
@@ -188,7 +186,7 @@ def chats_are_tidy(seen: Evidence) -> Iterator[str]:
 
 def every_update_is_handled(seen: Evidence) -> Iterator[str]:
     """Nothing that came in was left lying."""
-    for row in seen.rows["telegram_inbox"]:
+    for row in seen.rows["chat_inbox"]:
         if row["handled_at"] is None:
             yield f"update {row['update_id']} of {row['agent']} was not handled"
 

@@ -11,11 +11,11 @@ from tests.chaos.install import Install
 _OPEN = {
     "turns": "SELECT count(*) FROM turns WHERE status IN ('queued', 'running', 'waiting_approval')",
     "approvals": "SELECT count(*) FROM approvals WHERE status = 'pending'",
-    "updates not handled": "SELECT count(*) FROM telegram_inbox WHERE handled_at IS NULL",
-    "letters": "SELECT count(*) FROM telegram_outbox WHERE state IN ('waiting', 'sending') OR amendment IS NOT NULL",
+    "updates not handled": "SELECT count(*) FROM chat_inbox WHERE handled_at IS NULL",
+    "letters": "SELECT count(*) FROM chat_outbox WHERE state IN ('waiting', 'sending') OR amendment IS NOT NULL",
     "answers not told": "SELECT count(*) FROM turns WHERE told_at IS NULL AND source IN ('telegram', 'calendar') "
     "AND status IN ('done', 'failed', 'stopped')",
-    "status messages": "SELECT count(*) FROM telegram_progress",
+    "status messages": "SELECT count(*) FROM chat_progress",
     "deliveries": "SELECT count(*) FROM deliveries WHERE status IN ('kept', 'handed')",
     "model calls": "SELECT count(*) FROM spending WHERE state = 'reserved'",
     "entries that come due": "SELECT count(*) FROM agenda_entries WHERE status = 'active' AND next_at IS NOT NULL",

@@ -63,12 +63,12 @@ def good() -> Evidence:
         {"agent": "crab", "user": 1, "name": "case-filed.txt", "sha256": "s", "status": "sent"}
         | {"destination": "telegram:1", "copy": "c"}
     ]
-    rows["telegram_inbox"] = [
+    rows["chat_inbox"] = [
         {"bot": 9, "update_id": 70 + n, "agent": "crab", "message": 100 + n, "handled_at": 1.0} for n in range(4)
     ]
     room: list[dict[str, Any]] = []
     for number, (ref, text) in enumerate(_letters(), 200):
-        rows["telegram_outbox"].append({"agent": "crab", "ref": ref, "state": "sent", "message": number, "why": None})
+        rows["chat_outbox"].append({"agent": "crab", "ref": ref, "state": "sent", "message": number, "why": None})
         room.append({"message_id": number, "text": text, "sha256": ""})
     room[-1] |= {"document": {"file_name": "case-filed.txt"}, "sha256": "s"}
     said: dict[str, int | None] = {case.name: None for case in CASES.values() if case.surface == "telegram"}
@@ -155,14 +155,14 @@ COUNTEREXAMPLES: list[tuple[str, str, Change]] = [
     ("every_answer_is_in_its_chat_once", "never told", lambda seen: seen.rooms["crab", "ada"].pop(0)),
     ("every_answer_is_in_its_chat_once", "twice", _said_in("ada", CASES[PHONED].reply)),
     ("every_answer_is_in_its_chat_once", "in another chat", _said_in("eva", CASES[PHONED].reply)),
-    ("every_answer_is_in_its_chat_once", "no letter", _less("telegram_outbox")),
+    ("every_answer_is_in_its_chat_once", "no letter", _less("chat_outbox")),
     ("every_letter_is_one_message", "a message too many", _said_in("eva", "hm", number=5)),
     ("every_letter_is_one_message", "a message too few", lambda seen: seen.rooms["crab", "ada"].pop(0)),
-    ("every_letter_is_one_message", "given up", _row("telegram_outbox", state="failed", why="too long")),
-    ("every_letter_is_one_message", "two letters, one message", _twice("telegram_outbox", ref="another")),
-    ("chats_are_tidy", "a status message", _row("telegram_outbox", ref="status:2")),
+    ("every_letter_is_one_message", "given up", _row("chat_outbox", state="failed", why="too long")),
+    ("every_letter_is_one_message", "two letters, one message", _twice("chat_outbox", ref="another")),
+    ("chats_are_tidy", "a status message", _row("chat_outbox", ref="status:2")),
     ("chats_are_tidy", "buttons", lambda seen: seen.rooms["crab", "ada"][0].update(reply_markup=BUTTONS)),
-    ("every_update_is_handled", "left lying", _row("telegram_inbox", handled_at=None)),
+    ("every_update_is_handled", "left lying", _row("chat_inbox", handled_at=None)),
     ("every_file_is_delivered_once", "never", _less("deliveries")),
     ("every_file_is_delivered_once", "twice", _twice("deliveries")),
     ("every_file_is_delivered_once", "not the bytes", _row("deliveries", sha256="t")),

@@ -11,23 +11,15 @@ from hypothesis import strategies as st
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
+from orchestrator.channels.chat.agent_text import MAX_PIECES, MESSAGE_UNITS, caption, fits, messages, quote, split
+from orchestrator.channels.chat.rich_text import utf16_len
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.errors import NotFound
 from orchestrator.previews.live_headers import relocated, to_the_browser, with_prefix
 from orchestrator.previews.origins import is_own_host
 from orchestrator.previews.shim import with_shim
 from orchestrator.previews.static_files import parts_below
 from orchestrator.previews.tickets import Tickets
-from orchestrator.telegram_text import (
-    MAX_PIECES,
-    MESSAGE_UNITS,
-    caption,
-    fits,
-    messages,
-    quote,
-    render,
-    split,
-    utf16_len,
-)
 from orchestrator.text import chat_safe, in_quotes, one_line, terminal_safe, visible
 from orchestrator.thumbnails.png import size_of
 from tests.fuzzing import bounded

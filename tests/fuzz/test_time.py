@@ -16,6 +16,8 @@ from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
 from orchestrator.capabilities.actions.parse import read_action
 from orchestrator.capabilities.table import REGISTRY
+from orchestrator.channels.chat.agent_text import as_file, header, messages, quote, split
+from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.delivery.file_kinds import judge as judge_file
 from orchestrator.drafts import Draft
 from orchestrator.errors import OrchestratorError
@@ -34,7 +36,6 @@ from orchestrator.recall.words import match_of
 from orchestrator.schedule.repeats import read_repeat
 from orchestrator.shell.syntax import read
 from orchestrator.strict_json import read_object
-from orchestrator.telegram_text import as_file, header, messages, quote, render, split
 from orchestrator.text import chat_safe, one_line, terminal_safe, visible
 from tests.fuzzing import bounded
 

@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.channels.telegram.inbox import LANES, Inbox, Lane, Waiting, chat_of
-from orchestrator.channels.telegram.incoming import Membership, Stranger
-from orchestrator.channels.telegram.sorting import sort
+from orchestrator.channels.chat.events import MembershipChange, StrangerMessage
+from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent, chat_of
+from orchestrator.channels.telegram.update_filter import sort
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.nouns import Role, User
 from tests.bot_api import BotApi
+from tests.chat_fakes import telegram_store
 from tests.fuzzing import bounded
 from tests.rooms import rooms
-from tests.unit.test_telegram_sorting import Scene
-from tests.unit.test_telegram_sorting import _Me as Me
+from tests.unit.test_telegram_update_filter import Scene
+from tests.unit.test_telegram_update_filter import _Me as Me
 
 ADA, EVE, ENABLED = 42, 666, -5
 Json = dict[str, Any]
@@ -35,10 +37,11 @@ class Post:
     me: Me
     group: int
     inbox: Inbox
+    updates_in: UpdateInbox
 
 
 def _people(number: int) -> User | None:
-    return User(1, "ada", Role.OPERATOR, ADA, "UTC") if number == ADA else None
+    return User(1, "ada", Role.OPERATOR, (("telegram", ADA),), "UTC") if number == ADA else None
 
 
 @pytest.fixture
@@ -69,8 +72,10 @@ def post(tmp_path: Path) -> Iterator[Post]:
             who.unblocks(token)
         other.removes(token)
         updates = api.pending(token)
-        inbox = Inbox(house.store, people=_people, groups_enabled=lambda _, chat: chat == group.id)
-        yield Post(updates, scene.me, group.id, inbox)
+        rows = telegram_store(house.store)
+        inbox = Inbox(rows)
+        kept = UpdateInbox(rows, inbox, people=_people, groups_enabled=lambda _, chat: chat == group.id)
+        yield Post(updates, scene.me, group.id, inbox, kept)
 
 
 _NUMBERS = st.sampled_from(
@@ -146,18 +151,18 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
     something only when it says that an allowed person did it; of anybody else there is at most that they were there."""
     update = _changed(data.draw(st.sampled_from(post.updates)), data)
     found = sort(update, agent="crab", me=post.me, people=_people, groups_enabled=lambda chat: chat == post.group)
-    kept = post.inbox.keep("crab", post.me, [update])
+    kept = post.updates_in.keep("crab", post.me, [update])
     if found is None:
         assert kept.chats == ()
         return
     repr(found).encode()
     assert 0 <= found.update < 2**53
-    if not isinstance(found, Stranger | Membership):
+    if not isinstance(found, StrangerMessage | MembershipChange):
         assert found.sender.id == ADA
         assert _is_ada(update)
         assert found.place.is_private == (found.place.chat == ADA)
         assert found.place.is_private or found.place.chat == post.group
-    if isinstance(found, Stranger):
+    if isinstance(found, StrangerMessage):
         assert set(asdict(found)) == {"agent", "bot", "update", "sender", "six_digits"}
         assert found.sender.id != ADA
     again = [waiting.item for lane in LANES if (waiting := _first(post.inbox, chat_of(found), lane))]
@@ -165,5 +170,5 @@ def test_no_update_breaks_the_inbox_and_strangers_get_nothing(post: Post, data: 
     post.inbox.done(*again, found)
 
 
-def _first(inbox: Inbox, chat: int, lane: Lane) -> Waiting | None:
+def _first(inbox: Inbox, chat: int, lane: Lane) -> WaitingEvent | None:
     return inbox.first("crab", chat, lane)

@@ -55,10 +55,10 @@ def test_a_person_from_first_to_last(hermit: CommandLine) -> None:
         "2   ben   member    -         Europe/Vienna",
     ]
     assert hermit.good("user", "set", "ben", "name=Benjamin", "telegram_id=4200001") == "Benjamin is changed.\n"
-    assert hermit.house.services.people.get(2).telegram_id == 4_200_001
+    assert hermit.house.services.people.get(2).id_in("telegram") == 4_200_001
     hermit.good("user", "set", "2", "telegram_id=", "role=operator")
     person = hermit.house.services.people.get(2)
-    assert (person.telegram_id, person.role.value) == (None, "operator")
+    assert (person.id_in("telegram"), person.role.value) == (None, "operator")
     again = hermit.good("user", "login-link", "Benjamin").splitlines()[-1]
     assert again != link
     assert "--yes" in hermit.refused("user", "rm", "Benjamin")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dashboard import markdown
-from orchestrator import telegram_markdown
+from orchestrator.channels.telegram.format import markdown as telegram_markdown
 from orchestrator.markdown_cost import is_costly
 
 LENGTH = 99_000

@@ -72,8 +72,8 @@ def test_what_parts_tell_is_there(paper: PaperHouse, operator: Api) -> None:
     """The door, Telegram, listeners, the disk, the process, the version."""
     metrics = paper.services.metrics
     metrics.door_request("crab")
-    metrics.telegram_call("flood")
-    metrics.telegram_updates(3)
+    metrics.channel_call("telegram", "flood")
+    metrics.channel_updates("telegram", 3)
     paper.services.cubicles.start(KEY)
     paper.services.samples.look()
     subscription = paper.services.broker.subscribe()

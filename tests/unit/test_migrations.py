@@ -97,3 +97,60 @@ def test_what_there_is_becomes_the_first_conversation_of_its_cubicle() -> None:
     turns = db.execute("SELECT conversation, parent FROM turns ORDER BY id")
     assert [tuple(row) for row in turns] == [(1, None), (2, None), (1, None), (3, None)]
     db.close()
+
+
+def test_chats_keep_their_rows_under_the_name_of_their_channel() -> None:
+    """Who is who, what waits to be handled and to be sent, buttons, groups, strangers and marks: all of it is there."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA foreign_keys=ON")
+    migrations.apply(Database(connection), stop_before="m048_identities")
+    for statement in _OF_BEFORE_CHANNELS:
+        connection.execute(statement)
+    migrations.apply(Database(connection))
+    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    found = {
+        table: [tuple(row) for row in connection.execute(f"SELECT * FROM {table}")]  # noqa: S608 - constants
+        for table in ("identities", "chat_rooms", "chat_strangers", "chat_inbox", "chat_buttons", "chat_progress")
+    }
+    assert found == {
+        "identities": [("telegram", 42, 1)],
+        "chat_rooms": [
+            ("telegram", "crab", -5, "Family", "enabled", 9, 3.0),
+            ("telegram", "crab", 42, "", "open", 8, 2.0),
+        ],
+        "chat_strangers": [("telegram", "crab", 66, "Eve", "asked", 4.0)],
+        "chat_inbox": [("telegram", 7, 11, "crab", 42, None, 42, 8, "", "telegram:7:11", "{}", 5.0, None)],
+        "chat_buttons": [("b1", "telegram", "crab", "turn:1:1", 42, "file", "x", 9.0, None)],
+        "chat_progress": [(1, "telegram", "crab", 42, 12)],
+    }
+    (letter,) = connection.execute("SELECT id, channel, ref, state, message, after FROM chat_outbox")
+    assert tuple(letter) == (5, "telegram", "turn:1:1", "sending", None, 8)
+    assert tuple(connection.execute("SELECT * FROM chat_cursors").fetchone()) == ("telegram", "notices", 17)
+    assert connection.execute("SELECT telegram_id FROM users").fetchone()[0] is None
+    connection.execute("DELETE FROM users")
+    assert connection.execute("SELECT COUNT(*) FROM identities").fetchone()[0] == 0
+    connection.close()
+
+
+_AGENT = """
+    INSERT INTO agents (name, role, personality, provider, model, fallback_model, image, approval, approval_timeout_s,
+    step_limit, command_timeout_s, daily_budget_micro, limits, toolsets, created_at)
+    VALUES ('crab', '', '', 'p', 'm', '', 'base', 'off', 60, 5, 60, 1, '{}', '[]', 1)
+"""
+_LETTER = """
+    INSERT INTO telegram_outbox (id, agent, chat, ref, body, state, created_at, after)
+    VALUES (5, 'crab', 42, 'turn:1:1', '{}', 'sending', 6, 8)
+"""
+_USERS = "INSERT INTO users (id, name, role, telegram_id, time_zone, created_at) VALUES "
+_OF_BEFORE_CHANNELS = (
+    _USERS + "(1, 'ada', 'operator', 42, 'UTC', 1), (2, 'bob', 'member', NULL, 'UTC', 1)",
+    _AGENT,
+    "INSERT INTO telegram_chats VALUES ('crab', 42, '', 'open', 8, 2), ('crab', -5, 'Family', 'enabled', 9, 3)",
+    "INSERT INTO telegram_strangers VALUES ('crab', 66, 'Eve', 'asked', 4)",
+    "INSERT INTO telegram_inbox VALUES (7, 11, 'crab', 42, NULL, 42, 8, '', 'telegram:7:11', '{}', 5, NULL)",
+    _LETTER,
+    "INSERT INTO telegram_buttons VALUES ('b1', 'crab', 'turn:1:1', 42, 'file', 'x', 9, NULL)",
+    "INSERT INTO telegram_progress VALUES (1, 'crab', 42, 12)",
+    "INSERT INTO telegram_marks VALUES ('notices', 17)",
+)

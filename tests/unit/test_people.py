@@ -65,9 +65,9 @@ def test_refuses_who_can_not_be(house: Rooms, fields: dict[str, Any]) -> None:
 def test_adds_changes_and_removes(house: Rooms) -> None:
     """Each with an audit row; what is not named stays."""
     eve = house.people.add({"name": " eve ", "telegram_id": 42, "time_zone": "Europe/Vienna"})
-    assert (eve.name, eve.role, eve.telegram_id, eve.time_zone) == ("eve", Role.MEMBER, 42, "Europe/Vienna")
+    assert (eve.name, eve.role, eve.id_in("telegram"), eve.time_zone) == ("eve", Role.MEMBER, 42, "Europe/Vienna")
     changed = house.people.change(eve.id, {"telegram_id": None})
-    assert (changed.name, changed.telegram_id, changed.time_zone) == ("eve", None, "Europe/Vienna")
+    assert (changed.name, changed.id_in("telegram"), changed.time_zone) == ("eve", None, "Europe/Vienna")
     house.people.remove(eve.id)
     with pytest.raises(NotFound):
         house.people.get(eve.id)
@@ -103,12 +103,12 @@ def test_there_is_always_an_operator(house: Rooms) -> None:
 
 def test_the_settings_say_who_the_operator_is(house: Rooms) -> None:
     """Name, password and Telegram id are taken over at each start; empty ones leave what is there."""
-    house.people.ensure_operator("grace", PASSWORD, 7)
-    assert house.people.ensure_operator("", "", None) == house.people.operator()
-    assert (house.people.operator().name, house.people.operator().telegram_id) == ("grace", 7)
+    house.people.ensure_operator("grace", PASSWORD, telegram_id=7)
+    assert house.people.ensure_operator("", "") == house.people.operator()
+    assert (house.people.operator().name, house.people.operator().id_in("telegram")) == ("grace", 7)
     assert house.people.of_session(house.people.log_in("grace", PASSWORD)) == house.people.operator()
     with pytest.raises(Conflict, match="bob"):
-        house.people.ensure_operator("bob", "", None)
+        house.people.ensure_operator("bob", "")
 
 
 # --- passwords and sessions ------------------------------------------------------------------------------------

@@ -76,7 +76,8 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
             (name, turn, "done" if status == "done" else "waiting", at, ended),
         )
         db.execute(
-            "INSERT INTO telegram_outbox (agent, chat, ref, body, state, created_at) VALUES ('crab', 5, ?, '{}', ?, ?)",
+            "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, created_at) "
+            "VALUES ('telegram', 'crab', 5, ?, '{}', ?, ?)",
             (name, "sent" if status == "done" else "waiting", at),
         )
         audit.add(db, "test", f"word{int(at)} happened", now=at)
@@ -84,7 +85,7 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
 
 def left(store: Store) -> dict[str, int]:
     """How many rows there are of each kind."""
-    tables = ("turns", "steps", "approvals", "notices", "questions", "jobs", "telegram_outbox")
+    tables = ("turns", "steps", "approvals", "notices", "questions", "jobs", "chat_outbox")
     with store.reading() as db:
         found = {t: int(db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0]) for t in tables}  # noqa: S608 - above
         found["outputs"] = int(db.execute("SELECT COUNT(*) FROM steps WHERE length(output) > 100").fetchone()[0])
@@ -115,7 +116,7 @@ def test_details_go_and_conversations_stay(store: Store) -> None:
         "messages to Telegram": 3,
     }
     assert left(store) == {
-        "turns": 4, "steps": 4, "approvals": 1, "notices": 1, "questions": 1, "jobs": 1, "telegram_outbox": 1,
+        "turns": 4, "steps": 4, "approvals": 1, "notices": 1, "questions": 1, "jobs": 1, "chat_outbox": 1,
         "outputs": 1,
     }  # fmt: skip
     with store.reading() as db:
@@ -139,7 +140,7 @@ def test_letters_stay_while_they_could_be_missed(store: Store) -> None:
     with store.writing() as db:
         fill(db, at=NOW - 20 * DAY_S)
     assert "messages to Telegram" not in look(store, Keep(0, 1, 0, 0))
-    assert left(store)["telegram_outbox"] == 1
+    assert left(store)["chat_outbox"] == 1
 
 
 def test_conversations_take_all_that_belongs_to_them(store: Store) -> None:

@@ -262,7 +262,7 @@ def test_an_agent_comes_back_as_it_was_stored(db: sqlite3.Connection, house: Roo
 
 def test_people_are_found_by_what_they_are(db: sqlite3.Connection, house: Rooms) -> None:
     """The first operator stays the first; sessions and tokens go with their person."""
-    second = people.add(db, name="grace", role=Role.OPERATOR, telegram_id=5, time_zone="UTC", now=1.0)
+    second = people.add(db, name="grace", role=Role.OPERATOR, identities=[("telegram", 5)], time_zone="UTC", now=1.0)
     assert people.operator(db) == house.operator
     found = people.named(db, "grace")
     assert found is not None

@@ -8,26 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.channels.telegram.cards import ALLOW, BLOCK, IGNORE
+from orchestrator.channels.chat import contact_rows as rows
+from orchestrator.channels.chat.access_requests import ALLOW, BLOCK, IGNORE
+from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.errors import Conflict, Forbidden, NotFound
-from orchestrator.store import telegram_people as rows
+from tests.chat_fixture import ADA, BOB, EVE, ChatFixture, chat_fixture
 from tests.house import PaperHouse
 from tests.rooms import Rooms
-from tests.telegram_counter import ADA, BOB, EVE, Counter, counter
 from tests.unit.conftest import Api, Browser
+from tests.unit.test_chat_access_requests import card, member, to
 from tests.unit.test_dashboard_audit import page
-from tests.unit.test_telegram_cards import card, member, to
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[Counter, Rooms]]:
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
     """A counter and its rooms; the operator's chat with the bot is open."""
-    with counter(tmp_path) as made:
+    with chat_fixture(tmp_path) as made:
         made[0].opens(ADA)
         yield made
 
 
-def test_allowed_elsewhere_the_card_is_settled(pair: tuple[Counter, Rooms]) -> None:
+def test_allowed_elsewhere_the_card_is_settled(pair: tuple[ChatFixture, Rooms]) -> None:
     """They are a member with a welcome; the card offers to take it back, and its old buttons do nothing."""
     desk, _ = pair
     desk.stranger(name="Eve")
@@ -42,7 +43,9 @@ def test_allowed_elsewhere_the_card_is_settled(pair: tuple[Counter, Rooms]) -> N
 
 
 @pytest.mark.parametrize(("kind", "state", "said"), [(IGNORE, "ignored", "Ignored"), (BLOCK, "blocked", "Blocked")])
-def test_turned_away_elsewhere_the_card_says_so(pair: tuple[Counter, Rooms], kind: str, state: str, said: str) -> None:
+def test_turned_away_elsewhere_the_card_says_so(
+    pair: tuple[ChatFixture, Rooms], kind: str, state: str, said: str
+) -> None:
     """Nobody is let in, and there is nothing left to press."""
     desk, _ = pair
     desk.stranger()
@@ -51,12 +54,12 @@ def test_turned_away_elsewhere_the_card_says_so(pair: tuple[Counter, Rooms], kin
     assert desk.labels(card(desk)) == []
     assert said in desk.text(card(desk))
     with desk.store.reading() as db:
-        known = rows.stranger(db, "crab", EVE)
+        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert known.state == state
 
 
-def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[Counter, Rooms]) -> None:
+def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[ChatFixture, Rooms]) -> None:
     """The list is what is not decided, wherever it was."""
     desk, _ = pair
     desk.stranger()
@@ -66,11 +69,11 @@ def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[Counter, Rooms]) 
         desk.cards.decide("crab", EVE, ALLOW, desk.people.operator())
 
 
-def test_only_an_operator_decides_about_whom_is_known(pair: tuple[Counter, Rooms]) -> None:
+def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, Rooms]) -> None:
     """A member does not, and nobody about somebody who never wrote."""
     desk, _ = pair
     desk.stranger()
-    bob = desk.people.of_telegram(BOB)
+    bob = desk.people.of_identity("telegram", BOB)
     assert bob is not None
     with pytest.raises(Forbidden):
         desk.cards.decide("crab", EVE, ALLOW, bob)
@@ -82,13 +85,13 @@ def test_the_page_of_people_asks_and_the_api_decides(paper: PaperHouse, operator
     """With the name as text and the id; an event tells other pages."""
     assert "Waiting to be let in" not in page(browser, "/parts/strangers")
     with paper.app._store.writing() as db:
-        rows.note_stranger(db, "crab", EVE, "<b>Eve</b>", time.time())
+        rows.note_stranger(ChannelDb(db, "telegram"), "crab", EVE, "<b>Eve</b>", time.time())
     assert "“<b>Eve</b>” wrote to crab" in page(browser, "/people")
     assert [known["telegram_id"] for known in operator.get("/strangers")["strangers"]] == [EVE]
     news = paper.services.broker.subscribe()
     assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "perhaps"})[0] == 400
     user = operator.post(f"/strangers/crab/{EVE}", {"decision": "allow"})["user"]
-    assert paper.services.people.get(user).telegram_id == EVE
+    assert paper.services.people.get(user).id_in("telegram") == EVE
     assert "people" in {event.kind for _ in range(20) if (event := news.get(0.05))}
     assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "block"})[0] == 409
     assert page(browser, "/parts/strangers") == ""

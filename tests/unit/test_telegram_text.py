@@ -1,4 +1,4 @@
-"""``orchestrator.telegram_text``: an agent's text arrives whole, as Telegram takes it, and hides nothing."""
+"""``channels.chat.agent_text``: an agent's text arrives whole, as Telegram takes it, and hides nothing."""
 
 from __future__ import annotations
 
@@ -11,40 +11,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.telegram_text import (
+from orchestrator.channels.chat.agent_text import (
     MARK,
     MAX_PIECES,
-    Entity,
-    Rich,
     as_file,
     caption,
     fits,
     header,
     messages,
-    plain,
     quote,
-    render,
     split,
-    utf16_len,
 )
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, utf16_len
+from orchestrator.channels.telegram.format.markdown import render
 
 FAMILY = "👩\u200d👩\u200d👧"
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 STYLES = {"bold", "italic", "strikethrough"}
 
 
-def of(rich: Rich, entity: Entity) -> str:
+def of(rich: RichText, entity: TextEntity) -> str:
     """The text of an entity, cut as Telegram does."""
     units = rich.text.encode("utf-16-le")
     return units[2 * entity.offset : 2 * (entity.offset + entity.length)].decode("utf-16-le")
 
 
-def marked(rich: Rich) -> list[tuple[str, str]]:
+def marked(rich: RichText) -> list[tuple[str, str]]:
     """What is what."""
     return [(entity.type, of(rich, entity)) for entity in rich.entities]
 
 
-def check(rich: Rich) -> None:
+def check(rich: RichText) -> None:
     """The rules of Telegram about entities."""
     size = utf16_len(rich.text)
     for entity in rich.entities:
@@ -216,7 +213,7 @@ CUTS = {
 @pytest.mark.parametrize(("text", "limit", "pieces"), CUTS.values(), ids=CUTS)
 def test_cuts_where_a_reader_would(text: str, limit: int, pieces: list[str]) -> None:
     """Between paragraphs, lines, sentences or words, and never within a character."""
-    assert [piece.text for piece in split(Rich(text), limit)] == pieces
+    assert [piece.text for piece in split(RichText(text), limit)] == pieces
 
 
 def test_long_code_goes_on_as_code() -> None:
@@ -260,7 +257,7 @@ def test_no_more_entities_than_telegram_takes() -> None:
 def test_a_piece_needs_room() -> None:
     """Less than a character is a mistake of the caller's."""
     with pytest.raises(ValueError, match="room"):
-        split(Rich("a"), 1)
+        split(RichText("a"), 1)
 
 
 def test_what_is_long_goes_as_a_file() -> None:
@@ -270,7 +267,7 @@ def test_what_is_long_goes_as_a_file() -> None:
     assert not fits(long)
     assert len(messages("crab", render("a" * 4016 * MAX_PIECES))) == MAX_PIECES
     assert as_file(long).decode() == long.text + "\n"
-    assert fits(Rich(""))
+    assert fits(RichText(""))
 
 
 def test_a_caption_is_one_piece() -> None:
@@ -291,7 +288,7 @@ def test_the_header_is_the_first_line() -> None:
     check(rich)
     assert rich.text == f"{MARK} crab:\n👩 b\n\nq"
     assert marked(rich) == [("bold", f"{MARK} crab:"), ("bold", "b"), ("blockquote", "q")]
-    assert header("crab", Rich("")).text == f"{MARK} crab:"
+    assert header("crab", RichText("")).text == f"{MARK} crab:"
 
 
 def test_nobody_else_writes_the_mark() -> None:

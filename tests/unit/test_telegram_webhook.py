@@ -33,7 +33,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.house.services.bots.set_up("crab", TOKEN)
         self.secret = self.house.services.bots.webhook_secret("crab")
-        self.client = create_app(replace(self.house.services, telegram_update=self.take)).test_client()
+        self.client = create_app(replace(self.house.services, webhooks={"telegram": self.take})).test_client()
 
     def take(self, agent: str, update: dict[str, Any]) -> None:
         """What is done with an update."""

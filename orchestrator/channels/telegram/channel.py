@@ -1,43 +1,51 @@
-"""The Telegram channel: every agent's bot, in one thread with one event loop, from the house's start to its stop.
-
-The rows say which bots there are and what they have to do; news of the house only says when to look. Everything that
-may wait for the disk is done in threads, everything that waits for Telegram in tasks, so no bot waits for another.
+"""The Telegram channel: every agent's bot. The rows say which bots there are and what they have to do; each bot's
+connection lives in the channel's loop, which is the chat core's.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import itertools
 import logging
-import threading
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.channels.telegram.office import Office
-from orchestrator.channels.telegram.refusals import Revoked
-from orchestrator.channels.telegram.station import Hook, Menus, Station
-from orchestrator.errors import BadInput, OrchestratorError, Unavailable
-from orchestrator.nouns import Carrier, Event
+from orchestrator.channels.chat.access_requests import AccessRequests
+from orchestrator.channels.chat.adapter import ChannelTraits
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.runner import ChatRunner
+from orchestrator.channels.chat.send_errors import TokenRevoked
+from orchestrator.channels.telegram.accounts.rows import CHANNEL, BotState, BotStatus
+from orchestrator.channels.telegram.api_errors import APP
+from orchestrator.channels.telegram.bot import Bot, Menus, WebhookTarget
+from orchestrator.channels.telegram.client_types import ALBUM_MOST, UPLOAD_BYTES
+from orchestrator.channels.telegram.format.markdown import render
+from orchestrator.channels.telegram.update_inbox import UpdateInbox
+from orchestrator.errors import BadInput, Unavailable
+from orchestrator.nouns import Carrier
 from orchestrator.services import Services
 from orchestrator.store.database import Store
-from orchestrator.store.telegram_bots import BotState, BotStatus
 
 if TYPE_CHECKING:
-    from orchestrator.channels.telegram.line import Line  # for its name alone: it loads the library
+    from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library
 
 logger = logging.getLogger(__name__)
 
-_SWEEP_S = 5.0
-"""How often is looked for what no news told of."""
-_SELDOM = 12
-"""Every so many sweeps is looked for what hardly ever is missed."""
-_STOP_S = 20.0
 _HOOK_S = 20.0
-_LISTEN_S = 3600.0
-_OF_BOTS = ("bot", "agent")
-"""Without a bot, no other news is worth making for us."""
+TRAITS = ChannelTraits(
+    name=CHANNEL,
+    label=APP,
+    upload_bytes=UPLOAD_BYTES,
+    upload_limit="50 MB",
+    download_bytes=20 << 20,
+    download_limit="20 MB",
+    album_most=ALBUM_MOST,
+    deletable_s=47 * 3600.0,
+    shared_numbers_above=-1_000_000_000_000,
+)
+"""Private chats and small groups share one sequence of message numbers for each bot; supergroups have their own."""
 
 
 class TelegramChannel:
@@ -46,144 +54,107 @@ class TelegramChannel:
     def __init__(self, services: Services, store: Store, *, folder: Path) -> None:
         """``folder`` is private to the channel. Nothing runs yet."""
         self._services = services
-        self._stations: dict[str, tuple[Station, asyncio.Task[None]]] = {}
-        self.office = Office(services, store, folder=folder, line_of=self._line_of)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._news: asyncio.Queue[Event] = asyncio.Queue()
-        self._ended = asyncio.Event()
-        self._mustering = asyncio.Lock()  # one muster at a time, so that no bot is opened twice
-        self._is_up = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="telegram", daemon=True)
-        self._subscription = services.broker.subscribe(*_OF_BOTS)
-        self._ear = threading.Thread(target=self._listen, name="telegram-news", daemon=True)
+        self._stations: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
+        self._rows: dict[str, tuple[BotState, str]] = {}
+        """As the last look found them, with the tokens."""
+        rows = ChannelStore(store, TRAITS)
+        self._runner = ChatRunner(services, rows, self, folder=folder)
+        parts = self._runner.parts
+        count = partial(services.metrics.channel_updates, CHANNEL)
+        self._updates = UpdateInbox(
+            rows, parts.inbox, people=parts.person, groups_enabled=parts.groups.is_enabled, count=count
+        )
 
     @property
     def carrier(self) -> Carrier:
         """What takes files to people."""
-        return self.office.carrier
+        return self._runner.parts.carrier
+
+    @property
+    def access_requests(self) -> AccessRequests:
+        """Who wants to be let in."""
+        return self._runner.parts.cards
 
     def start(self) -> None:
         """The bots run."""
-        self._thread.start()
-        self._is_up.wait(_STOP_S)
-        self._ear.start()
+        self._runner.start()
 
     def stop(self) -> None:
         """No bot runs any more. What was under way is on disk and goes on after the next start."""
-        self.office.carrier.close()
-        self._services.broker.unsubscribe(self._subscription)
-        self._subscription.close()
-        if self._ear.is_alive():
-            self._ear.join(_STOP_S)
-        loop = self._loop
-        if loop is not None and self._thread.is_alive():
-            with contextlib.suppress(RuntimeError):  # it has ended by itself
-                loop.call_soon_threadsafe(self._ended.set)
-            self._thread.join(_STOP_S)
+        self._runner.stop()
 
     def receive(self, agent: str, update: Mapping[str, Any]) -> None:
         """Keep an update that Telegram posted to the agent's webhook. Raises Unavailable: then it must come again."""
-        station, loop = self._station(agent), self._loop
-        if station is None or loop is None:
+        station = self._station(agent)
+        if station is None:
             raise Unavailable(f"{agent}'s bot is not running right now.")
         try:
-            asyncio.run_coroutine_threadsafe(station.receive(dict(update)), loop).result(_HOOK_S)
+            self._runner.call(station.receive(dict(update)), _HOOK_S)
         except TimeoutError as error:
             raise Unavailable(f"{agent}'s bot is busy.") from error
 
-    # --- the thread --------------------------------------------------------------------------------------------
+    # --- what the core asks ------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._main())
-        except Exception:  # the top of a thread; the rest of the house goes on without Telegram
-            logger.exception("the Telegram channel broke down")
-            self._is_up.set()
+    @property
+    def agents(self) -> Collection[str]:
+        """Whose bots run."""
+        return self._stations.keys()
 
-    async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        office = self.office
-        await _safely("progress", office.progress.start())
-        works: tuple[Coroutine[Any, Any, None], ...] = (
-            office.mail.run(self._line_of, self._trouble),
-            self._hear_news(),
-            self._sweep(),
+    def adapter_of(self, agent: str) -> TelegramClient | None:
+        """The connection of the agent's bot."""
+        station = self._station(agent)
+        return None if station is None else station.line
+
+    def render(self, markdown: str) -> RichText:
+        """An agent's Markdown as Telegram can show it."""
+        return render(markdown)
+
+    def is_linked(self, agent: str) -> bool:
+        """The bot has proved whose it is."""
+        state = self._services.bots.of(agent)
+        return state is not None and state.state is BotStatus.PAIRED
+
+    def take_code(self, agent: str, person: int, six_digits: str) -> bool:
+        """These digits, from this person, prove it now."""
+        return self._services.bots.heard(agent, person, six_digits)
+
+    def how_to_link(self, agent: str) -> str:
+        """A sentence for whoever writes to a bot that is not linked."""
+        return (
+            f"Its owner has to finish that first: './hermit telegram list' and {agent}'s Settings page in "
+            "the dashboard show how."
         )
-        tasks = [asyncio.create_task(work) for work in works]
-        self._is_up.set()
-        await self._ended.wait()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await office.progress.close()
-        await office.hearing.close()
-        await asyncio.gather(*[self._close(agent) for agent in list(self._stations)])
 
-    def _listen(self) -> None:
-        """In a thread of its own: the broker's queue is one for threads."""
-        try:
-            while not self._subscription.is_closed:
-                event = self._subscription.get(_LISTEN_S)
-                if event is not None and self._loop is not None:
-                    self._loop.call_soon_threadsafe(self._news.put_nowait, event)
-        except RuntimeError:  # the loop ended first
-            logger.debug("no more news for Telegram")
+    def note_trouble(self, agent: str, error: Exception) -> None:
+        """A bot can't be reached, or is revoked."""
+        station = self._station(agent)
+        if isinstance(error, TokenRevoked) and station is not None:
+            asyncio.get_running_loop().run_in_executor(None, station.mark_revoked, agent)
+        else:
+            logger.debug("%s: %s", agent, error)
 
-    # --- news ---------------------------------------------------------------------------------------------------
-
-    async def _hear_news(self) -> None:
-        while True:
-            event = await self._news.get()
-            await _safely("progress", self.office.progress.on_event(event))
-            if event.kind == "approval":
-                await _safely("a question", asyncio.to_thread(self.office.asking.heard, event))
-            elif event.kind == "question":
-                await _safely("a question", asyncio.to_thread(self.office.inquiries.heard, event))
-            elif event.kind == "notice":
-                await _safely("a notice", asyncio.to_thread(self.office.noticing.heard, event))
-            elif event.kind in ("bot", "agent"):
-                await _safely("the bots", self._muster())
-            elif event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
-                await _safely("an answer", self.office.answers.sweep())
-                await _safely("apps", asyncio.to_thread(self.office.app_letters.sweep))
-            elif event.kind == "app":
-                await _safely("apps", asyncio.to_thread(self.office.app_letters.sweep))
-
-    async def _sweep(self) -> None:
-        """At the start, and now and then for whatever the news missed."""
-        for n in itertools.count():
-            await _safely("the bots", self._muster())
-            if self._stations:
-                await _safely("the answers", self.office.answers.sweep())
-                await _safely("the apps", asyncio.to_thread(self.office.app_letters.sweep))
-                await _safely("the notices", asyncio.to_thread(self.office.noticing.sweep))
-            if n % _SELDOM == 0:
-                await _safely("the questions", asyncio.to_thread(self.office.asking.reconcile))
-                await _safely("what agents ask", asyncio.to_thread(self.office.inquiries.reconcile))
-                await _safely("old notices", asyncio.to_thread(self.office.noticing.reconcile))
-                await _safely("the inbox", asyncio.to_thread(self.office.inbox.tidy))
-            await asyncio.sleep(_SWEEP_S)
-
-    # --- the bots -----------------------------------------------------------------------------------------------
-
-    async def _muster(self) -> None:
-        """The bots that there should be run, the others don't, and each has done what its row asks for."""
-        async with self._mustering:
-            await self._muster_alone()
-
-    async def _muster_alone(self) -> None:
-        wanted = await asyncio.to_thread(self._wanted)
+    async def sync(self) -> list[str]:
+        """The bots that there should be run, the others don't; whose were opened now."""
+        wanted = self._rows = await asyncio.to_thread(self._wanted)
         for agent, (station, task) in list(self._stations.items()):
             if agent not in wanted or wanted[agent][1] != station.token or task.done():
                 await self._close(agent)
-        for agent, (state, token) in wanted.items():
-            if agent not in self._stations and not self._ended.is_set():
-                self._open(state, token)
-                await self.office.hearing.resume(agent)
-        self._subscription.narrow(None if self._stations else _OF_BOTS)
-        menus = self._menus()
-        ready = [(station, wanted[agent][0]) for agent, (station, _) in self._stations.items() if agent in wanted]
+        opened = [agent for agent in wanted if agent not in self._stations and not self._runner.is_ending]
+        for agent in opened:
+            self._open(*wanted[agent])
+        return opened
+
+    async def follow(self) -> None:
+        """Each bot has done what its row asks for: sent a code, shown its commands."""
+        menus, rows = self._menus(), self._rows
+        ready = [(station, rows[agent][0]) for agent, (station, _) in self._stations.items() if agent in rows]
         await asyncio.gather(*[station.follow(state, menus) for station, state in ready])
+
+    async def close(self) -> None:
+        """No bot runs any more."""
+        await asyncio.gather(*[self._close(agent) for agent in list(self._stations)])
+
+    # --- the bots -----------------------------------------------------------------------------------------------
 
     def _wanted(self) -> dict[str, tuple[BotState, str]]:
         bots = self._services.bots
@@ -195,17 +166,17 @@ class TelegramChannel:
         hook = None
         if settings.telegram_webhook_url:
             url = f"{settings.telegram_webhook_url}/telegram/{state.bot}"
-            hook = Hook(url, self._services.bots.webhook_secret(state.agent))
+            hook = WebhookTarget(url, self._services.bots.webhook_secret(state.agent))
         try:
-            station = Station(
+            station = Bot(
                 state,
                 token,
                 api_url=settings.telegram_api_url,
                 bots=self._services.bots,
-                inbox=self.office.inbox,
-                on_kept=self.office.hearing.hear,
+                inbox=self._updates,
+                on_kept=self._runner.parts.hearing.hear,
                 hook=hook,
-                count=self._services.metrics.telegram_call,
+                count=partial(self._services.metrics.channel_call, CHANNEL),
             )
         except BadInput as error:
             logger.warning("the bot of %s can't run: %s", state.agent, error.message)
@@ -220,34 +191,13 @@ class TelegramChannel:
         if isinstance(outcome, Exception):
             logger.error("the bot of %s broke off", agent, exc_info=outcome)
 
-    def _line_of(self, agent: str) -> Line | None:
-        station = self._station(agent)
-        return None if station is None else station.line
-
-    def _station(self, agent: str) -> Station | None:
+    def _station(self, agent: str) -> Bot | None:
         found = self._stations.get(agent)
         return None if found is None else found[0]
 
-    def _trouble(self, agent: str, error: Exception) -> None:
-        station = self._station(agent)
-        if isinstance(error, Revoked) and self._loop is not None and station is not None:
-            self._loop.run_in_executor(None, station.mark_revoked, agent)
-        else:
-            logger.debug("%s: %s", agent, error)
-
     def _menus(self) -> Menus:
-        commands = self.office.commands
+        commands = self._runner.parts.commands
         everybody, operators = commands.menu(is_operator=False), commands.menu(is_operator=True)
-        operator = self._services.people.operator().telegram_id
+        operator = self._services.people.operator().id_in(CHANNEL)
         menus: Menus = [("private", everybody), ("groups", commands.menu(is_operator=False, is_group=True))]
         return menus if operator is None else [*menus, (operator, operators)]
-
-
-async def _safely(what: str, deed: Awaitable[object]) -> None:
-    """The channel goes on, whatever broke; the next sweep does what was left."""
-    try:
-        await deed
-    except OrchestratorError as error:
-        logger.warning("Telegram, %s: %s", what, error.message)
-    except Exception:  # what breaks for one turn or bot must not end all of them
-        logger.exception("Telegram, %s", what)

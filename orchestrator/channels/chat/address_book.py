@@ -1,0 +1,54 @@
+"""Whereabouts: in which chat something about a cubicle belongs, and whose clock counts there. Reads rows alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.channels.chat import contact_rows as chats
+from orchestrator.channels.chat import turn_reply_rows as places
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.errors import NotFound
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.people import People
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAddress:
+    """Where a letter goes."""
+
+    chat: int
+    thread: int | None = None
+    reply_to: int | None = None
+
+
+class AddressBook:
+    """Every cubicle's chats. For threads that may wait."""
+
+    def __init__(self, store: ChannelStore, people: People) -> None:
+        self._store = store
+        self._people = people
+
+    def spot(self, key: CubicleKey, turn: int | None) -> ChatAddress | None:
+        """The chat where the turn was asked for; else the private chat of the cubicle's person with this agent's bot,
+        where it is open."""
+        with self._store.reading() as db:
+            place = None if turn is None else places.place_of(db, turn)
+        if place is not None and place.agent == key.agent:
+            return ChatAddress(place.chat, place.thread, None if place.is_private else place.message)
+        return self.private(key)
+
+    def private(self, key: CubicleKey) -> ChatAddress | None:
+        """The private chat of the cubicle's person with this agent's bot, where the bot can write."""
+        user = self.owner(key)
+        chat = None if user is None else user.id_in(self._store.channel)
+        if chat is None:
+            return None
+        with self._store.reading() as db:
+            return ChatAddress(chat) if chats.is_open(db, key.agent, chat) else None
+
+    def owner(self, key: CubicleKey) -> User | None:
+        """Whose cubicle it is; None for somebody who was removed."""
+        try:
+            return self._people.get(key.user)
+        except NotFound:
+            return None

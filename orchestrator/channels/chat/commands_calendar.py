@@ -1,0 +1,215 @@
+"""Commands about what an agent does by itself, and what it knows: the calendar, memory, the person's time.
+
+Titles and facts are mostly written by agents: they stand as such, on one line each. Buttons here are for the person
+whose calendar or memory it is, and show the list anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orchestrator.channels.chat.button_rows import TakenButton
+from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
+from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
+from orchestrator.channels.chat.events import ButtonPress
+from orchestrator.channels.chat.message import MessageBody, MessageButton
+from orchestrator.channels.chat.system_text import NoteLine, NotePart, QuotedText, ago, clock, many, note
+from orchestrator.errors import NotFound
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus
+from orchestrator.store.memories import Fact
+
+PAUSE, RESUME, DELETE, FORGET = "entry.pause", "entry.resume", "entry.delete", "fact.forget"
+_MOST_ENTRIES, _MOST_FACTS = 8, 10
+_TITLE_CHARS, _FACT_CHARS = 80, 300
+
+
+# --- the calendar ------------------------------------------------------------------------------------------------
+
+
+def calendar(call: CommandCall) -> list[MessageBody]:
+    """What comes due, with buttons; with ``link`` where calendar apps read it."""
+    if call.message.argument.strip().casefold() == "link":
+        url = call.desk.services.agenda.feed_url(call.key)
+        return says(
+            f"{call.agent}'s calendar in your calendar app",
+            "Subscribe to this address there. Anyone who has it can read the calendar, and nothing else:",
+            QuotedText(url, 500),
+        )
+    return [_calendar(call.desk, call.key, call.user, ref=call.ref(), person=call.message.sender.id)]
+
+
+def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, person: int) -> MessageBody:
+    agenda = desk.services.agenda
+    entries = [e for e in agenda.every(key.agent, key.user) if e.status is not EntryStatus.ENDED]
+    if not entries:
+        return MessageBody(
+            note(
+                f"{key.agent}'s calendar is empty",
+                f"Tell {key.agent} what to do and when: “Every weekday at nine, look for new invoices.”",
+            )
+        )
+    entries.sort(key=lambda entry: (entry.next_at is None, entry.next_at or 0.0, entry.id))
+    shown, rest = entries[:_MOST_ENTRIES], len(entries) - _MOST_ENTRIES
+    lines: list[NoteLine] = []
+    buttons: list[tuple[MessageButton, ...]] = []
+    for entry in shown:
+        lines += _entry_lines(desk, entry, user)
+        again = ("⏸ Pause", PAUSE) if entry.status is EntryStatus.ACTIVE else ("▶ Resume", RESUME)
+        buttons.append(
+            tuple(
+                MessageButton(
+                    f"{label} {entry.id}", desk.buttons.make(key.agent, ref, person, kind, _subject(key, entry.id))
+                )
+                for label, kind in (again, ("✕ Delete", DELETE))
+            )
+        )
+    if rest > 0:
+        lines.append(f"… and {many(rest, 'more entry', 'more entries')}. The dashboard shows them all.")
+    unsure = "" if user.time_zone_known else " (you haven't set yours)"
+    lines += ["", f"Times are {user.time_zone}{unsure}: /timezone. For your calendar app: /calendar link"]
+    return MessageBody(note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
+
+
+def _entry_lines(desk: CommandContext, entry: Entry, user: User) -> list[NoteLine]:
+    now = desk.now()
+    when = "paused" if entry.next_at is None else clock(entry.next_at, user.time_zone, now)
+    return [
+        (f"{entry.id}  ", QuotedText(entry.title, _TITLE_CHARS), f" – {when}"),
+        (f"     {desk.services.agenda.words(entry)}, by ", *_author(entry.by)),
+    ]
+
+
+def _on_entry(desk: CommandContext, deed: Callable[[Entry, User], str]) -> ButtonHandler:
+    """A button that does something about an entry, and shows the calendar as it is then."""
+
+    def press(taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
+        key, number = _parts(taken.subject)
+        own = _owner(desk, key, user)
+        try:
+            toast = deed(desk.services.agenda.get(number), user)
+        except NotFound as error:  # it was deleted elsewhere, and the list shows that
+            toast = error.message
+        desk.buttons.retire(taken.ref)
+        return PressResult(toast, _calendar(desk, key, own, ref=taken.ref, person=press.sender.id))
+
+    return press
+
+
+def _author(by: str) -> tuple[NotePart, ...]:
+    return ("the agent",) if by == BY_AGENT else (QuotedText(by, 64),)
+
+
+# --- memory ------------------------------------------------------------------------------------------------------
+
+
+def memory(call: CommandCall) -> list[MessageBody]:
+    """The newest facts; ``add`` notes one, ``search`` looks for some."""
+    verb, _, words = call.message.argument.strip().partition(" ")
+    memories, words = call.desk.services.memories, words.strip()
+    if verb.casefold() == "add":
+        if not words:
+            return says("What should be remembered?", "Write it after the command: /memory add I am allergic to nuts")
+        fact = memories.add(call.key, words, by=call.user.name)
+        return says("Remembered", (f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
+    if verb.casefold() == "search":
+        if not words:
+            return says("What should I look for?", "Write it after the command: /memory search allergies")
+        found = memories.search(call.key, words, _MOST_FACTS)
+        return [_facts(call.desk, call.key, found, "Best matches", ref=call.ref(), person=call.message.sender.id)]
+    return [_memory(call.desk, call.key, ref=call.ref(), person=call.message.sender.id)]
+
+
+def _memory(desk: CommandContext, key: CubicleKey, *, ref: str, person: int) -> MessageBody:
+    found = desk.services.memories.every(key, limit=_MOST_FACTS)
+    return _facts(desk, key, found, f"What {key.agent} remembers, newest first", ref=ref, person=person)
+
+
+def _facts(
+    desk: CommandContext, key: CubicleKey, facts: list[Fact], title: str, *, ref: str, person: int
+) -> MessageBody:
+    if not facts:
+        return MessageBody(note("Nothing remembered", "Add something yourself: /memory add I am allergic to nuts"))
+    lines: list[NoteLine] = []
+    for fact in facts:
+        lines.append((f"{fact.id}  ", QuotedText(fact.text, _FACT_CHARS)))
+        lines.append(("     by ", *_author(fact.by), f", {ago(fact.at, desk.now())}"))
+    made = [
+        MessageButton(f"✕ Forget {fact.id}", desk.buttons.make(key.agent, ref, person, FORGET, _subject(key, fact.id)))
+        for fact in facts
+    ]
+    rows = tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
+    return MessageBody(note(title, *lines, "", "More: /memory add …, /memory search …"), buttons=rows)
+
+
+def _forget(desk: CommandContext) -> ButtonHandler:
+    def press(taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
+        key, number = _parts(taken.subject)
+        _owner(desk, key, user)
+        try:
+            desk.services.memories.remove(key, number, by=user.name)
+            toast = "Forgotten."
+        except NotFound as error:  # as above
+            toast = error.message
+        desk.buttons.retire(taken.ref)
+        return PressResult(toast, _memory(desk, key, ref=taken.ref, person=press.sender.id))
+
+    return press
+
+
+# --- the person's time -------------------------------------------------------------------------------------------
+
+
+def timezone(call: CommandCall) -> list[MessageBody]:
+    """The person's time zone, with others to choose from; with a name: that one from now on."""
+    zones, wanted = call.desk.zones, call.message.argument.strip()
+    if wanted:
+        return [zones.set(call.user, wanted)]
+    return [zones.shown(call.agent, call.ref(), call.user, call.message.sender.language)]
+
+
+COMMANDS = (
+    ChatCommand("calendar", "What is scheduled", calendar, is_private=True),
+    ChatCommand("memory", "What is remembered; add …, search …", memory, is_private=True),
+    ChatCommand("timezone", "Your time zone, such as Europe/Vienna", timezone, is_private=True),
+)
+
+
+def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
+    """What the buttons do."""
+    agenda = desk.services.agenda
+
+    def pause(entry: Entry, user: User) -> str:
+        agenda.change(entry.id, {"status": "paused"}, by=user)
+        return "Paused."
+
+    def resume(entry: Entry, user: User) -> str:
+        agenda.change(entry.id, {"status": "active"}, by=user)
+        return "Resumed."
+
+    def delete(entry: Entry, user: User) -> str:
+        agenda.remove(entry.id, by=user)
+        return "Deleted."
+
+    return {
+        PAUSE: _on_entry(desk, pause),
+        RESUME: _on_entry(desk, resume),
+        DELETE: _on_entry(desk, delete),
+        FORGET: _forget(desk),
+    }
+
+
+def _owner(desk: CommandContext, key: CubicleKey, user: User) -> User:
+    """Only the person themself: not even an operator sees by a button what others plan and keep."""
+    if user.id != key.user:
+        raise NotFound("This belongs to someone else.")
+    return desk.services.people.get(user.id)
+
+
+def _subject(key: CubicleKey, number: int) -> str:
+    return f"{key.agent}:{key.user}:{number}"
+
+
+def _parts(subject: str) -> tuple[CubicleKey, int]:
+    agent, user, number = subject.split(":")
+    return CubicleKey(agent, int(user)), int(number)

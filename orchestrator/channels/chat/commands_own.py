@@ -1,0 +1,235 @@
+"""Commands about a person's own agent: how it is, stop, forget, begin anew, money, open questions."""
+
+from __future__ import annotations
+
+from orchestrator.budget import dollars
+from orchestrator.channels.chat.button_rows import TakenButton
+from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
+from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
+from orchestrator.channels.chat.events import ButtonPress
+from orchestrator.channels.chat.message import MessageBody
+from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size
+from orchestrator.errors import Forbidden, NotFound, OrchestratorError
+from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
+from orchestrator.questions import PENDING
+from orchestrator.store import turns as turn_rows
+
+STOP = "stop"
+_MOST_QUESTIONS = 5
+_MOST_FOUND = 5
+
+
+def start(call: CommandCall) -> list[MessageBody]:
+    """The first words."""
+    agent = call.desk.services.agents.get(call.agent)
+    return says(
+        f"Hello {call.user.name}, I'm {agent.name}",
+        ("My role: ", QuotedText(agent.role, 200), "."),
+        "Write what you want done, or send me a file. I work in a locked container without internet access, "
+        "and ask before doing anything risky.",
+        "/help lists everything I can do.",
+    )
+
+
+def status(call: CommandCall) -> list[MessageBody]:
+    """What goes on, in a few lines."""
+    services, key = call.desk.services, call.key
+    running, waiting = _open_turns(call.desk, key)
+    asked = len(_questions(call.desk, call.user, only_own=True))
+    lines: list[NoteLine] = [_doing(call, running[0] if running else None)]
+    if waiting:
+        lines.append(f"Waiting after that: {many(len(waiting), 'message')}.")
+    if asked:
+        lines.append(f"{many(asked, 'question')} for you: /approvals")
+    lines += [_container(call), _disk(call), _spent(call)]
+    model = services.agents.get(call.agent).model or str(services.models()["default"])
+    return says(f"Status of {call.agent}", *lines, ("Model: ", QuotedText(model), "."))
+
+
+def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:
+    if turn is None:
+        return "Idle."
+    since = ago(turn.started_at or turn.created_at, call.desk.now())
+    steps = len(call.desk.services.turns.steps(turn.id))
+    what = "Waiting for your decision" if turn.status is TurnStatus.WAITING else "Working on it"
+    return (
+        f"{what}: ",
+        QuotedText(turn.prompt, 60),
+        f" (started {since}, {many(steps, 'step')} so far). /stop ends it.",
+    )
+
+
+def _container(call: CommandCall) -> str:
+    try:
+        state = call.desk.services.cubicles.state(call.key)
+    except OrchestratorError as error:
+        return f"Container: {error.message}"
+    if not state.running:
+        return "Container: asleep. It starts with your next message."
+    uses = f", uses {size(state.usage.memory_bytes)} of memory" if state.usage else ""
+    return f"Container: running, started {ago(state.started_at or 0.0, call.desk.now())}{uses}."
+
+
+def _disk(call: CommandCall) -> str:
+    try:
+        use = call.desk.services.disk.use_of(call.key)
+    except OrchestratorError as error:
+        return f"Workspace: {error.message}"
+    return f"Workspace: {size(use.used_bytes)} of {size(use.limit_bytes)}."
+
+
+def _spent(call: CommandCall) -> str:
+    agent = call.desk.services.agents.get(call.agent)
+    day = call.desk.services.budget.today(call.agent)
+    return f"Today: {dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)}."
+
+
+def stop(call: CommandCall) -> list[MessageBody]:
+    """What runs ends, and what waited before this message is dropped."""
+    stopped = _stop_all(call.desk, call.key)
+    if not stopped:
+        return says("Nothing to stop", f"{call.agent} has nothing to do for you right now.")
+    lines: list[NoteLine] = [("– ", QuotedText(turn.prompt, 80)) for turn in stopped[:5]]
+    if len(stopped) > 5:
+        lines.append(f"… and {many(len(stopped) - 5, 'more message', 'more messages')}.")
+    return says("Stopped", *lines, "Files stay as they are. Write again whenever you like.")
+
+
+def clear(call: CommandCall) -> list[MessageBody]:
+    """The conversation is forgotten."""
+    forgotten = call.desk.services.turns.clear(call.key)
+    if not forgotten:
+        return says("Nothing to forget", "There is no conversation yet.")
+    lines = [f"{call.agent} no longer remembers {many(forgotten, 'message')} of this conversation. Files stay."]
+    if any(_open_turns(call.desk, call.key)):
+        lines.append("What is running now continues. /stop ends it.")
+    return says("Forgotten", *lines)
+
+
+def find(call: CommandCall) -> list[MessageBody]:
+    """The newest turns that hold the words."""
+    words = call.message.argument.strip()
+    if not words:
+        return says("What should I look for?", "Write some words after it, as in: /find the name of the boat")
+    history = call.desk.services.history
+    found = history.passages(call.key, words, limit=_MOST_FOUND + 1)
+    if not found:
+        return says("Nothing found", "All words, or the starts of words, must be in the same message or its answer.")
+    lines: list[NoteLine] = []
+    for passages in found[:_MOST_FOUND]:
+        said, replied = (
+            " ".join("".join(text for text, _ in part).split()) for part in (passages.prompt, passages.reply)
+        )
+        lines += ["", call.clock(passages.turn.created_at), ("– You: ", QuotedText(said, 200))]
+        lines += [(f"– {call.agent}: ", QuotedText(replied, 250))] if replied else []
+    if len(found) > _MOST_FOUND:
+        lines += ["", "These are the newest. Use more words to narrow it down; the dashboard shows all of them."]
+    return says("Found in our conversation", *lines)
+
+
+def reset(call: CommandCall) -> list[MessageBody]:
+    """A new container over the same files."""
+    running, _ = _open_turns(call.desk, call.key)
+    for turn in running:
+        call.desk.services.turns.stop(turn.id)
+    call.desk.services.cubicles.reset(call.key)
+    what = "What was running in the old one has ended." if not running else "What was running has been stopped."
+    return says("Reset: a new container", f"{what} Your files and the conversation are still there.")
+
+
+def budget(call: CommandCall) -> list[MessageBody]:
+    """What was spent today, what is left, and when it begins anew."""
+    day = call.desk.services.budget.standing(call.agent)
+    lines = [
+        f"Spent today: {dollars(day.spent_micro)} of {dollars(day.budget_micro)}.",
+        f"Left: {dollars(day.left_micro)}.",
+    ]
+    if day.held_micro:
+        lines.append(f"Reserved for running calls: {dollars(day.held_micro)}.")
+    if day.tokens:
+        used = f"{day.tokens:,} of {day.token_budget:,} tokens"
+        lines.append(f"Models with an unknown price: {used}.")
+    if day.is_stopped:
+        lines.append(f"{call.agent} has stopped for today. Commands still work.")
+    begins = f"It resets at {call.clock(day.resets_at)} (midnight UTC)."
+    return says(f"{call.agent}'s budget", *lines, begins)
+
+
+def approvals(call: CommandCall) -> list[MessageBody]:
+    """Every open question, each with its buttons."""
+    only_own = not call.message.place.is_private
+    questions = _questions(call.desk, call.user, only_own=only_own)
+    asked = _asked(call)
+    if not questions and asked:
+        return says(f"{many(len(asked), 'question')} for you", *asked)
+    if not questions:
+        return says("Nothing is waiting for you", "When a command needs your approval, I ask here.")
+    questions.sort(key=lambda approval: (approval.cubicle.agent != call.agent, approval.asked_at))
+    shown, rest = questions[:_MOST_QUESTIONS], len(questions) - _MOST_QUESTIONS
+    more = [f"These are the first {_MOST_QUESTIONS}. Send this again once they are decided."] if rest > 0 else []
+    bodies = says(f"{many(len(questions) + len(asked), 'question')} for you", *asked, *more)
+    for n, approval in enumerate(shown, 1):
+        person = call.message.sender.id
+        bodies.append(call.desk.asking.body(approval, call.agent, call.ref(n), person, call.user))
+    return bodies
+
+
+def _asked(call: CommandCall) -> list[NoteLine]:
+    """What agents want to know of this person; it is answered where it was asked."""
+    pending = call.desk.services.questions.every(status=PENDING, user=call.user.id)
+    own = [question for question in reversed(pending) if question.cubicle == call.key]
+    return [
+        (f"{call.agent} asks: ", QuotedText(question.text, 120), " Answer it above, where it asked.")
+        for question in own
+    ]
+
+
+COMMANDS = (
+    ChatCommand("start", "Start", start),
+    ChatCommand("status", "What is happening now", status),
+    ChatCommand("stop", "Stop the current work", stop),
+    ChatCommand("clear", "Forget the conversation", clear),
+    ChatCommand("find", "Search the conversation: /find words", find, is_private=True),
+    ChatCommand("reset", "Reset: a new container; files stay", reset),
+    ChatCommand("budget", "Spent today and what is left", budget),
+    ChatCommand("approvals", "What is waiting for your decision", approvals),
+)
+
+
+def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
+    """What the buttons do: one ends a turn."""
+
+    def stop_turn(taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+        if not taken.subject.isdecimal():
+            raise NotFound("There is nothing left to stop.")
+        turn = desk.services.turns.get(int(taken.subject))
+        if turn.cubicle.user != user.id and user.role is not Role.OPERATOR:
+            raise Forbidden("Only the person who asked can stop this.")
+        if turn.status.is_final:
+            return PressResult("It has already ended.")
+        desk.services.turns.stop(turn.id)
+        return PressResult("Stopping.")
+
+    return {STOP: stop_turn}
+
+
+def _open_turns(desk: CommandContext, key: CubicleKey) -> tuple[list[Turn], list[Turn]]:
+    """What is under way, and what waits."""
+    with desk.store.reading() as db:
+        held = [claim.turn for _, claim in turn_rows.under_way(db.sql, key)]
+        waiting = turn_rows.queued_ids(db.sql, key)
+    turns = desk.services.turns
+    return [turns.get(turn) for turn in held], [turns.get(turn) for turn in waiting]
+
+
+def _stop_all(desk: CommandContext, key: CubicleKey) -> list[Turn]:
+    """The waiting ones first: else the agent would begin the next as soon as it is free. What was stopped, in order."""
+    running, waiting = _open_turns(desk, key)
+    for turn in (*reversed(waiting), *running):
+        desk.services.turns.stop(turn.id)
+    return [*running, *waiting]
+
+
+def _questions(desk: CommandContext, user: User, *, only_own: bool) -> list[Approval]:
+    owner = user.id if only_own or user.role is not Role.OPERATOR else None
+    return desk.services.approvals.every(status=ApprovalStatus.PENDING, user=owner)

@@ -1,0 +1,92 @@
+"""What becomes of an allowed person's message: a command is run, an edit corrects what still waits, an answer
+goes to whoever asked, everything else is a prompt for the agent, with its files and what it is about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from orchestrator.attachments import retold, told
+from orchestrator.channels.chat.events import IncomingMessage, turn_origin
+from orchestrator.channels.chat.inbound_files import InboundFiles
+from orchestrator.channels.chat.inbox import Inbox
+from orchestrator.channels.chat.message import Message, MessageBody
+from orchestrator.channels.chat.replies import replies
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.system_text import note
+from orchestrator.nouns import CubicleKey, User
+from orchestrator.turns import Turns
+
+
+class InboundMessages:
+    """From messages to turns."""
+
+    def __init__(
+        self,
+        *,
+        channel: str,
+        turns: Turns,
+        inbox: Inbox,
+        arrivals: InboundFiles,
+        commands: Callable[[IncomingMessage, User], list[Message]],
+        answers: Callable[[IncomingMessage, User], list[Message] | None] = lambda _message, _user: None,
+        met: Callable[[IncomingMessage, User], None] = lambda _message, _user: None,
+    ) -> None:
+        """In threads: ``commands`` runs what begins with a slash, and gives its answer; ``answers`` takes what answers
+        a question of the agent, and gives None where a message doesn't; ``met`` hears who wrote."""
+        self._channel = channel
+        self._turns = turns
+        self._inbox = inbox
+        self._arrivals = arrivals
+        self._commands = commands
+        self._answers = answers
+        self._met = met
+
+    async def hear(self, message: IncomingMessage, user: User) -> list[Message]:
+        """Do what it says, or have the agent do it; what there is to reply at once. Again does nothing again."""
+        if message.is_edit:
+            await asyncio.to_thread(self._corrected, message)
+            return []
+        if message.command:
+            return await asyncio.to_thread(self._commands, message, user)
+        if not (message.text or message.quoted or message.files):
+            return replies(
+                message,
+                [MessageBody(note("I can read text and files", "I can't read other things, such as polls or games."))],
+            )
+        taken = await asyncio.to_thread(self._answers, message, user)
+        if taken is not None:
+            return taken
+        return await self._asked(message, user)
+
+    async def _asked(self, message: IncomingMessage, user: User) -> list[Message]:
+        key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
+        if await asyncio.to_thread(self._turns.of_origin, origin) is not None:
+            return []  # it was asked before this program was killed
+        arrived = await self._arrivals.take(key, message.files)
+        if asked(message) or arrived.attachments:
+            text = told(
+                "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
+            )
+            await asyncio.to_thread(self._turns.submit, key, text, source=self._channel, origin=origin)
+            await asyncio.to_thread(self._met, message, user)
+        return replies(message, [MessageBody(RichText(sentence)) for sentence in arrived.trouble])
+
+    def _corrected(self, edit: IncomingMessage) -> None:
+        """What the agent has not begun to read, it reads as it is now."""
+        origin = self._inbox.origin_of(edit)
+        turn = None if origin is None else self._turns.of_origin(origin)
+        text = asked(edit)
+        if origin is None or turn is None or not (text or edit.files):
+            return
+        self._turns.reword(origin, retold(text, turn.prompt) if edit.files else text)
+
+
+def asked(message: IncomingMessage) -> str:
+    """The words of a message for the agent: what it is about, then what it says."""
+    return "\n\n".join(filter(None, (message.quoted, message.text)))
+
+
+def _missing(trouble: str) -> str:
+    return f"[A file of this message is not here: {trouble}]"

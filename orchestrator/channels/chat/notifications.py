@@ -1,0 +1,173 @@
+"""Noticing: each notice of the house becomes a letter with its buttons, where the turn that it is about was asked for;
+when somebody has dealt with it, wherever that was, the letter says how and has no buttons any more.
+
+The rows of the notices are the truth. A mark remembers up to where they were told, in the same transaction as the
+letters, so that each is told once and in order, whatever dies in between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from orchestrator.channels.chat import button_rows as rows
+from orchestrator.channels.chat import cursor_rows as marks
+from orchestrator.channels.chat.address_book import AddressBook
+from orchestrator.channels.chat.button_rows import TakenButton
+from orchestrator.channels.chat.buttons import Buttons
+from orchestrator.channels.chat.callbacks import NO_LONGER, ButtonHandler, PressResult
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.events import ButtonPress
+from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
+from orchestrator.channels.chat.outbox import Outbox
+from orchestrator.channels.chat.system_text import quoting
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.notices import Notices
+from orchestrator.nouns import CubicleKey, Event, User
+from orchestrator.store import notices as notice_rows
+from orchestrator.store.notices import Notice
+
+DEED = "notice"
+_MARK = "notices"
+_OF_TIMES = "calendar"
+_BATCH = 50
+_MENDED_S = 30 * 24 * 3600.0
+"""Buttons of a notice that is older are not made anew."""
+_TITLES = {
+    "calendar": "{agent}'s calendar",
+    "asset": "{agent}'s downloads",
+    "packages": "{agent}'s packages",
+    "budget": "{agent}'s budget",
+    "memory": "{agent}'s memory",
+}
+
+
+class ChatNotifications:
+    """Every notice of every agent that has a bot. For threads that may wait."""
+
+    def __init__(
+        self,
+        *,
+        store: ChannelStore,
+        notices: Notices,
+        whereabouts: AddressBook,
+        mail: Outbox,
+        buttons: Buttons,
+        ask_zone: Callable[[CubicleKey], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``ask_zone`` asks a person where they are, if they never were, in the transaction that is open."""
+        self._store = store
+        self._notices = notices
+        self._whereabouts = whereabouts
+        self._mail = mail
+        self._buttons = buttons
+        self._ask_zone = ask_zone
+        self._now = now
+
+    @property
+    def handlers(self) -> dict[str, ButtonHandler]:
+        """What its buttons do."""
+        return {DEED: self._press}
+
+    def heard(self, event: Event) -> None:
+        """News of the house; those of notices are acted upon."""
+        if event.kind == "notice":
+            self.sweep()
+            if event.body.get("outcome"):
+                self._show(int(event.body["id"]))
+
+    def sweep(self) -> None:
+        """Whatever was not told yet is told, in order."""
+        while self._tell_some():
+            pass
+
+    def reconcile(self) -> None:
+        """After a start, and now and then: what was dealt with in the meantime is shown so, and a button that was used
+        up to no effect is made anew."""
+        self.sweep()
+        with self._store.reading() as db:
+            subjects = rows.subjects(db, (DEED,))
+            standing = notice_rows.open_since(db.sql, self._now() - _MENDED_S)
+        for number in sorted({_parts(subject)[0] for subject in subjects}):
+            self._show(number)
+        for notice in standing:
+            self._mend(notice)
+
+    # --- telling -----------------------------------------------------------------------------------------------
+
+    def _tell_some(self) -> bool:
+        with self._store.writing() as db:
+            found = notice_rows.after(db.sql, marks.mark(db, _MARK), limit=_BATCH)
+            for notice in found:
+                self._tell(notice)
+            if found:
+                marks.set_mark(db, _MARK, found[-1].id)
+        return len(found) == _BATCH
+
+    def _tell(self, notice: Notice) -> None:
+        """Where there is no chat, the other surfaces have to do."""
+        spot = self._whereabouts.spot(notice.cubicle, notice.turn)
+        if spot is None or not notice.text.strip():
+            return
+        body = replace(self._body(notice), thread=spot.thread, reply_to=spot.reply_to)
+        self._mail.post(Message(notice.cubicle.agent, spot.chat, _ref(notice), body))
+        if notice.kind == _OF_TIMES:
+            self._ask_zone(notice.cubicle)
+
+    def _body(self, notice: Notice) -> MessageBody:
+        title = _TITLES.get(notice.kind, "About {agent}").format(agent=notice.cubicle.agent)
+        ending = [notice.outcome] if notice.outcome else []
+        return MessageBody(quoting(title, notice.text, *ending), buttons=self._made(notice))
+
+    def _made(self, notice: Notice) -> tuple[tuple[MessageButton, ...], ...]:
+        owner = self._whereabouts.owner(notice.cubicle)
+        if notice.settled_at is not None or owner is None:
+            return ()
+        agent, ref, person = notice.cubicle.agent, _ref(notice), owner.id_in(self._store.channel) or 0
+        made = [
+            MessageButton(offer.label, self._buttons.make(agent, ref, person, DEED, f"{notice.id}:{offer.do}"))
+            for offer in notice.offers
+        ]
+        return tuple(tuple(made[n : n + 2]) for n in range(0, len(made), 2))
+
+    def _show(self, number: int) -> None:
+        """A letter whose notice was dealt with says so."""
+        try:
+            notice = self._notices.get(number)
+        except NotFound:
+            return
+        if notice.settled_at is not None:
+            self._buttons.retire(_ref(notice))
+            self._mail.amend(_ref(notice), self._body(notice))
+
+    def _mend(self, notice: Notice) -> None:
+        with self._store.writing() as db:
+            if rows.is_posted(db, _ref(notice)) and rows.live_count(db, _ref(notice), self._now()) < len(notice.offers):
+                self._buttons.retire(_ref(notice))
+                self._mail.amend(_ref(notice), self._body(notice))
+
+    # --- pressing ----------------------------------------------------------------------------------------------
+
+    def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
+        number, do = _parts(taken.subject)
+        try:
+            settled = self._notices.press(number, do, by=user, surface=self._store.channel)
+        except NotFound as error:
+            raise NotFound(NO_LONGER) from error
+        except Conflict:
+            self._show(number)
+            raise
+        self._show(number)
+        return PressResult(settled.outcome)
+
+
+def _ref(notice: Notice) -> str:
+    """Not ``notice:``, which is what the carrier calls its own."""
+    return f"house:{notice.id}"
+
+
+def _parts(subject: str) -> tuple[int, str]:
+    number, _, do = subject.partition(":")
+    return int(number), do

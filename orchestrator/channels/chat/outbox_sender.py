@@ -1,0 +1,287 @@
+"""One chat's letters on their way: the oldest first, one at a time, each written down as ``sending`` before its call
+and as ``sent`` after it. What had no clear end is looked for in the chat before it is sent again.
+
+It knows nothing of other chats, except that a bot which has to be silent is silent everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import ParamSpec, TypeVar
+
+from orchestrator.channels.chat import outbox_rows as rows
+from orchestrator.channels.chat.adapter import ChannelAdapter
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.message import MessageBody
+from orchestrator.channels.chat.message_json import packed, unpacked
+from orchestrator.channels.chat.outbox_rows import StoredMessage
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.send_errors import (
+    ChatForbidden,
+    ChatMoved,
+    FileTooBig,
+    FloodWait,
+    NoSuchChat,
+    NoSuchMessage,
+    SendError,
+    SendRefused,
+    TokenRevoked,
+    Unreachable,
+)
+from orchestrator.errors import Unavailable
+from orchestrator.store import audit
+
+logger = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 60.0
+LONGEST_SILENCE_S = 3600.0
+"""An app may ask for more; it is asked again once an hour then."""
+_SHORTEST_PAUSE_S = 0.2
+_WITHOUT_A_LINE_S = 1.0
+_MOST_STRANGE_TRIES = 3
+_CLOSED = {
+    "blocked": "The bot is blocked in {app}. Unblock it there to get its messages again.",
+    "kicked": "The bot is no longer in this {app} group.",
+    "deactivated": "This {app} account no longer exists.",
+    "cannot_write_first": "A bot can't write first. Open its chat in {app} and tap Start.",
+    "cannot_write": "The bot may not write in this {app} chat.",
+}
+_NO_CHAT = "{app} doesn't know this chat with the bot. Open the bot in {app} and tap Start."
+_TOO_BIG = "It is larger than bots can send on {app} ({limit})."
+_STRANGE = "It could not be sent. The orchestrator's log says why."
+
+
+@dataclass(frozen=True, slots=True)
+class SenderParts:
+    """What every round works with."""
+
+    store: ChannelStore
+    line_of: Callable[[str], ChannelAdapter | None]
+    trouble: Callable[[str, Exception], None]
+    """Told, in the loop, when a bot can't be reached or is revoked."""
+    told: Callable[[str, str | None], None]
+    """Told, in a thread, how each letter ended."""
+    now: Callable[[], float]
+    first_pause_s: float
+
+
+class ChatSender:
+    """The letters of one chat, until none is left."""
+
+    def __init__(self, means: SenderParts, agent: str, chat: int) -> None:
+        self._means = means
+        self._store, self._traits = means.store, means.store.traits
+        self._now = means.now
+        self._agent = agent
+        self._chat = chat
+        self._failures = 0
+        self._dead: ChannelAdapter | None = None
+        self._arrived: tuple[int, int, int] | None = None
+        """A letter that has arrived, with its first and last message, until that is written down."""
+
+    def __str__(self) -> str:
+        return f"{self._agent}'s chat {self._chat}"
+
+    async def walk(self) -> None:
+        """Nothing is left to do in this chat when this returns."""
+        while (found := await asyncio.to_thread(self._first)) is not None:
+            letter, silent_s = found
+            line = self._means.line_of(self._agent)
+            if line is None or line is self._dead:
+                await asyncio.sleep(_WITHOUT_A_LINE_S)
+            elif silent_s > 0:
+                await asyncio.sleep(silent_s)
+            else:
+                await self._try(line, letter)
+
+    def _first(self) -> tuple[StoredMessage, float] | None:
+        """The letter whose turn it is, and how long its bot has to be silent before."""
+        with self._store.reading() as db:
+            letter = rows.first(db, self._agent, self._chat)
+            silent_s = rows.silent_until(db, self._agent) - self._now()
+        # Of more than can have been asked for, the clock is to blame: it has gone back meanwhile.
+        return None if letter is None else (letter, silent_s if silent_s <= LONGEST_SILENCE_S else 0.0)
+
+    async def _try(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+        """One step forward with this letter, or a wait."""
+        try:
+            await (self._change(line, letter) if letter.state == "sent" else self._send(line, letter))
+            self._failures = 0
+        except Unreachable as error:
+            if not error.may_have_arrived:
+                await self._back(letter)
+            self._means.trouble(self._agent, error)
+            await self._pause(line)
+        except FloodWait as flood:
+            await self._back(letter)
+            await self._write(self._silence, flood.retry_after_s)
+        except TokenRevoked as error:
+            await self._back(letter)
+            self._dead = line
+            self._means.trouble(self._agent, error)
+        except ChatMoved as moved:
+            await self._write(self._move, moved.chat)
+        except ChatForbidden as forbidden:
+            await self._close(_CLOSED[forbidden.why].format(app=self._traits.label))
+        except NoSuchChat:
+            await self._close(_NO_CHAT.format(app=self._traits.label))
+        except (SendError, OSError) as error:
+            await self._refused(letter, error)
+        except Unavailable as error:  # the disk takes nothing just now
+            logger.warning("message %s to %s waits: %s", letter.ref, self, error.message)
+            await self._pause(line)
+        except Exception:  # a mistake of ours or of the library's: the letters behind this one must not wait for ever
+            logger.exception("message %s to %s", letter.ref, self)
+            if letter.tries >= _MOST_STRANGE_TRIES or letter.state == "sent":
+                await self._fail(letter, _STRANGE)
+            await self._pause(line)
+
+    # --- sending ---------------------------------------------------------------------------------------------------
+
+    async def _send(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+        body = unpacked(letter.body)
+        if self._arrived is not None and self._arrived[0] == letter.id:
+            await self._sent(letter, *self._arrived[1:])
+            return
+        if letter.state == "sending":
+            number = await self._find(line, letter, body)
+            if number is not None:
+                await self._sent(letter, number, number + max(len(body.files) - 1, 0))
+                return
+        if not await self._write(self._begin, letter):
+            return  # it was amended or withdrawn meanwhile
+        shown = body if self._traits.has_buttons else replace(body, buttons=(), keyboard=())
+        numbers = await line.send(self._chat, shown)
+        await self._sent(letter, numbers[0], numbers[-1])
+
+    async def _find(self, line: ChannelAdapter, letter: StoredMessage, body: MessageBody) -> int | None:
+        """Whether an earlier try arrived after all."""
+        after = letter.after or 0
+        known = await asyncio.to_thread(self._known, after)
+        return await line.find_sent(self._chat, body, after=after, known=known)
+
+    def _known(self, after: int) -> set[int]:
+        with self._store.reading() as db:
+            return rows.known_after(db, self._agent, self._chat, after, self._traits.shared_numbers_above)
+
+    def _begin(self, letter: StoredMessage) -> bool:
+        with self._store.writing() as db:
+            return rows.begin(db, letter, shared_above=self._traits.shared_numbers_above)
+
+    async def _sent(self, letter: StoredMessage, number: int, last: int) -> None:
+        def write() -> None:
+            with self._store.writing() as db:
+                rows.sent(db, letter, number, last, self._now())
+            self._means.told(letter.ref, None)
+
+        self._arrived = (letter.id, number, last)
+        await self._write(write)
+        self._arrived = None
+
+    async def _change(self, line: ChannelAdapter, letter: StoredMessage) -> None:
+        """The message says what its amendment says; one that is gone needs none."""
+        body = replace(unpacked(letter.amendment or letter.body), files=unpacked(letter.body).files)
+        with suppress(NoSuchMessage):
+            if self._traits.can_edit:
+                await line.edit(self._chat, letter.message or 0, body)
+
+        def write() -> None:
+            with self._store.writing() as db:
+                rows.amended(db, letter)
+
+        await self._write(write)
+
+    # --- what goes wrong -------------------------------------------------------------------------------------------
+
+    async def _back(self, letter: StoredMessage) -> None:
+        """This try has not arrived for sure. One before it may have, and is still looked for."""
+        if letter.state != "waiting":
+            return
+
+        def write() -> None:
+            with self._store.writing() as db:
+                rows.did_not_go(db, letter.id)
+
+        await self._write(write)
+
+    def _silence(self, for_s: float) -> None:
+        with self._store.writing() as db:
+            rows.silence(db, self._agent, self._now() + min(for_s, LONGEST_SILENCE_S))
+
+    def _move(self, chat: int) -> None:
+        with self._store.writing() as db:
+            rows.move_chat(db, self._agent, self._chat, chat)
+
+    async def _close(self, why: str) -> None:
+        """Nobody can be written to here any more."""
+
+        def write() -> None:
+            with self._store.writing() as db:
+                failed = rows.fail_all(db, self._agent, self._chat, why)
+                rows.close_chat(db, self._agent, self._chat, self._now())
+                if failed:
+                    text = f"Messages to a {self._traits.label} chat were not sent. {why}"
+                    detail = {"chat": self._chat, "letters": failed[:20]}
+                    audit.add(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
+            for ref in failed:
+                self._means.told(ref, why)
+
+        await self._write(write)
+
+    async def _refused(self, letter: StoredMessage, error: Exception) -> None:
+        """As plain text it may be taken; if it is that already, it is given up."""
+        is_sent = letter.state == "sent"
+        body = unpacked((letter.amendment if is_sent else letter.body) or letter.body)
+        if not isinstance(error, SendRefused) or not body.rich.entities:
+            too_big = _TOO_BIG.format(app=self._traits.label, limit=self._traits.upload_limit)
+            await self._fail(letter, too_big if isinstance(error, FileTooBig) else f"{str(error).rstrip('.')}.")
+            return
+        plain = packed(replace(body, rich=RichText(body.rich.text)))
+
+        def write() -> None:
+            with self._store.writing() as db:
+                (rows.amend_instead if is_sent else rows.say_instead)(db, letter, plain)
+
+        logger.warning("message %s is tried as plain text: %s", letter.ref, error)
+        await self._write(write)
+
+    async def _fail(self, letter: StoredMessage, why: str) -> None:
+        is_sent = letter.state == "sent"
+
+        def write() -> None:
+            what = "change" if is_sent else "message"
+            with self._store.writing() as db:
+                if is_sent:
+                    rows.amend_instead(db, letter, None)
+                else:
+                    rows.fail(db, letter.id, why)
+                text = f"A {what} for a {self._traits.label} chat was given up. {why}"
+                detail = {"chat": self._chat, "letter": letter.ref}
+                audit.add(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
+            if not is_sent:
+                self._means.told(letter.ref, why)
+
+        await self._write(write)
+
+    async def _pause(self, line: ChannelAdapter) -> None:
+        """Waits longer each time, up to a minute, but no longer than until the app answers anybody on this line."""
+        answers = line.answers
+        longest_s = min(_LONGEST_PAUSE_S, self._means.first_pause_s * 2 ** min(self._failures, 12))
+        longest_s *= random.uniform(0.5, 1)  # noqa: S311 - so that chats don't all try at once; no secret
+        self._failures += 1
+        await asyncio.sleep(min(_SHORTEST_PAUSE_S, longest_s))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(longest_s):
+                await line.answered(answers)
+
+    async def _write(self, doing: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+        """In a thread, and to its end even when this task is cancelled meanwhile."""
+        return await asyncio.shield(asyncio.to_thread(doing, *arguments, **more))

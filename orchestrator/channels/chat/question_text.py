@@ -1,0 +1,111 @@
+"""What an agent asks its person, in words: under the house's line, as a quote in which nothing hides and nothing can be
+tapped; how to answer, and how it ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.channels.chat.agent_text import MARK
+from orchestrator.channels.chat.message import MessageButton
+from orchestrator.channels.chat.rich_text import RichText, TextEntity, settled, utf16_len
+from orchestrator.channels.chat.system_text import NOT_THE_MARK, QuotedText, clock, note, shown, unlinked
+from orchestrator.nouns import User
+from orchestrator.questions import ANSWERED, EXPIRED, Question
+from orchestrator.text import one_line, visible
+
+_LONG_UNITS, _BEGINNING_UNITS = 2_500, 500
+_LABEL_CHARS = 60
+_SHORT_CHARS = 14
+_ANSWER_CHARS = 300
+_TOAST_CHARS = 120
+
+
+def asked(question: Question, reader: User, now: float) -> RichText:
+    """The question, and how to answer it."""
+    until = clock(question.expires_at, reader.time_zone, now)
+    return _laid_out(question, f"{question.cubicle.agent} has a question", f"{_how(question)} It expires at {until}.")
+
+
+def ended(question: Question, reader: User | None) -> RichText:
+    """What was asked, and how that ended."""
+    at = question.answered_at or question.asked_at
+    when = clock(at, "UTC" if reader is None else reader.time_zone, at)
+    title = f"{question.cubicle.agent} asked"
+    by = one_line(question.answered_by or "somebody", 100).replace(MARK, NOT_THE_MARK)
+    if question.status == ANSWERED:
+        answer = shown(QuotedText(question.answer or "", _ANSWER_CHARS))
+        return _laid_out(question, title, f"Answered by {by}, {when}: ", answer)
+    if question.status == EXPIRED:
+        return _laid_out(question, title, "Nobody answered in time.")
+    return _laid_out(question, title, f"No answer is needed anymore ({by}).")
+
+
+def taken(question: Question) -> RichText:
+    """To words that were no reply: what they were taken for."""
+    return note(
+        "Answer received",
+        (f"{question.cubicle.agent} had asked: ", QuotedText(question.text, 120)),
+    )
+
+
+def unfit(question: Question, why: str) -> RichText:
+    """To a reply that can't be the answer."""
+    agent = question.cubicle.agent
+    return note(
+        "That is not one of the answers" if question.choices else "That can't be the answer",
+        QuotedText(why.removeprefix("answer: "), 400),
+        f"To tell {agent} something else, write it without replying.",
+    )
+
+
+def toast(question: Question) -> str:
+    """What stands over the chat after a press."""
+    return f"Answered: {one_line(question.answer or '', _TOAST_CHARS)}"
+
+
+def label(choice: str) -> str:
+    """A choice on its button."""
+    return one_line(choice, _LABEL_CHARS).replace(MARK, NOT_THE_MARK).strip() or "(blank)"
+
+
+def in_rows(buttons: Sequence[MessageButton]) -> tuple[tuple[MessageButton, ...], ...]:
+    """Short ones three in a row, others each in its own."""
+    wide = 3 if all(len(button.text) <= _SHORT_CHARS for button in buttons) else 1
+    return tuple(tuple(buttons[n : n + wide]) for n in range(0, len(buttons), wide))
+
+
+def is_choice(question: Question, text: str) -> bool:
+    """These words are one of its choices."""
+    return text.strip().casefold() in {choice.strip().casefold() for choice in question.choices}
+
+
+def whole(question: Question) -> str:
+    """The question with everything that is invisible written out."""
+    return visible(question.text)
+
+
+def is_long(question: Question) -> bool:
+    """It goes as a file, with its beginning in the message."""
+    return utf16_len(whole(question)) > _LONG_UNITS
+
+
+def _how(question: Question) -> str:
+    if not question.choices:
+        return "Reply to this message with your answer."
+    return "Tap an answer, or reply to this message with your own." if question.free_text else "Tap an answer."
+
+
+def _laid_out(question: Question, title: str, ending: str, answer: str = "") -> RichText:
+    """The quote between the house's two lines."""
+    words = unlinked(whole(question).replace(MARK, NOT_THE_MARK)).strip() or "(nothing)"
+    if is_long(question):
+        units = words.encode("utf-16-le", "replace")[: 2 * _BEGINNING_UNITS]
+        words = units.decode("utf-16-le", "ignore").rstrip() + "…"
+        ending = f"The whole question is in the file above. {ending}"
+    head = f"{MARK} {title}"
+    text = f"{head}\n{words}\n\n{ending}{answer}"
+    at = utf16_len(head) + 1
+    entities = [TextEntity("bold", 0, utf16_len(head)), TextEntity("blockquote", at, utf16_len(words))]
+    if answer:
+        entities.append(TextEntity("code", utf16_len(text) - utf16_len(answer), utf16_len(answer)))
+    return RichText(text, settled(text, tuple(entities)))

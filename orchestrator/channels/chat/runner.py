@@ -1,0 +1,175 @@
+"""One channel at work: its parts in one thread with one event loop, from the house's start to its stop.
+
+The rows say what there is to do; news of the house only says when to look. Everything that may wait for the disk is
+done in threads, everything that waits for the app in tasks, so no bot waits for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import threading
+from collections.abc import Awaitable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from orchestrator.channels.chat.adapter import ChannelAccounts
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.channels.chat.wiring import ChatWiring
+from orchestrator.errors import OrchestratorError, Unavailable
+from orchestrator.nouns import Event
+from orchestrator.services import Services
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_SWEEP_S = 5.0
+"""How often is looked for what no news told of."""
+_SELDOM = 12
+"""Every so many sweeps is looked for what hardly ever is missed."""
+_STOP_S = 20.0
+_LISTEN_S = 3600.0
+_OF_BOTS = ("bot", "agent")
+"""Without a bot, no other news is worth making for us."""
+
+
+class ChatRunner:
+    """A channel's thread, and what runs in it."""
+
+    def __init__(self, services: Services, store: ChannelStore, accounts: ChannelAccounts, *, folder: Path) -> None:
+        """``folder`` is private to the channel. Nothing runs yet."""
+        self._services = services
+        self._name = store.channel
+        self._accounts = accounts
+        self.parts = ChatWiring(services, store, accounts, folder=folder)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news: asyncio.Queue[Event] = asyncio.Queue()
+        self._ended = asyncio.Event()
+        self._syncing = asyncio.Lock()  # one at a time, so that no bot is opened twice
+        self._is_up = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._subscription = services.broker.subscribe(*_OF_BOTS)
+        self._ear = threading.Thread(target=self._listen, name=f"{self._name}-news", daemon=True)
+
+    def start(self) -> None:
+        """The bots run."""
+        self._thread.start()
+        self._is_up.wait(_STOP_S)
+        self._ear.start()
+
+    def stop(self) -> None:
+        """No bot runs any more. What was under way is on disk and goes on after the next start."""
+        self.parts.carrier.close()
+        self._services.broker.unsubscribe(self._subscription)
+        self._subscription.close()
+        if self._ear.is_alive():
+            self._ear.join(_STOP_S)
+        loop = self._loop
+        if loop is not None and self._thread.is_alive():
+            with contextlib.suppress(RuntimeError):  # it has ended by itself
+                loop.call_soon_threadsafe(self._ended.set)
+            self._thread.join(_STOP_S)
+
+    @property
+    def is_ending(self) -> bool:
+        """No further bot is to be started. For the loop."""
+        return self._ended.is_set()
+
+    def call(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        """Do this in the loop, from another thread. Raises TimeoutError, and Unavailable when nothing runs."""
+        if self._loop is None:
+            work.close()
+            raise Unavailable(f"The {self._name} channel is not running right now.")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
+
+    # --- the thread --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except Exception:  # the top of a thread; the rest of the house goes on without this channel
+            logger.exception("the %s channel broke down", self._name)
+            self._is_up.set()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        parts = self.parts
+        await self._safely("progress", parts.progress.start())
+        works: tuple[Coroutine[Any, Any, None], ...] = (
+            parts.mail.run(self._accounts.adapter_of, self._accounts.note_trouble),
+            self._hear_news(),
+            self._sweep(),
+        )
+        tasks = [asyncio.create_task(work) for work in works]
+        self._is_up.set()
+        await self._ended.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await parts.progress.close()
+        await parts.hearing.close()
+        await self._accounts.close()
+
+    def _listen(self) -> None:
+        """In a thread of its own: the broker's queue is one for threads."""
+        try:
+            while not self._subscription.is_closed:
+                event = self._subscription.get(_LISTEN_S)
+                if event is not None and self._loop is not None:
+                    self._loop.call_soon_threadsafe(self._news.put_nowait, event)
+        except RuntimeError:  # the loop ended first
+            logger.debug("no more news for %s", self._name)
+
+    # --- news ---------------------------------------------------------------------------------------------------
+
+    async def _hear_news(self) -> None:
+        while True:
+            event = await self._news.get()
+            await self._safely("progress", self.parts.progress.on_event(event))
+            if event.kind == "approval":
+                await self._safely("a question", asyncio.to_thread(self.parts.asking.heard, event))
+            elif event.kind == "question":
+                await self._safely("a question", asyncio.to_thread(self.parts.inquiries.heard, event))
+            elif event.kind == "notice":
+                await self._safely("a notice", asyncio.to_thread(self.parts.noticing.heard, event))
+            elif event.kind in ("bot", "agent"):
+                await self._safely("the bots", self._sync_bots())
+            elif event.kind == "turn" and event.body.get("status") in ("done", "failed", "stopped"):
+                await self._safely("an answer", self.parts.answers.sweep())
+                await self._safely("apps", asyncio.to_thread(self.parts.app_letters.sweep))
+            elif event.kind == "app":
+                await self._safely("apps", asyncio.to_thread(self.parts.app_letters.sweep))
+
+    async def _sweep(self) -> None:
+        """At the start, and now and then for whatever the news missed."""
+        for n in itertools.count():
+            await self._safely("the bots", self._sync_bots())
+            if self._accounts.agents:
+                await self._safely("the answers", self.parts.answers.sweep())
+                await self._safely("the apps", asyncio.to_thread(self.parts.app_letters.sweep))
+                await self._safely("the notices", asyncio.to_thread(self.parts.noticing.sweep))
+            if n % _SELDOM == 0:
+                await self._safely("the questions", asyncio.to_thread(self.parts.asking.reconcile))
+                await self._safely("what agents ask", asyncio.to_thread(self.parts.inquiries.reconcile))
+                await self._safely("old notices", asyncio.to_thread(self.parts.noticing.reconcile))
+                await self._safely("the inbox", asyncio.to_thread(self.parts.inbox.tidy))
+            await asyncio.sleep(_SWEEP_S)
+
+    async def _sync_bots(self) -> None:
+        """The bots that there should be run, and what waited for those that are new is heard."""
+        async with self._syncing:
+            for agent in await self._accounts.sync():
+                await self.parts.hearing.resume(agent)
+            self._subscription.narrow(None if self._accounts.agents else _OF_BOTS)
+            await self._accounts.follow()
+
+    async def _safely(self, what: str, deed: Awaitable[object]) -> None:
+        """The channel goes on, whatever broke; the next sweep does what was left."""
+        try:
+            await deed
+        except OrchestratorError as error:
+            logger.warning("%s, %s: %s", self._name, what, error.message)
+        except Exception:  # what breaks for one turn or bot must not end all of them
+            logger.exception("%s, %s", self._name, what)

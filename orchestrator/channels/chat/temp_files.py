@@ -1,0 +1,63 @@
+"""Papers: the files that the house writes for its own letters (a long command, a log), in a private folder where no
+agent reaches. They go when no letter wants them any more; who sends them never has to think of that."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.channels.chat import button_rows as rows
+from orchestrator.channels.chat.channel_store import ChannelStore
+from orchestrator.errors import Unavailable
+
+_KEPT_S = 24 * 3600.0
+"""A letter may be amended long after it was sent, so a paper outlives the sending by a day."""
+
+
+class TempFiles:
+    """The folder of papers."""
+
+    def __init__(self, store: ChannelStore, folder: Path, *, now: Callable[[], float] = time.time) -> None:
+        """``folder`` is made if missing; it is for papers alone."""
+        self._store = store
+        self.folder = folder
+        self._now = now
+
+    def write(self, content: bytes) -> Path:
+        """A new private file. Raises Unavailable when the disk refuses."""
+        path = self.fresh()
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+            path.write_bytes(content)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise Unavailable(
+                f"No file can be written for {self._store.traits.label} ({error.strerror}). Is the disk full?"
+            ) from error
+        return path
+
+    def fresh(self) -> Path:
+        """A name in the folder that nobody has had."""
+        return self.home() / secrets.token_hex(16)
+
+    def home(self) -> Path:
+        """The folder, made if missing; what nobody wants any more is gone from it."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._tidy()
+        except OSError as error:
+            raise Unavailable(
+                f"No file can be written for {self._store.traits.label} ({error.strerror}). Is the disk full?"
+            ) from error
+        return self.folder
+
+    def _tidy(self) -> None:
+        for path in self.folder.iterdir():
+            if path.stat().st_mtime < self._now() - _KEPT_S and not self._is_wanted(path):
+                path.unlink(missing_ok=True)
+
+    def _is_wanted(self, path: Path) -> bool:
+        with self._store.reading() as db:
+            return rows.is_wanted(db, path.name)

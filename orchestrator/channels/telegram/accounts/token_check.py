@@ -1,0 +1,63 @@
+"""Proofs: what a pasted token is, by its form and by what Telegram says of it. Nothing is stored here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.agents import ANY_TELEGRAM_TOKEN, NOT_OF_A_BOT, TELEGRAM_TOKEN
+from orchestrator.channels.telegram.accounts.rows import BotToken
+from orchestrator.errors import BadInput, Unavailable
+
+
+class TokenOwner(Protocol):
+    """What Telegram says of a token."""
+
+    @property
+    def bot(self) -> int:
+        """The bot's numeric id."""
+
+    @property
+    def username(self) -> str:
+        """Its name, without the ``@``."""
+
+
+CheckToken = Callable[[str], TokenOwner]
+"""Asks Telegram who a token is; raises BadInput when it is nobody, Unavailable when Telegram can't be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCheck:
+    """A token that was looked at. ``repr`` shows none of it."""
+
+    token: BotToken
+    bot: int
+    """Its numeric id, which a token begins with."""
+    username: str = ""
+    """Empty while Telegram could not be asked; the token is then kept, and Telegram asked when the bot runs."""
+    problem: str | None = None
+
+
+def read(token: object, *, of_any_server: bool = False) -> TokenCheck:
+    """A token as somebody pasted it, not asked about yet; raises BadInput for what has not the form of one. A Bot API
+    server other than Telegram's may give tokens of its own form (``of_any_server``)."""
+    text = token.strip() if isinstance(token, str) else ""
+    if not (ANY_TELEGRAM_TOKEN if of_any_server else TELEGRAM_TOKEN).fullmatch(text):
+        raise BadInput(NOT_OF_A_BOT)
+    return TokenCheck(BotToken(text), bot_of(text))
+
+
+def bot_of(token: str) -> int:
+    """The id of the bot, which its token begins with."""
+    return int(token.partition(":")[0])
+
+
+def asked(proof: TokenCheck, prove: CheckToken) -> TokenCheck:
+    """The same, with what Telegram says; raises BadInput when it says that there is no such bot."""
+    try:
+        me = prove(proof.token.text)
+    except Unavailable as error:
+        problem = f"This token is not checked yet. {error.message}"
+        return TokenCheck(proof.token, proof.bot, problem=problem)
+    return TokenCheck(proof.token, proof.bot, me.username)

@@ -1,0 +1,229 @@
+"""Which updates count: from everything that Telegram sends, only what an allowed person did, where they may. Pure.
+
+The numeric id of the sender decides, never a name or a chat. Whoever is not allowed is a :class:`StrangerMessage`, of
+whom nothing that they wrote is kept. Everything that is not named here is nothing: a kind of update that Telegram
+invents tomorrow has no effect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from orchestrator.channels.chat.events import (
+    ButtonPress,
+    ChatPlace,
+    IncomingEvent,
+    IncomingMessage,
+    MembershipChange,
+    Sender,
+    StrangerMessage,
+)
+from orchestrator.channels.telegram.update_parser import BotAccount, Raw, files, line, number, part, quoted, said, words
+from orchestrator.nouns import User
+
+_NOBODY = frozenset({777000, 1087968824, 136817688})
+"""Telegram itself, which brings a linked channel's posts; anonymous administrators; whoever writes as a channel."""
+_NOT_THEIR_OWN = ("sender_chat", "via_bot", "business_connection_id", "sender_business_bot", "is_automatic_forward")
+"""With one of these the words are somebody else's, or meant for somebody else, whatever ``from`` says."""
+_UNREADABLE = frozenset(
+    {
+        *("poll", "dice", "game", "story", "checklist", "invoice"),
+        *("giveaway", "giveaway_winners", "paid_media", "venue", "location", "contact"),
+    }
+)
+"""What a person sends and nobody here can read, answered with a word about that. (A place or a contact that is
+complete was read.)"""
+_IN = frozenset({"creator", "administrator", "member"})
+_SIX_DIGITS = re.compile(r"[0-9]{6}")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}")
+_MOST_DATA = 256
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRules:
+    """For which bot it is sorted, and who and what is allowed there."""
+
+    agent: str
+    me: BotAccount
+    people: Callable[[int], User | None]
+    """Who has this numeric Telegram id."""
+    groups_enabled: Callable[[int], bool]
+    """The operator let the bot into this group."""
+
+
+def sort(
+    update: object,
+    *,
+    agent: str,
+    me: BotAccount,
+    people: Callable[[int], User | None],
+    groups_enabled: Callable[[int], bool],
+) -> IncomingEvent | None:
+    """What an update comes to; None when it is nothing to us. Never raises, whatever the JSON is."""
+    update_id = update_number(update)
+    if update_id is None or not isinstance(update, dict):
+        return None
+    kind = next((name for name in _BY_KIND if name in update), "")
+    if not kind:
+        return None
+    return _BY_KIND[kind](UpdateRules(agent, me, people, groups_enabled), update_id, part(update, kind))
+
+
+def update_number(update: object) -> int | None:
+    """The number by which an update is acknowledged."""
+    found = number(update, "update_id") if isinstance(update, dict) else None
+    return found if found is not None and found >= 0 else None
+
+
+# --- who and where ----------------------------------------------------------------------------------------------
+
+
+def _sender(raw: Raw) -> Sender | None:
+    """The person who did it; None for bots, channels and whoever has no face."""
+    user = part(raw, "from")
+    found = number(user, "id")
+    if found is None or found <= 0 or found in _NOBODY or user.get("is_bot") is not False:
+        return None
+    return Sender(found, line(user, "first_name", "last_name"), line(user, "username"), _language(user))
+
+
+def _language(user: Raw) -> str:
+    code = words(user, "language_code").lower()
+    return code if _LANGUAGE.fullmatch(code) else ""
+
+
+def _place(message: Raw) -> ChatPlace | None:
+    """A private chat or a group; None for channels and whatever else there may be."""
+    chat = part(message, "chat")
+    found, kind = number(chat, "id"), words(chat, "type")
+    if (
+        found is None
+        or kind not in ("private", "group", "supergroup")
+        or not found
+        or (kind == "private") != (found > 0)
+    ):
+        return None
+    thread = number(message, "message_thread_id") if message.get("is_topic_message") is True else None
+    return ChatPlace(found, kind == "private", "" if kind == "private" else line(chat, "title"), thread)
+
+
+def _where(raw: Raw, sender: Sender) -> ChatPlace | None:
+    """A private chat is the sender's own or none."""
+    place = _place(raw)
+    return None if place is None or (place.is_private and place.chat != sender.id) else place
+
+
+# --- each kind --------------------------------------------------------------------------------------------------
+
+
+def _message(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
+    sender, number_ = _sender(raw), number(raw, "message_id")
+    if sender is None or number_ is None or any(name in raw for name in _NOT_THEIR_OWN):
+        return None
+    place = _where(raw, sender)
+    if place is None:
+        return None
+    if rules.people(sender.id) is None:
+        digits = words(raw, "text").strip() if "forward_origin" not in raw else ""
+        is_code = _SIX_DIGITS.fullmatch(digits) is not None
+        known = StrangerMessage(rules.agent, rules.me.bot, update, sender, digits if is_code else "")
+        return known if place.is_private else None
+    if not place.is_private and not rules.groups_enabled(place.chat):
+        return None
+    return _read(rules, update, raw, (sender, place, number_))
+
+
+def _read(rules: UpdateRules, update: int, raw: Raw, whose: tuple[Sender, ChatPlace, int]) -> IncomingMessage | None:
+    sender, place, number_ = whose
+    heard, sent = said(raw, rules.me), files(raw)
+    is_forwarded = "forward_origin" in raw
+    album = words(raw, "media_group_id")[:_MOST_DATA] if sent else ""
+    is_named = heard.is_addressed and not is_forwarded
+    is_loose = not place.is_private and not _is_for_us(raw, rules.me, is_named=is_named)
+    if is_loose and (not album or is_forwarded):
+        return None
+    if not place.is_private and heard.is_for_another:
+        return None
+    if not (heard.text or sent or heard.is_addressed or _UNREADABLE & raw.keys()):
+        return None  # somebody came, left, pinned or renamed something
+    is_command = bool(heard.command) and not is_forwarded  # what was forwarded is to be read, not to be done
+    return IncomingMessage(
+        agent=rules.agent,
+        bot=rules.me.bot,
+        update=update,
+        place=place,
+        sender=sender,
+        message=number_,
+        text=heard.text,
+        quoted=quoted(raw, sender.id, rules.me),
+        files=sent,
+        album=album,
+        command=heard.command if is_command else "",
+        argument=heard.argument if is_command else "",
+        is_loose=is_loose,
+        answers=None if is_forwarded else _answered(raw, rules.me),
+    )
+
+
+def _is_for_us(raw: Raw, me: BotAccount, *, is_named: bool) -> bool:
+    """In a group: the bot is named, or one of its own messages is replied to (that a topic was opened by it isn't
+    one)."""
+    replied = part(raw, "reply_to_message")
+    return is_named or (number(part(replied, "from"), "id") == me.bot and "forum_topic_created" not in replied)
+
+
+def _answered(raw: Raw, me: BotAccount) -> int | None:
+    """The message of the bot's own that it replies to."""
+    replied = part(raw, "reply_to_message")
+    return number(replied, "message_id") if number(part(replied, "from"), "id") == me.bot else None
+
+
+def _edit(rules: UpdateRules, update: int, raw: Raw) -> IncomingEvent | None:
+    found = _message(rules, update, raw)
+    if not isinstance(found, IncomingMessage) or found.is_loose:
+        return None
+    return replace(found, is_edit=True)
+
+
+def _press(rules: UpdateRules, update: int, raw: Raw) -> ButtonPress | None:
+    sender, message = _sender(raw), part(raw, "message")
+    if sender is None or rules.people(sender.id) is None:
+        return None
+    place, number_ = _where(message, sender), number(message, "message_id")
+    query, pressed = words(raw, "id"), words(raw, "data")
+    author = number(part(message, "from"), "id")
+    if place is None or number_ is None or not query or not pressed or author not in (None, rules.me.bot):
+        return None
+    if not place.is_private and not rules.groups_enabled(place.chat):
+        return None
+    return ButtonPress(
+        rules.agent, rules.me.bot, update, query[:_MOST_DATA], place, number_, sender, pressed[:_MOST_DATA]
+    )
+
+
+def _membership(rules: UpdateRules, update: int, raw: Raw) -> MembershipChange | None:
+    """Of groups whoever did it, since the bot has to know where it is; in private only of an allowed person."""
+    sender, place, after = _whoever(raw), _place(raw), part(raw, "new_chat_member")
+    if sender is None or place is None or number(part(after, "user"), "id") != rules.me.bot:
+        return None
+    if place.is_private and (place.chat != sender.id or rules.people(sender.id) is None):
+        return None
+    status = words(after, "status")
+    is_in = status in _IN or (status == "restricted" and after.get("can_send_messages") is True)
+    return MembershipChange(rules.agent, rules.me.bot, update, place, sender, is_in)
+
+
+def _whoever(raw: Raw) -> Sender | None:
+    user = part(raw, "from")
+    found = number(user, "id")
+    return None if found is None else Sender(found, line(user, "first_name", "last_name"), line(user, "username"))
+
+
+_BY_KIND: dict[str, Callable[[UpdateRules, int, Raw], IncomingEvent | None]] = {
+    "message": _message,
+    "edited_message": _edit,
+    "callback_query": _press,
+    "my_chat_member": _membership,
+}
