@@ -12,7 +12,8 @@ from collections.abc import Callable
 from bench import inside, outbox, phone, processes, proxying
 from bench.figures import Found, Row, table
 from bench.house import House, running_house
-from crab.prompt import TOOLSETS, build_system_prompt
+from crab.prompt import build_system_prompt
+from orchestrator.capabilities.table import REGISTRY
 
 Times = dict[str, list[float]]
 _CHARS_PER_TOKEN = 3.3
@@ -152,7 +153,9 @@ def _rows(times: Times) -> list[Row]:
 
 
 def _others(first: list[float], uploads: list[float], written: list[float], resident: float) -> list[Row]:
-    prompt = len(build_system_prompt({"name": "crab", "image": "studio", "toolsets": list(TOOLSETS)}))
+    prompt = len(
+        build_system_prompt({"name": "crab", "image": "studio", "capabilities": REGISTRY.prompt(REGISTRY.toolsets)})
+    )
     return [
         Row("message at the Bot API → its answer begins to appear there", first),
         Row("file renamed into `out/` → uploaded to Telegram", uploads, most=25),

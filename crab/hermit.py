@@ -10,7 +10,7 @@ import json
 import os
 
 from crab.door import Door, DoorRefused
-from crab.hermit_commands import find, groups, overview
+from crab.hermit_commands import FILE, Command, CommandList, read_commands
 from crab.hermit_files import NoFile, into_out
 from crab.hermit_words import Misused, Request, read
 
@@ -41,18 +41,29 @@ def main(arguments: list[str], run: str = "/run/hermit", workspace: str = "/app/
 def _main(arguments: list[str], door: str, workspace: str) -> int:
     words = arguments[1:] if arguments[:1] == ["help"] else arguments
     is_help = words is not arguments or not words or words[0] in ("-h", "--help")
+    try:
+        with open(f"{workspace}/data/{FILE}", encoding="utf-8") as file:
+            commands = read_commands(file.read())
+    except (OSError, ValueError, TypeError, LookupError):
+        return _fail("the host has not said yet what it does for you. Try again later.", FAILED)
     if is_help and (not words or words[0].startswith("-")):
         with Door(door, patience_s=HELP_PATIENCE_S) as opened:
-            return _say(overview(_offered(opened)))
-    command, count = find(words)
+            return _say(commands.overview(_offered(opened)))
+    command, count = commands.find(words)
     if command is None:
-        return _no_command(words, is_help=is_help)
+        return _no_command(commands, words, is_help=is_help)
     request = read(command, ["--help"] if is_help else words[count:])
-    if request.wants_help:
-        return _say(command.page())
+    return _say(command.page()) if request.wants_help else _asked(command, request, door, workspace)
+
+
+# --- calling ---------------------------------------------------------------------------------------------------
+
+
+def _asked(command: Command, request: Request, door: str, workspace: str) -> int:
+    """What came of it is said; the exit code."""
     try:
-        if command.call == "SEND":
-            request.fields["file"] = into_out(str(request.fields["file"]), workspace)
+        if command.file:
+            request.fields[command.file] = into_out(str(request.fields[command.file]), workspace)
         with Door(door, patience_s=PATIENCE_S) as opened:
             call = _called(opened, command.call, request)
         return _report(call, request)
@@ -62,9 +73,6 @@ def _main(arguments: list[str], door: str, workspace: str) -> int:
         return _fail(str(error), NOT_OFFERED, request, "not_available")
     except DoorRefused as refused:
         return _fail(refused.message, FAILED, request, refused.code)
-
-
-# --- calling ---------------------------------------------------------------------------------------------------
 
 
 def _turn() -> int | None:
@@ -123,19 +131,17 @@ def _offered(door: Door) -> frozenset[str] | None:
 # --- saying ----------------------------------------------------------------------------------------------------
 
 
-def _no_command(words: list[str], *, is_help: bool) -> int:
+def _no_command(commands: CommandList, words: list[str], *, is_help: bool) -> int:
     """A first word alone lists its commands; anything else is a mistake, with the nearest command named."""
     first, rest = words[0].lower(), [word for word in words[1:] if word not in ("-h", "--help", "--json")]
-    if first in groups() and not rest:
-        asked = is_help or len(words) > 1
-        return _say(overview(None, first)) if asked else _fail(f"hermit {first} needs another word. {_choices(first)}")
-    if first in groups():
-        return _fail(f"there is no hermit {first} {rest[0]}. {_choices(first)}")
-    return _fail(f"there is no hermit {words[0]}. There are {', '.join(groups())}; 'hermit --help' tells more.")
-
-
-def _choices(first: str) -> str:
-    return f"There are {', '.join(command.words.split()[-1] for command in groups()[first])}."
+    groups = commands.groups()
+    if first not in groups:
+        return _fail(f"there is no hermit {words[0]}. There are {', '.join(groups)}; 'hermit --help' tells more.")
+    choices = f"There are {', '.join(command.words.split()[-1] for command in groups[first])}."
+    if rest:
+        return _fail(f"there is no hermit {first} {rest[0]}. {choices}")
+    asked = is_help or len(words) > 1
+    return _say(commands.overview(None, first)) if asked else _fail(f"hermit {first} needs another word. {choices}")
 
 
 def _fail(text: str, code: int = MISUSED, request: Request | None = None, name: str = "") -> int:

@@ -8,9 +8,6 @@ from __future__ import annotations
 import os
 import time
 
-TOOLSETS = ("calendar", "memory", "assets", "packages", "questions", "video")
-ACTING = frozenset({"calendar", "memory", "assets", "video"})
-"""Toolsets with panel actions."""
 PROMPT_FILE = os.path.join(os.path.dirname(__file__), "prompt.md")
 INSTALLED = {
     "base": "python3 (standard library only), node, git, rg, jq, sqlite3, bc, file, zip, unzip",
@@ -20,11 +17,13 @@ INSTALLED = {
 
 
 def build_system_prompt(agent: dict[str, object]) -> str:
-    """The prompt for an agent's ``name, role, personality, image, toolsets``."""
+    """The prompt for an agent's ``name, role, personality, image``, and its ``capabilities`` as the host words them."""
     with open(PROMPT_FILE, encoding="utf-8") as file:
-        text = _for_toolsets(file.read(), agent.get("toolsets"))
+        text = file.read()
     image = str(agent.get("image") or "base")
     text = text.replace("{installed}", INSTALLED.get(image, INSTALLED["base"]))
+    given = agent.get("capabilities")
+    text = text.replace("{capabilities}", given if isinstance(given, str) else "")
     about = [f"Your name is {agent.get('name') or 'crab'}."]
     about += [
         f"{title}: {agent[key]}"
@@ -32,20 +31,6 @@ def build_system_prompt(agent: dict[str, object]) -> str:
         if agent.get(key)
     ]
     return f"{text.strip()}\n\n# You\n" + "\n".join(about)
-
-
-def _for_toolsets(text: str, given: object) -> str:
-    """Without the lines that are for a toolset, ``[calendar] …``, which the agent does not have."""
-    has = {name for name in TOOLSETS if isinstance(given, list) and name in given}
-    has |= {"actions"} if has & ACTING else set()
-    lines = []
-    for line in text.splitlines():
-        mark, bracket, rest = line.partition("]")
-        if not bracket or mark[:1] != "[" or not mark[1:].isalpha():
-            lines.append(line)
-        elif mark[1:] in has:
-            lines.append(rest.removeprefix(" "))
-    return "\n".join(lines)
 
 
 def time_line(now: str, time_zone: str) -> str:

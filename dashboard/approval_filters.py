@@ -5,11 +5,12 @@ from __future__ import annotations
 from flask import request
 
 from dashboard.auth import asker
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput
 from orchestrator.nouns import ApprovalStatus
 from orchestrator.store.approval_history import Wanted
 
-KINDS = (("command", "Commands"), ("asset", "Files from the internet"), ("packages", "Packages"))
+KINDS = tuple((kind.name, kind.many) for kind in REGISTRY.approvals.values())
 """What may be asked about, with what a page calls many of them."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.agents import BOUNDS, LIMITS
+from orchestrator.capabilities.table import REGISTRY
 
 Schema = dict[str, Any]
 
@@ -65,7 +66,7 @@ _SETTINGS: dict[str, Schema] = {
         "description": "of models without a known price, beside the dollars",
     },
     "limits": closed(_LIMITS),
-    "toolsets": listing(STRING),
+    "toolsets": listing(choice(*REGISTRY.toolsets)),
 }
 _WRITABLE: dict[str, Schema] = {
     **_SETTINGS,
@@ -122,7 +123,7 @@ _APPROVAL: dict[str, Schema] = {
     "user": INTEGER,
     "turn": nullable(INTEGER),
     "step": {**nullable(INTEGER), "description": "null when HermitShell itself does it"},
-    "kind": choice("command", "asset", "packages"),
+    "kind": choice(*REGISTRY.approvals),
     "text": {**STRING, "description": "exactly what runs, or what HermitShell does"},
     "shown": {**STRING, "description": "the text with everything invisible written out"},
     "sha256": {**STRING, "description": "of the text's UTF-8 bytes"},

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_EVERYTHING = ("calendar", "memory", "assets", "packages", "questions", "video")
+from orchestrator.agents import TOOLSETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Role:
     """What it could be called."""
     role: str
     personality: str
-    toolsets: tuple[str, ...] = _EVERYTHING
+    toolsets: tuple[str, ...] = TOOLSETS
     daily_budget_usd: float = 5.0
     image: str = "base"
     """The container it works in: ``studio`` where its first task needs what only that has."""

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, Conflict, NotFound, Unavailable
 from orchestrator.hooks import Hooks
 from orchestrator.nouns import MICRO, Agent, ApprovalPolicy, Limits
@@ -21,7 +22,7 @@ from orchestrator.store.database import Store
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 """An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
 
-TOOLSETS = ("calendar", "memory", "assets", "packages", "questions", "video")
+TOOLSETS = tuple(REGISTRY.toolsets)
 RESERVED = ("new",)
 """No agent is called so: ``/agents/new`` is the page that makes one."""
 TELEGRAM_TOKEN = re.compile(r"\d{5,16}:[A-Za-z0-9_-]{35}")

@@ -9,11 +9,11 @@ from orchestrator.agenda.agenda import Agenda
 from orchestrator.agenda.announcing import Announcer
 from orchestrator.agenda.clock import Clock
 from orchestrator.agenda.feeds import Feeds
-from orchestrator.agenda.offers import Offers
 from orchestrator.agenda.runs import Runs
 from orchestrator.agenda.snapshot import NAME, Snapshot
 from orchestrator.app_builders import Ground
-from orchestrator.capabilities.status import Next
+from orchestrator.capabilities.calendar.deeds import CalendarDeeds
+from orchestrator.capabilities.status.report import Next
 from orchestrator.nouns import CALENDAR, CubicleKey
 from orchestrator.publishing import Publishing
 from orchestrator.turns import Turns
@@ -37,8 +37,8 @@ class Calendar:
             hooks=hooks,
             now=now,
         )
-        self.offers = Offers(self.agenda, self._runs, announcer)
-        self.offers.register(ground.notices)
+        self.handlers = CalendarDeeds(self.agenda, self._runs, announcer)
+        self.handlers.register(ground.notices)
         self._snapshots = Publishing(
             NAME,
             Snapshot(self.agenda, announcer).build,

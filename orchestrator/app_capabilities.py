@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
+from crab.hermit_commands import FILE, CommandList, write_commands
 from orchestrator.app_agenda import Calendar
 from orchestrator.app_assets import build_assets
 from orchestrator.app_builders import Ground
 from orchestrator.approvals import Approvals
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.status import Space, StatusReport
+from orchestrator.capabilities.status.report import Space, StatusReport
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Taking
 from orchestrator.disk.metering import Disk
@@ -24,7 +27,9 @@ from orchestrator.packages.courier import Courier
 from orchestrator.packages.installations import Packages
 from orchestrator.prices import Prices
 from orchestrator.pricing import price_of
+from orchestrator.publishing import Publishing
 from orchestrator.questions import Questions
+from orchestrator.store import agents as agent_rows
 from orchestrator.turns import Turns
 
 
@@ -40,7 +45,7 @@ class Capabilities:
         disk: Disk,
     ) -> None:
         store = ground.store
-        self._approvals, self._disk = approvals, disk
+        self._store, self._approvals, self._disk = store, approvals, disk
         self.calls = Calls(store=store, agents=ground.agents)
         self.questions = self._made_questions(ground)
         self.memories = self._made_memories(ground)
@@ -51,19 +56,17 @@ class Capabilities:
         self._calendar = Calendar(ground, turns)
         self.agenda = self._calendar.agenda
         status = self._made_status(ground)
-        self.calls.offer(
-            status.capability,
-            Sending(store=store, taking=taking, jobs=self.jobs).capability,
-            self.questions.capability,
-            *self.memories.capabilities,
-            self.packages.capability,
-            self.assets.capability,
-            motions.capability,
-            *self._calendar.offers.capabilities(),
+        sending = Sending(store=store, taking=taking, jobs=self.jobs)
+        offering = (status, sending, self.questions, self.memories, self.packages, self.assets, motions)
+        deeds = REGISTRY.complete(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
+        self.calls.offer(REGISTRY, deeds)
+        self._commands = Publishing(
+            FILE, _write_commands, store=store, workspaces=ground.workspaces, scratch=ground.home.scratch
         )
+        ground.hooks.cubicle_starting.subscribe(self._commands.publish)
         self.notes: tuple[Callable[[Turn], str], ...] = (
             lambda turn: disk.note(turn.cubicle),
-            self._calendar.offers.note,
+            self._calendar.handlers.note,
             self.packages.note,
             self.assets.note,
             motions.note,
@@ -74,6 +77,9 @@ class Capabilities:
         """Workers run, and what a death left half done is taken up."""
         self.calls.tidy()
         self.questions.reconcile()
+        with self._store.reading() as db:
+            cubicles = agent_rows.cubicles(db)
+        self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self.jobs.start()
         self._calendar.start()
@@ -86,6 +92,7 @@ class Capabilities:
     def close(self) -> None:
         """Nothing of it runs any more."""
         self._calendar.close()
+        self._commands.close()
         self.jobs.close()
         self.memories.close()
 
@@ -153,6 +160,10 @@ class Capabilities:
             ),
             check_room=ground.reserve.check,
         )
+
+
+def _write_commands(_: CubicleKey, path: Path) -> None:
+    path.write_text(write_commands(CommandList(REGISTRY.commands)), encoding="utf-8")
 
 
 def _meaning(ground: Ground) -> Meaning | None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from orchestrator.agents import Agents
 from orchestrator.capabilities.calls import MAX_BATCH, Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.door_calls import add_call_routes
 from orchestrator.door_requests import MAX_POLL_S, DoorRequest, one_of, text, whole
 from orchestrator.door_routes import SMALL_BYTES, DoorRoutes, Result
@@ -201,6 +202,7 @@ def _turn_json(house: House, turn: Turn) -> dict[str, Any]:
             "personality": agent.personality,
             "image": agent.image,
             "toolsets": list(agent.toolsets),
+            "capabilities": REGISTRY.prompt(agent.toolsets),
         },
         "limits": {
             "steps": agent.step_limit,

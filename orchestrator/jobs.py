@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.capabilities.table import Finish
+from orchestrator.capabilities.capability import Finish
 from orchestrator.errors import OrchestratorError, Stopped, Unavailable
 from orchestrator.job_kinds import JobKind, Report, Running, TryLater, guarded
 from orchestrator.notices import Notices

@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Finish, Outcome, Policy
+from orchestrator.capabilities.ask.capability import ASK, Ask
+from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.events import Broker
 from orchestrator.hooks import Hooks
 from orchestrator.nouns import Event, Role, User
-from orchestrator.panel.actions import Ask
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import questions as rows
 from orchestrator.store import turns as turn_rows
@@ -35,7 +35,6 @@ MAX_OPEN = 5
 MAX_ANSWER_CHARS = 4_000
 LONGEST_S = 24 * 3600
 """A question holds its turn, and the person's own messages wait behind that."""
-COST = 20
 
 _UNKNOWN = "There is no question with this id. './hermit questions' shows what is waiting."
 _WHY = {EXPIRED: "nobody answered in time", CANCELLED: "the turn ended"}
@@ -63,9 +62,9 @@ class Questions:
         hooks.turn_ended.subscribe(lambda ended: self._cancel_turn(ended.turn))
 
     @property
-    def capability(self) -> Capability:
-        """What agents ask with."""
-        return Capability(Ask, "questions", Policy.ASKS, COST, self._ask)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {ASK.name: self._ask}
 
     def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Question]:
         """The newest questions, of one status and one person where given."""

@@ -19,7 +19,8 @@ from orchestrator.assets.endings import Endings
 from orchestrator.assets.landing import Landing
 from orchestrator.assets.records import Asset, AssetStatus
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.disk.reserve import Reserve
 from orchestrator.fetch.body import Limits
 from orchestrator.fetch.internet import Internet
@@ -160,7 +161,7 @@ def desk(
             endings=endings,
             rules=rules,
         )
-        calls.offer(assets.capability)
+        calls.offer(REGISTRY, assets.deeds)
         place = workspaces(home)
         town = town or Town({"files.example": [[PUBLIC]]})
         downloads = Downloads(

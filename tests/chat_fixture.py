@@ -12,7 +12,8 @@ from typing import Any
 
 from orchestrator.agents import Agents
 from orchestrator.approvals import Approvals
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.ask.capability import Ask
+from orchestrator.capabilities.capability import Caller
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat.access_context import AccessContext
 from orchestrator.channels.chat.access_requests import AccessRequests
@@ -41,7 +42,6 @@ from orchestrator.events import Broker
 from orchestrator.hooks import Hooks
 from orchestrator.notices import Notices
 from orchestrator.nouns import Approval, CubicleKey, Turn, User
-from orchestrator.panel.actions import Ask
 from orchestrator.people import People
 from orchestrator.questions import Question, Questions
 from orchestrator.steps import Steps
@@ -184,7 +184,7 @@ class ChatFixture:
         turn = turn or self.asks()
         with self.store.writing() as db:
             action = Ask(text, choices, free_text=free_text, timeout=timeout)
-            outcome = self.questions.capability.run(db, Caller(turn.cubicle, turn.id), action)
+            outcome = self.questions.deeds["ASK"](db, Caller(turn.cubicle, turn.id), action)
         found = self.questions.get(str(outcome.result["question"]))
         self.inquiries.tell(found.id)
         return found

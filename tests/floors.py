@@ -5,6 +5,15 @@ A new module needs a word here; where it goes is a decision, not an accident.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+_CAPABILITIES = Path(__file__).parents[1] / "orchestrator" / "capabilities"
+_DESCRIBED = " ".join(
+    f"capabilities.{path.parent.name} capabilities.{path.parent.name}.capability"
+    for path in sorted(_CAPABILITIES.glob("*/capability.py"))
+)
+"""A capability's folder and its description need no word here."""
+
 FLOORS: tuple[tuple[str, str], ...] = (
     ("words", "nouns errors files"),
     ("packages", "channels channels.chat channels.telegram channels.telegram.accounts channels.telegram.format"),
@@ -24,7 +33,14 @@ FLOORS: tuple[tuple[str, str], ...] = (
             "terminals.screen text thumbnails thumbnails.png turn_json typed_ids"
         ),
     ),
-    ("what a model may set in motion", "panel panel.actions panel.kinds panel.reading panel.schemas panel.writing"),
+    (
+        "what may be set in motion",
+        (
+            "capabilities capabilities.actions capabilities.actions.field_types capabilities.actions.fields "
+            "capabilities.actions.format capabilities.actions.json_schema capabilities.actions.parse "
+            f"capabilities.approval_kind capabilities.capability capabilities.registry capabilities.table {_DESCRIBED}"
+        ),
+    ),
     ("whose disk is looked at", "disk.rota"),
     ("how a part is", "examine examine.finding"),
     ("what it is made of", "bill"),
@@ -88,7 +104,6 @@ FLOORS: tuple[tuple[str, str], ...] = (
     ),
     ("the doctor's round", "checkups"),
     ("files made of rows", "store.agenda_file store.published_memories"),
-    ("what may be set in motion", "capabilities capabilities.table"),
     ("what a job is, and its records", "job_kinds assets.records packages.records"),
     ("what a wish for a video may be", "motion motion.sentences motion.wishes"),
     ("the courier and its shelf, the studio", "packages.courier packages.shelf motion.studio"),
@@ -109,14 +124,16 @@ FLOORS: tuple[tuple[str, str], ...] = (
         (
             "approvals budget_notices "
             "capabilities.calls "
-            "capabilities.status cubicles memories memories.catalog memories.embedder memories.facts "
+            "capabilities.memory.deeds capabilities.status.report "
+            "cubicles memories memories.catalog memories.embedder memories.facts "
             "memories.http_embedder memories.local_embedder memories.meaning memories.memory memories.nearest "
-            "memories.offers memories.recollection memories.searching memories.vectorizing agenda.agenda "
-            "agenda.announcing agenda.clock agenda.feeds agenda.offers agenda.outlook agenda.runs agenda.saying "
+            "memories.recollection memories.searching memories.vectorizing agenda.agenda "
+            "agenda.announcing agenda.clock agenda.feeds agenda.outlook agenda.runs agenda.saying "
             "agenda.shapes "
             "agenda.snapshot agenda.wishes delivery.deliveries door_requests questions"
         ),
     ),
+    ("what the calendar's actions do", "capabilities.calendar.deeds"),
     (
         "everything in one file, and back",
         (
@@ -274,7 +291,6 @@ FAMILIES = (
     "orchestrator.capabilities",
     "orchestrator.engine",
     "orchestrator.packages",
-    "orchestrator.panel",
     "orchestrator.previews",
     "orchestrator.policy",
     "orchestrator.schedule",
@@ -291,10 +307,17 @@ FAMILIES = (
     "dashboard.pages",
 )
 """Modules that share an idea and a beginning of their names may know each other, without a cycle."""
-RELATED = frozenset({("orchestrator.policy", "orchestrator.shell"), ("orchestrator.channels", "orchestrator.text")})
+RELATED = frozenset(
+    {
+        ("orchestrator.policy", "orchestrator.shell"),
+        ("orchestrator.channels", "orchestrator.text"),
+        ("orchestrator.capabilities", "orchestrator.memories"),
+        ("orchestrator.memories", "orchestrator.capabilities"),
+    }
+)
 
-SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.lenient"})
-"""One copy of the rules for reading answers serves both sides."""
+SHARED_WITH_CRAB = frozenset({"crab.answer", "crab.hermit_commands", "crab.lenient"})
+"""One copy of the rules for reading answers, and of what a command is, serves both sides."""
 
 _WORKS_WITH = ("services", "nouns", "errors", "http_statuses", "text", "strict_json", "markdown_cost")
 _SHOWS = (
@@ -307,6 +330,8 @@ _SHOWS = (
     "approval_json",
     "assets.words",
     "budget",
+    "capabilities.approval_kind",
+    "capabilities.table",
     "cubicles",
     "delivery.deliveries",
     "disk.metering",

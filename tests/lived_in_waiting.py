@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.nouns import ApprovalStatus, CubicleKey
 from tests.house import PaperHouse, Scene
 from tests.real_house import eventually

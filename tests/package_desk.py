@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import Unavailable
 from orchestrator.jobs import Jobs
@@ -145,7 +146,7 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )
-        calls.offer(packages.capability)
+        calls.offer(REGISTRY, packages.deeds)
         jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
         yield Desk(house, calls, notices, jobs, packages, errands, shelf, clock)

@@ -12,7 +12,7 @@ from typing import Any
 
 from dashboard.app import create_app
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CubicleKey, User
 from orchestrator.store.database import Store

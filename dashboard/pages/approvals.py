@@ -13,6 +13,7 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
 from dashboard.pages.frame import around
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.nouns import ApprovalStatus
 
 pages = Blueprint("approvals_page", __name__)
@@ -53,7 +54,7 @@ class PastView(ApprovalView):
     @property
     def what(self) -> str:
         """What the exact text is called."""
-        return {"asset": "The exact address", "packages": "The exact list"}.get(self.approval.kind, "The exact command")
+        return f"The exact {REGISTRY.approval_kind(self.approval.kind).noun}"
 
 
 @pages.get("/approvals")

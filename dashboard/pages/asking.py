@@ -11,16 +11,14 @@ from typing import Any
 from dashboard.auth import asker
 from dashboard.house import services
 from orchestrator.approval_answers import note_of
+from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.delivery.words import size
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
 from orchestrator.questions import PENDING, Question
+from orchestrator.text import one_line
 
 NAMELESS = "somebody"
-_WANTS = {
-    "command": "wants to run this command",
-    "asset": "wants a file from the internet",
-    "packages": "wants to install packages",
-}
 _OUTCOMES = {
     ApprovalStatus.APPROVED: "Approved",
     ApprovalStatus.DENIED: "Denied",
@@ -57,7 +55,18 @@ class ApprovalView:
     @property
     def wants(self) -> str:
         """What it is about, after the agent's name."""
-        return _WANTS.get(self.approval.kind, "wants HermitShell to do this")
+        kind = REGISTRY.approvals.get(self.approval.kind)
+        return "wants HermitShell to do this" if kind is None else kind.wants
+
+    @property
+    def facts(self) -> list[str]:
+        """What else there is to know, before the exact text, each a line."""
+        return [_said(fact) for fact in REGISTRY.approval_kind(self.approval.kind).facts(self.approval)]
+
+    @property
+    def consequences(self) -> list[str]:
+        """What agreeing means, after it."""
+        return [_said(fact) for fact in REGISTRY.approval_kind(self.approval.kind).consequences(self.approval)]
 
     @property
     def detail(self) -> dict[str, Any]:
@@ -191,3 +200,18 @@ def _bare(name: str) -> str:
     for sign in ("==", "<", ">", "~", "!", "[", " "):
         bare = bare.partition(sign)[0]
     return bare.lower().replace("_", "-").replace(".", "-")
+
+
+def _said(fact: Fact) -> str:
+    """One line as plain text."""
+    match fact:
+        case tuple():
+            return "".join(map(_said, fact))
+        case Quoted():
+            return f"“{one_line(fact.text, fact.limit)}”"
+        case WarningLine():
+            return fact.text
+        case ByteCount():
+            return size(fact.count)
+        case _:
+            return fact

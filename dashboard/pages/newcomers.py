@@ -11,9 +11,10 @@ from flask import Blueprint, render_template
 from dashboard.auth import operator_only
 from dashboard.house import services
 from dashboard.pages.frame import around
-from dashboard.pages.settings import POLICIES, TOOLSETS
+from dashboard.pages.settings import POLICIES
 from dashboard.pages.views import REHEARSAL
 from dashboard.roles import ROLES, Role
+from orchestrator.capabilities.table import REGISTRY
 
 pages = Blueprint("newcomers", __name__)
 
@@ -53,7 +54,7 @@ def wizard() -> str:
         steps=STEPS,
         roles=[RoleView(role) for role in ROLES],
         policies=POLICIES,
-        toolsets=TOOLSETS,
+        toolsets=REGISTRY.toolsets.values(),
         taken=[agent.name for agent in services().agents.every()],
         **_models(models),
     )

@@ -14,23 +14,11 @@ from dashboard.pages.bot import bot_of
 from dashboard.pages.frame import frame
 from dashboard.pages.money import money_of
 from orchestrator.agents import BOUNDS, LIMITS
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.nouns import Agent
 
 pages = Blueprint("settings", __name__)
 
-TOOLSETS = (
-    (
-        "calendar",
-        "Calendar",
-        "Schedule messages to itself, once or repeating. You are told about each one and can cancel it.",
-    ),
-    ("memory", "Memory", "Remember facts about you across conversations."),
-    ("assets", "Files from the internet", "Ask for a file from the internet. You see the exact address and decide."),
-    ("packages", "Packages", "Ask for packages from PyPI or npm. You see the full list and decide."),
-    ("questions", "Questions", "Ask you something while it works, and wait for your answer."),
-    ("video", "Videos", "Turn text into a short animated video. Nothing to approve."),
-)
-"""Name, what it is called, what it lets an agent do."""
 POLICIES = (
     (
         "dangerous",
@@ -104,7 +92,7 @@ def _choices(agent: Agent) -> dict[str, Any]:
     models = services().models()
     defaults = {provider["name"]: provider["default_model"] for provider in models["providers"]}
     return {
-        "toolsets": TOOLSETS,
+        "toolsets": REGISTRY.toolsets.values(),
         "policies": POLICIES,
         "images": IMAGES,
         "limits": LIMITS_SHOWN,

@@ -14,10 +14,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
+from orchestrator.capabilities.actions.field_types import CLEARED, Unfit, When, read_value, write_value
+from orchestrator.capabilities.actions.fields import Field
+from orchestrator.capabilities.calendar.capability import CREATE, CalendarCreate, CalendarUpdate
 from orchestrator.errors import BadInput
-from orchestrator.panel.actions import CLEARED, CalendarCreate, CalendarUpdate, When
-from orchestrator.panel.kinds import Unfit, read_value, write_value
-from orchestrator.panel.schemas import SCHEMAS, Field
 from orchestrator.schedule.drafts import make_plan, moment
 from orchestrator.schedule.missed import Missed
 from orchestrator.schedule.plans import Plan
@@ -36,7 +36,7 @@ _DAYS_OUT = re.compile(r";?\s*\bEXDATE(?:;VALUE=DATE)?[=:]([0-9TZ:,\s-]*)", re.I
 """``;EXDATE=20261224,20261231``"""
 _DEFAULTED = ("time_zone", "missed")
 _DAY_ENDS = time(23, 59, 59)
-_SCHEMA: Mapping[str, Field] = {field.name: field for field in SCHEMAS["CALENDAR_CREATE"].fields}
+_FIELDS: Mapping[str, Field] = {field.name: field for field in CREATE.fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def bound(field: str, when: When | None, time_zone: str, *, is_last: bool = Fals
 def read_when(field: str, value: str) -> When:
     """A date or a time; raises BadInput."""
     try:
-        found = read_value(_SCHEMA["start"].kind, value, 40)
+        found = read_value(_FIELDS["start"].kind, value, 40)
     except Unfit as unfit:
         raise BadInput(f"{field} {unfit}.") from unfit
     assert isinstance(found, date)  # noqa: S101 - that is what this kind holds
@@ -198,7 +198,7 @@ def _text(name: str, value: Any) -> str:
         if value not in tuple(Missed):
             raise BadInput('missed must be "run" (once, late) or "skip".')
         return str(value)
-    field = _SCHEMA[name]
+    field = _FIELDS[name]
     if value is None or (isinstance(value, str) and not value.strip()):
         if field.is_required:
             raise BadInput(f"{name} can't be empty.")

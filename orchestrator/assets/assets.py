@@ -19,14 +19,14 @@ from orchestrator.approvals import Approvals
 from orchestrator.assets import words
 from orchestrator.assets.endings import Endings, waiting_for
 from orchestrator.assets.records import KIND, Asset, AssetStatus, read_asset
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.downloads.capability import REQUEST, AssetRequest
 from orchestrator.errors import Forbidden, NotFound, TooMany
 from orchestrator.fetch.fetcher import NewHost
 from orchestrator.fetch.urls import Link, UrlRules, parse
 from orchestrator.grants import Grants
 from orchestrator.jobs import Jobs, reference
 from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Turn
-from orchestrator.panel.actions import AssetRequest
 from orchestrator.store import approvals as approval_rows
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import jobs as rows
@@ -34,7 +34,6 @@ from orchestrator.store.database import Store
 from orchestrator.store.jobs import JobState
 from orchestrator.typed_ids import typed_id
 
-COST = 20
 _MOST_TOLD = 1_000
 MOST_HOPS = 5
 """How often one request may be sent on to a host that a person is asked about."""
@@ -57,8 +56,12 @@ class Assets:
     ) -> None:
         self._store, self._agents, self._approvals, self._grants = store, agents, approvals, grants
         self._jobs, self._endings, self._rules = jobs, endings, rules
-        self.capability = Capability(AssetRequest, "assets", Policy.ASKS, COST, self.request)
         approvals.follow(KIND, self._decided)
+
+    @property
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {REQUEST.name: self.request}
 
     # --- looking -----------------------------------------------------------------------------------------------
 

@@ -16,13 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Table, table_of
+from orchestrator.capabilities.actions.format import as_object
+from orchestrator.capabilities.actions.parse import read_action, read_command
+from orchestrator.capabilities.capability import Action, ActionRequest, Caller, Deeds
+from orchestrator.capabilities.registry import Registry
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
 from orchestrator.nouns import CubicleKey
-from orchestrator.panel.actions import Action
-from orchestrator.panel.reading import read_action, read_command
-from orchestrator.panel.schemas import BY_CLASS
-from orchestrator.panel.writing import as_object
 from orchestrator.store import audit as audit_rows
 from orchestrator.store import calls as rows
 from orchestrator.store import turns as turn_rows
@@ -53,15 +52,16 @@ class Calls:
     def __init__(self, *, store: Store, agents: Agents, now: Callable[[], float] = time.time) -> None:
         self._store = store
         self._agents = agents
-        self._table: Table = {}
+        self._registry = Registry(())
+        self._deeds: Deeds = {}
         self._now = now
         self._changed = threading.Condition()  # notified when a call that waited has ended
         self._tidy_at = 0.0
 
-    def offer(self, *capabilities: Capability) -> None:
-        """These are what there is to ask for. To be called once, before anything is asked: what a capability does may
-        end calls in turn, so both know each other."""
-        self._table = table_of(capabilities)
+    def offer(self, registry: Registry, deeds: Deeds) -> None:
+        """This is what there is to ask for, and what carries it out; an action without a deed is not available. To be
+        called once, before anything is asked: a deed may end calls in turn, so both know each other."""
+        self._registry, self._deeds = registry, deeds
 
     def caller(self, key: CubicleKey, named: int | None) -> Caller:
         """Who calls when a program of this cubicle ``named`` the turn that it belongs to. One that names none, or one
@@ -85,7 +85,7 @@ class Calls:
         """
         if not _ID.fullmatch(call):
             raise BadInput("call: send an id of 1 to 64 letters, figures, dots and hyphens.")
-        return self._once(caller, call, read_command(name, fields))
+        return self._once(caller, call, read_command(name, fields, self._registry.actions))
 
     def batch(self, caller: Caller, n: int, entries: Sequence[object]) -> list[dict[str, Any]]:
         """Do the panel actions of a turn's step, one by one in their order; each result is
@@ -136,7 +136,7 @@ class Calls:
     def offered(self, key: CubicleKey) -> list[str]:
         """The names of what this cubicle's agent may call, sorted."""
         toolsets = self._agents.get(key.agent).toolsets
-        return sorted(BY_CLASS[c.action].name for c in self._table.values() if not c.toolset or c.toolset in toolsets)
+        return sorted(name for name in self._deeds if self._registry.is_allowed(name, toolsets))
 
     def tidy(self) -> None:
         """Forget what ended long ago. May be called as often as one likes; it looks once an hour."""
@@ -151,37 +151,37 @@ class Calls:
 
     def _tried(self, caller: Caller, call: str, entry: object) -> dict[str, Any]:
         try:
-            done = self._once(caller, call, read_action(entry))
+            done = self._once(caller, call, read_action(entry, self._registry.actions))
         except OrchestratorError as error:
             return {"ok": False, "error": error.message}
         return {"ok": done.status != FAILED, ("error" if done.status == FAILED else "result"): done.text}
 
-    def _once(self, caller: Caller, call: str, action: Action) -> Call:
-        capability = self._allowed(caller, action)
-        asked = as_object(action)
-        sha256 = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    def _once(self, caller: Caller, call: str, asked: ActionRequest) -> Call:
+        self._check_allowed(caller, asked.action)
+        shown = as_object(asked)
+        sha256 = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         try:
-            return self._carried_out(caller, call, capability, action, sha256)
+            return self._carried_out(caller, call, asked, sha256)
         except OrchestratorError as error:
             if not isinstance(error, _Exhausted):
-                self._refused(caller, call, asked, sha256, error)
+                self._refused(caller, call, shown, sha256, error)
             raise
 
-    def _carried_out(self, caller: Caller, call: str, capability: Capability, action: Action, sha256: str) -> Call:
-        now, key = self._now(), caller.key
+    def _carried_out(self, caller: Caller, call: str, asked: ActionRequest, sha256: str) -> Call:
+        now, key, action = self._now(), caller.key, asked.action
         with self._store.writing() as db:
             before = rows.one(db, key, call)
             if before is not None:
                 if before.sha256 != sha256:
                     raise Conflict("call: this id was used for something else.")
                 return before
-            self._check_allowance(db, key, capability, now)
-            outcome = capability.run(db, caller, action)
+            self._check_allowance(db, key, action.cost, now)
+            outcome = self._deeds[action.name](db, caller, asked.given)
             done = Call(
                 id=call,
                 cubicle=key,
                 turn=caller.turn,
-                name=BY_CLASS[type(action)].name,
+                name=action.name,
                 sha256=sha256,
                 status=WAITING if outcome.waits_for else DONE,
                 text=outcome.text,
@@ -190,21 +190,19 @@ class Calls:
                 at=now,
                 ended_at=None if outcome.waits_for else now,
             )
-            rows.add(db, done, capability.cost)
-            self._audit(db, done, as_object(action) | {"policy": str(capability.policy)})
+            rows.add(db, done, action.cost)
+            self._audit(db, done, as_object(asked) | {"policy": str(action.policy)})
         return done
 
-    def _allowed(self, caller: Caller, action: Action) -> Capability:
-        name = BY_CLASS[type(action)].name
-        capability = self._table.get(type(action))
-        if capability is None:
-            raise NotFound(f"{name} is not available in this install.")
-        if capability.toolset and capability.toolset not in self._agents.get(caller.key.agent).toolsets:
-            raise NotFound(f"{name} is switched off for this agent (its toolset {capability.toolset}).")
-        return capability
+    def _check_allowed(self, caller: Caller, action: Action) -> None:
+        if action.name not in self._deeds:
+            raise NotFound(f"{action.name} is not available in this install.")
+        if not self._registry.is_allowed(action.name, self._agents.get(caller.key.agent).toolsets):
+            toolset = self._registry.toolset_of(action.name)
+            raise NotFound(f"{action.name} is switched off for this agent (its toolset {toolset}).")
 
-    def _check_allowance(self, db: sqlite3.Connection, key: CubicleKey, capability: Capability, now: float) -> None:
-        if rows.spent(db, key, now - _HOUR_S) + capability.cost > HOURLY_UNITS:
+    def _check_allowance(self, db: sqlite3.Connection, key: CubicleKey, cost: int, now: float) -> None:
+        if rows.spent(db, key, now - _HOUR_S) + cost > HOURLY_UNITS:
             raise _Exhausted("This agent has asked the host for too much within an hour. Try again later.")
 
     def _refused(

@@ -6,15 +6,10 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.commands.context import Context, show
 from orchestrator.commands.explaining import explain
 from orchestrator.text import look_alikes, one_line, terminal_safe
-
-_WISHES = {
-    "asset": "It wants to download this from the internet into its in/",
-    "packages": "It wants to install these packages",
-}
-_RUN = "It wants to run exactly this"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,7 +54,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def wish(approval: Mapping[str, Any]) -> str:
     """What is wanted, as the beginning of a question."""
-    return _WISHES.get(approval["kind"], _RUN)
+    return REGISTRY.approval_kind(approval["kind"]).wish
 
 
 def exact_lines(approval: Mapping[str, Any]) -> list[str]:
@@ -67,36 +62,8 @@ def exact_lines(approval: Mapping[str, Any]) -> list[str]:
     lines = [f"    {line}" for line in approval["shown"].splitlines()]
     odd = look_alikes(approval["text"])
     lines += [f"    ! looks like something else: {', '.join(odd)}"] if odd else []
-    detail = approval["detail"]
-    more = _asset_lines(detail) if _is_asset(approval) else _command_lines(detail)
+    more = REGISTRY.approval_kind(approval["kind"]).terminal(approval["detail"])
     return [*lines, *(f"    {line}" for line in more)]
-
-
-def _is_asset(approval: Mapping[str, Any]) -> bool:
-    return bool(approval["kind"] == "asset" and "host" in approval["detail"])
-
-
-def _asset_lines(detail: Mapping[str, Any]) -> list[str]:
-    host, reads = one_line(detail["host"], 300), one_line(detail.get("host_shown", ""), 300)
-    read_as = f" (reads “{reads}”)" if reads and reads != host else ""
-    lines = [f"host: {host}{read_as}; it gets the {detail.get('url_chars', 0):,} characters after its name"]
-    lines += [f"! {one_line(warning, 2_500)}" for warning in detail.get("warnings", [])]
-    if detail.get("description"):
-        lines.append(f"purpose, in its own words: “{one_line(detail['description'], 500)}”")
-    return lines
-
-
-def _command_lines(detail: Mapping[str, Any]) -> list[str]:
-    """Which files it runs, and what may be allowed for longer."""
-    lines = [
-        f"runs {one_line(script['path'], 200)} as it is now: changed, it won't run"
-        if script["sha256"]
-        else f"runs {one_line(script['path'], 200)}, which does not exist yet"
-        for script in detail.get("scripts", ())
-    ]
-    lines += ["also runs what other files say, which can't be named beforehand"] if detail.get("runs_more") else []
-    kinds = [f"“{one_line(kind, 500)}”" for kind in detail.get("kinds", ())]
-    return [*lines, *([f"its kind, for --for: {', '.join(kinds)}"] if kinds else [])]
 
 
 def _list(context: Context, options: argparse.Namespace) -> int:

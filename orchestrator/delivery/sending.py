@@ -10,7 +10,8 @@ import sqlite3
 import time
 from collections.abc import Callable
 
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.delivery.capability import SEND, Send
 from orchestrator.delivery import words
 from orchestrator.delivery.taking import Taking
 from orchestrator.errors import BadInput, Changing, Stopped, UnsafePath
@@ -18,12 +19,10 @@ from orchestrator.file_names import parts_of, shown
 from orchestrator.job_kinds import JobKind, Report, Running, TryLater
 from orchestrator.jobs import Jobs, reference
 from orchestrator.nouns import Delivery
-from orchestrator.panel.actions import Send
 from orchestrator.store.database import Store
 from orchestrator.store.jobs import Job, JobState
 
 KIND = "send"
-COST = 10
 _COPIED_AT_ONCE = 2
 _PATIENCE_S, _PAUSE_S = 30.0, 0.5
 """How long a file that is still being written is waited for, and how often it is looked at."""
@@ -50,9 +49,9 @@ class Sending:
         )
 
     @property
-    def capability(self) -> Capability:
-        """What agents send with."""
-        return Capability(Send, "", Policy.FREE, COST, self._send)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {SEND.name: self._send}
 
     def _send(self, db: sqlite3.Connection, caller: Caller, action: Send) -> Outcome:
         path = words.within_out(os.fsencode(action.file))

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Capability
+from orchestrator.capabilities.capability import Deeds, Finish
+from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.events import Broker
 from orchestrator.hooks import Hooks
 from orchestrator.memories.facts import MAX_FACTS, Facts
 from orchestrator.memories.meaning import Meaning
-from orchestrator.memories.offers import Finish, Offers
 from orchestrator.memories.recollection import Messages, Recollection
 from orchestrator.memories.searching import NoMeaning, Search
 from orchestrator.nouns import CubicleKey
@@ -48,7 +48,7 @@ class Memories:
         self._meaning = meaning
         self._search = Search(store, meaning or NoMeaning())
         self._recollection = Recollection(store, agents, self._search)
-        self._offers = Offers(store, self._facts, self._search, finish)
+        self._handlers = MemoryDeeds(store, self._facts, self._search, finish)
         self._snapshots = Publishing(SNAPSHOT, self._build, store=store, workspaces=workspaces, scratch=scratch)
         hooks.fact_changed.subscribe(self._snapshots.want)
         hooks.cubicle_starting.subscribe(self._snapshots.publish)
@@ -56,9 +56,9 @@ class Memories:
             hooks.fact_changed.subscribe(meaning.changed)
 
     @property
-    def capabilities(self) -> tuple[Capability, ...]:
-        """What agents may do with it."""
-        return self._offers.capabilities
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return self._handlers.deeds
 
     @property
     def trouble(self) -> str:
@@ -67,7 +67,7 @@ class Memories:
 
     def start(self) -> None:
         """Snapshots and vectors are made from now on, and those that are missing."""
-        self._offers.reconcile()
+        self._handlers.reconcile()
         with self._store.reading() as db:
             cubicles = agent_rows.cubicles(db)
         self._snapshots.start(cubicles)  # a death may have come between a change and its snapshot

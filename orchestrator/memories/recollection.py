@@ -11,6 +11,7 @@ from collections import OrderedDict
 from typing import Any
 
 from orchestrator.agents import Agents
+from orchestrator.capabilities.memory.capability import TOOLSET
 from orchestrator.memories.searching import Search
 from orchestrator.nouns import CubicleKey
 from orchestrator.recall import block
@@ -18,7 +19,6 @@ from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
 from orchestrator.store.memories import AGENT, Fact
 
-TOOLSET = "memory"
 MAX_FACTS = 12
 MAX_CHARS = 1_500
 _MOST_TURNS = 256
@@ -47,7 +47,7 @@ class Recollection:
 
     def is_on(self, key: CubicleKey) -> bool:
         """The agent of this cubicle has a memory."""
-        return TOOLSET in self._agents.get(key.agent).toolsets
+        return TOOLSET.name in self._agents.get(key.agent).toolsets
 
     def _of_turn(self, key: CubicleKey, turn: int) -> tuple[str, str]:
         with self._lock:

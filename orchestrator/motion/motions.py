@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator.agents import Agents
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.video.capability import CLAWMOTION, Clawmotion
 from orchestrator.disk import rules
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helper_folder import Failed
@@ -23,14 +24,12 @@ from orchestrator.motion import sentences
 from orchestrator.motion.studio import Made, Studio
 from orchestrator.motion.wishes import ending_of, read_wish
 from orchestrator.nouns import CubicleKey, Turn
-from orchestrator.panel.actions import Clawmotion
 from orchestrator.store import calls as call_rows
 from orchestrator.store import jobs as rows
 from orchestrator.store.jobs import Job
 from orchestrator.workspace import Workspaces
 
 KIND = "video"
-COST = 60
 MOST_OPEN = 2
 MOST_SECONDS_A_DAY = 1_800.0
 _DAY_S = 86_400.0
@@ -69,9 +68,9 @@ class Motions:
         )
 
     @property
-    def capability(self) -> Capability:
-        """What agents ask with."""
-        return Capability(Clawmotion, KIND, Policy.FREE, COST, self._ask)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {CLAWMOTION.name: self._ask}
 
     def note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""

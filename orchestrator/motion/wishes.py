@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from orchestrator.capabilities.video.capability import Clawmotion
 from orchestrator.errors import BadInput
 from orchestrator.file_names import safe_name
-from orchestrator.panel.actions import Clawmotion
 
 ENDINGS = ("mp4", "webm", "gif")
 SHORTEST_S, LONGEST_S = 1.0, 600.0

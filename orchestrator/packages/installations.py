@@ -14,7 +14,8 @@ from typing import Any
 from orchestrator.agents import Agents
 from orchestrator.approval_answers import quoted
 from orchestrator.approvals import Approvals
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.packages.capability import INSTALL, Install
 from orchestrator.disk import rules
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.errors import NotFound, Stopped, TooMany
@@ -27,7 +28,6 @@ from orchestrator.packages.lists import Package, as_detail, as_question, kept, r
 from orchestrator.packages.records import Installation, read_installation
 from orchestrator.packages.shelf import INSIDE, Shelf
 from orchestrator.packages.wishes import read_wishes
-from orchestrator.panel.actions import Install
 from orchestrator.store import jobs as rows
 from orchestrator.store import turns as turn_rows
 from orchestrator.store.database import Store
@@ -35,7 +35,6 @@ from orchestrator.store.jobs import Job, JobState
 from orchestrator.workspace import Workspaces
 
 KIND = "packages"
-COST = 60
 KEPT_S = 7 * 24 * 3600.0
 """So long the files lie in ``data/packages``; what was installed from them stays."""
 _HOUR_S = 3600.0
@@ -83,9 +82,9 @@ class Packages:
         )
 
     @property
-    def capability(self) -> Capability:
-        """What agents ask with."""
-        return Capability(Install, "packages", Policy.ASKS, COST, self._ask)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {INSTALL.name: self._ask}
 
     def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Installation]:
         """The newest installations, of one status and one person where given."""

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import HOURLY_UNITS
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.door_calls import CALL_BYTES
 from orchestrator.store.grants import GrantKind, Scope
 from tests.over_socket import OverSocket
@@ -345,7 +345,7 @@ _VICTIM = """
     import os, signal, sys
     from pathlib import Path
     sys.path.insert(0, {root!r})
-    from orchestrator.capabilities.table import Caller
+    from orchestrator.capabilities.capability import Caller
     from orchestrator.nouns import CubicleKey
     from tests.house import paper_house
 
@@ -355,8 +355,7 @@ _VICTIM = """
         key = CubicleKey("crab", house.services.people.operator().id)
         house.services.cubicles.ensure(key)
         (Path({home!r}) / "workspaces" / "crab" / str(key.user) / "out" / "a.txt").write_bytes(b"hello")
-        carried_out = calls._carried_out
-        calls._carried_out = lambda *given: (carried_out(*given)[0], None)  # nothing follows the commit
+        house.app._store.after_commit = lambda deed: None  # nothing follows the commit
         for number, (name, fields) in enumerate(CALLS):
             calls.command(Caller(key, None), f"c{{number}}", name, fields)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator.__main__ import parser
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.commands.context import Context
 from orchestrator.errors import OrchestratorError
 from orchestrator.nouns import CubicleKey, Event

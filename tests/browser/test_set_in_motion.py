@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.nouns import ApprovalStatus, CubicleKey
 from orchestrator.store.notices import Offer
 from tests.browser.conftest import DESK, Visit, open_window

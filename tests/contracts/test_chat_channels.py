@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.ask.capability import Ask
+from orchestrator.capabilities.capability import Caller
 from orchestrator.channels.chat.callbacks import NO_LONGER
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.nouns import CubicleKey
-from orchestrator.panel.actions import Ask
 from tests.contracts.chat_phones import ADA, EVE, PHONES, Phone, Shown, wait_for
 from tests.house import Scene
 
@@ -87,7 +87,7 @@ def test_a_question_is_answered(phone: Phone) -> None:
     def play(scene: Scene) -> None:
         with phone.house.app._store.writing() as db:
             action = Ask("Which colour?", ("red", "blue"), free_text=True)
-            asked = questions.capability.run(db, Caller(scene.key, scene.turn.id), action).result["question"]
+            asked = questions.deeds["ASK"](db, Caller(scene.key, scene.turn.id), action).result["question"]
         wait_for(lambda: questions.get(str(asked)).answer)
         scene.say(f"So it is {questions.get(str(asked)).answer}.")
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from crab.answer import KNOWN_KEYS, read_answer
 from crab.lenient import MAX_DEPTH
+from orchestrator.capabilities.capability import ActionRequest
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.drafts import Draft
 from orchestrator.errors import BadInput
-from orchestrator.panel.actions import Action
-from orchestrator.panel.schemas import SCHEMAS
 from tests.fuzzing import bounded
 from tests.unit.test_panel import outcome_of
 
@@ -103,9 +103,9 @@ def test_any_answer_grows(text: str, sizes: list[int]) -> None:
         assert final.startswith(draft.text) or before.startswith(draft.text)
 
 
-_NAMES = st.sampled_from(sorted(SCHEMAS)) | st.text(max_size=15)
+_NAMES = st.sampled_from(sorted(REGISTRY.actions)) | st.text(max_size=15)
 _FIELDS = sorted(
-    {field.name for schema in SCHEMAS.values() for field in schema.fields} | {"name", "fields", "arguments"}
+    {field.name for schema in REGISTRY.actions.values() for field in schema.fields} | {"name", "fields", "arguments"}
 )
 _VALUES = _ANY | st.sampled_from(
     ["2026-02-28T09:00:00Z", "2026-02-30", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "FREQ=DAILY",
@@ -133,5 +133,5 @@ def test_any_panel_action_is_one_or_is_refused_in_words(entry: object) -> None:
         assert len(found.message) < 2_000
         found.message.encode()
     else:
-        assert isinstance(found, Action)
+        assert isinstance(found, ActionRequest)
         repr(found).encode()

@@ -14,6 +14,8 @@ from crab.answer import read_answer, split_action
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
+from orchestrator.capabilities.actions.parse import read_action
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.channels.chat.agent_text import as_file, header, messages, quote, split
 from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.delivery.file_kinds import judge as judge_file
@@ -23,7 +25,6 @@ from orchestrator.fetch.urls import parse
 from orchestrator.file_names import archived_name, parts_of, safe_name
 from orchestrator.llm.upstreams.sse import events
 from orchestrator.nouns import ApprovalPolicy
-from orchestrator.panel.reading import read_action
 from orchestrator.policy.judge import judge
 from orchestrator.policy.languages import read_code
 from orchestrator.previews.live_headers import relocated, with_prefix
@@ -61,7 +62,7 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "answer": read_answer,
         "draft": _drafted,
         "action": split_action,
-        "panel": read_action,
+        "panel": lambda text: read_action(text, REGISTRY.actions),
         "judge": lambda text: judge(text, ApprovalPolicy.DANGEROUS),
         "judge of code": lambda text: judge(f"python3 -c '{text}'", ApprovalPolicy.DANGEROUS),
         "shell": lambda text: read(text.encode("utf-8", "replace").decode()),

@@ -47,7 +47,7 @@ def tried(what, deed):
         return
     done.append(what)
 data = "/app/workspace/data"
-for name in ("calendar.db", "rag.db"):
+for name in ("calendar.db", "rag.db", "hermit.json"):
     path = f"{data}/{name}"
     assert os.path.getsize(path) > 0
     tried(f"write {name}", lambda: open(path, "r+b"))

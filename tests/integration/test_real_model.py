@@ -13,7 +13,8 @@ import docker
 import pytest
 import requests
 
-from crab.prompt import TOOLSETS, build_system_prompt
+from crab.prompt import build_system_prompt
+from orchestrator.capabilities.table import REGISTRY
 from tests.real_house import ProcessHouse, process_house
 
 pytestmark = [pytest.mark.docker, pytest.mark.model]
@@ -82,7 +83,7 @@ def test_the_fixed_prompt_is_short(model_url: str) -> None:
     everything: dict[str, object] = {
         "name": "crab",
         "image": "studio",
-        "toolsets": list(TOOLSETS),
+        "capabilities": REGISTRY.prompt(REGISTRY.toolsets),
         "role": "x",
         "personality": "y",
     }

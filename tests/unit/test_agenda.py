@@ -15,10 +15,11 @@ import pytest
 from orchestrator.agenda.agenda import MOST_ENTRIES, Agenda
 from orchestrator.agenda.announcing import MOST_TOLD, Announcer
 from orchestrator.agenda.feeds import Feeds
-from orchestrator.agenda.offers import Offers
 from orchestrator.agenda.runs import MOST_FAILURES, Runs
+from orchestrator.capabilities.calendar.deeds import CalendarDeeds
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.notices import Notices, as_json
 from orchestrator.nouns import CALENDAR, CubicleKey, TurnStatus
@@ -65,10 +66,10 @@ class Desk:
             hooks=r.hooks,
             now=self.now,
         )
-        self.offers = Offers(self.agenda, self.runs, announcer)
+        self.offers = CalendarDeeds(self.agenda, self.runs, announcer)
         self.offers.register(self.notices)
         self.calls = Calls(store=r.store, agents=r.agents, now=self.now)
-        self.calls.offer(*self.offers.capabilities())
+        self.calls.offer(REGISTRY, self.offers.deeds)
         r.hooks.calendar_changed.subscribe(self.shown.append)
 
     def now(self) -> float:

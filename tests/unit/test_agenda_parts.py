@@ -127,7 +127,7 @@ def test_a_snapshot_holds_the_calendar_of_its_cubicle_alone(tmp_path: Path) -> N
         mine = agenda.create(key, {"title": "Mine", "repeat": "0 9 * * 1", **fields}, by=operator)
         agenda.create(other, {"title": "Theirs", **fields}, by=operator)
         services.turns.wait(agenda.run_now(mine.id), PATIENCE_S)
-        Snapshot(agenda, house.app._capabilities._calendar.offers._announcer).build(key, tmp_path / "calendar.db")
+        Snapshot(agenda, house.app._capabilities._calendar.handlers._announcer).build(key, tmp_path / "calendar.db")
         published = tmp_path / "home" / "workspaces" / "crab" / str(operator.id) / "data" / "calendar.db"
         assert published.exists()
     with closing(sqlite3.connect(tmp_path / "calendar.db")) as db:

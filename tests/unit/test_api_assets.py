@@ -14,7 +14,7 @@ from flask import Flask
 
 from dashboard.api.approvals import MIN_AGE_S
 from orchestrator.__main__ import parser
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.commands.context import Context
 from orchestrator.errors import OrchestratorError
 from orchestrator.fetch.fetcher import tls_context

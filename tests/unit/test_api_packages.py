@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.nouns import CubicleKey
 from tests.house import PaperHouse
 from tests.unit.conftest import Api

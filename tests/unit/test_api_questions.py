@@ -15,7 +15,7 @@ import pytest
 
 from dashboard.api.approvals import MIN_AGE_S
 from orchestrator.__main__ import parser
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.commands.context import Context
 from orchestrator.commands.questions import chosen, question_lines
 from orchestrator.nouns import CubicleKey

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import pytest
 
 from orchestrator.assets.records import AssetStatus
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.disk.reserve import Reserve
 from orchestrator.errors import Unavailable
 from orchestrator.fetch.fetcher import tls_context

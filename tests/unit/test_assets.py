@@ -14,7 +14,7 @@ import pytest
 from orchestrator.approval_limits import MAX_PENDING
 from orchestrator.assets import words
 from orchestrator.assets.records import AssetStatus
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError, TooMany
 from orchestrator.fetch.fetcher import tls_context
 from orchestrator.fetch.urls import UrlRules, parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import HOURLY_UNITS, Calls
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy, table_of
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.downloads.capability import AssetRequest
+from orchestrator.capabilities.memory.capability import MemoryAdd
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.nouns import TurnStatus
-from orchestrator.panel.actions import AssetRequest, MemoryAdd, MemoryDelete, Status
 from tests.rooms import KEY, OTHER, Rooms, at_once, rooms
 
 ME = Caller(KEY, None)
@@ -58,12 +60,12 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         def fetch(_db: sqlite3.Connection, _caller: Caller, action: AssetRequest) -> Outcome:
             return Outcome("A person is asked.", waits_for=f"approval:{action.url}")
 
-        offered = (
-            Capability(MemoryAdd, "memory", Policy.FREE, 2, add),
-            Capability(AssetRequest, "assets", Policy.ASKS, 20, fetch),
-            Capability(Status, "", Policy.FREE, 1, lambda _db, _caller, _action: Outcome("All is well.")),
-        )
-        made.calls.offer(*offered)
+        deeds: Deeds = {
+            "MEMORY_ADD": add,
+            "ASSET_REQUEST": fetch,
+            "STATUS": lambda _db, _caller, _action: Outcome("All is well."),
+        }
+        made.calls.offer(REGISTRY, deeds)
         yield made
 
 
@@ -236,14 +238,6 @@ def test_calls_go_with_their_agent(desk: Desk) -> None:
     desk.house.agents.remove("crab")
     with pytest.raises(NotFound):
         desk.calls.get(KEY, "c1")
-
-
-def test_two_deeds_for_one_action_are_a_mistake() -> None:
-    """The table has one line for each."""
-    deed: Callable[..., Outcome] = lambda *_: Outcome("")  # noqa: E731 - one line is all that it is
-    line = Capability(MemoryDelete, "", Policy.FREE, 1, deed)
-    with pytest.raises(ValueError, match="MemoryDelete"):
-        table_of((line, line))
 
 
 def test_waiting_ends_with_the_time(desk: Desk) -> None:

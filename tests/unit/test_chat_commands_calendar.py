@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.ask.capability import Ask
+from orchestrator.capabilities.capability import Caller
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.errors import NotFound
 from orchestrator.nouns import CubicleKey, TokenUse
-from orchestrator.panel.actions import Ask
 from orchestrator.store.agenda import Entry, EntryStatus
 from tests.chat_commands_fixture import CommandsFixture, commands_fixture
 from tests.chat_fixture import ADA, BOB, EVE, GROUP
@@ -207,7 +207,7 @@ def test_what_an_agent_wants_to_know_is_among_what_waits(shop: CommandsFixture) 
     turn = shop.house.services.turns.take(shop.key, "boot", 20)
     assert turn is not None
     with shop.counter.store.writing() as db:
-        ask = shop.house.services.questions.capability.run
+        ask = shop.house.services.questions.deeds["ASK"]
         ask(db, Caller(shop.key, turn.id), Ask(f"Tea or coffee? {NASTY}"))
     text = shop.says("/approvals")
     assert text.startswith(f"{MARK} 1 question for you\ncrab asks: Tea or coffee?")

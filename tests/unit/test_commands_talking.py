@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.nouns import ApprovalStatus, CubicleKey, TurnStatus
 from tests.command_line import ROOT
 from tests.house import API_TOKEN, PATIENCE_S, PaperHouse, Scene, paper_house

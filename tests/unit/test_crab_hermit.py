@@ -15,15 +15,16 @@ from typing import Any
 import pytest
 
 from crab import hermit
-from crab.hermit_commands import COMMANDS, Command, find, groups
+from crab.hermit_commands import FILE, Command, CommandList, read_commands, write_commands
 from crab.hermit_files import NoFile, into_out
 from crab.hermit_words import Misused, read
+from orchestrator.capabilities.actions.parse import read_command
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput
-from orchestrator.panel.reading import read_command
-from orchestrator.panel.schemas import SCHEMAS
 from tests.fake_door import FakeDoor
 
 Json = dict[str, Any]
+COMMANDS = CommandList(REGISTRY.commands)
 START = ["--start", "2026-03-02T09:00"]
 
 
@@ -32,7 +33,7 @@ START = ["--start", "2026-03-02T09:00"]
 
 def fields(line: list[str]) -> Json:
     """What a command line sends."""
-    command, count = find(line)
+    command, count = COMMANDS.find(line)
     assert command is not None
     return read(command, line[count:]).fields
 
@@ -99,25 +100,50 @@ def test_mistakes(line: list[str], told: str) -> None:
 
 def test_the_table_is_the_hosts() -> None:
     """Each command is a call of the host's, with fields that it has, and can give all that it needs."""
-    assert {command.call for command in COMMANDS} == set(SCHEMAS)
-    for command in COMMANDS:
-        known = {field.name for field in SCHEMAS[command.call].fields}
-        needed = {field.name for field in SCHEMAS[command.call].fields if field.is_required}
+    assert {command.call for command in COMMANDS.every} == set(REGISTRY.actions)
+    for command in COMMANDS.every:
+        known = {field.name for field in REGISTRY.actions[command.call].fields}
+        needed = {field.name for field in REGISTRY.actions[command.call].fields if field.is_required}
         given = {place.rstrip("?…*") for place in command.places} | {option.field for option in command.options}
         assert given - {"no_wait", "choice"} <= known, command.words
         assert needed <= given | set(command.fields), command.words
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.example], ids=lambda c: c.words)
+@pytest.mark.parametrize("command", [c for c in COMMANDS.every if c.example], ids=lambda c: c.words)
 def test_examples_work(command: Command) -> None:
     """What help shows can be typed, and is what the host takes."""
     words = shlex.split(command.example)[1:]
-    found, count = find(words)
+    found, count = COMMANDS.find(words)
     assert found is command
     try:
-        read_command(command.call, read(command, words[count:]).fields)
+        read_command(command.call, read(command, words[count:]).fields, REGISTRY.actions)
     except BadInput as wrong:
         pytest.fail(wrong.message)
+
+
+def test_each_command_is_its_actions_own() -> None:
+    """It stands beside the action that it asks for."""
+    for action in REGISTRY.actions.values():
+        assert {command.call for command in action.commands} <= {action.name}
+
+
+def test_what_is_written_for_a_cubicle_is_read_as_the_same() -> None:
+    """Every word of usage and help."""
+    again = read_commands(write_commands(COMMANDS))
+    assert [command.page() for command in again.every] == [command.page() for command in COMMANDS.every]
+    assert again.overview(None) == COMMANDS.overview(None)
+
+
+@pytest.mark.parametrize("text", [None, "", "[", "{}x", "[1]", '[{"odd": 1}]', '[{"words": "a"}]', "null"])
+def test_a_file_that_is_not_there_yet(run: Callable[..., Ran], tmp_path: Path, text: str | None) -> None:
+    """Or is not the host's: one sentence, and nothing is asked."""
+    path = tmp_path / "ws" / "data" / FILE
+    path.unlink()
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    ran = run("status")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "hermit: the host has not said yet what it does for you. Try again later.\n"
 
 
 # --- at the door ---------------------------------------------------------------------------------------------------
@@ -135,8 +161,9 @@ class Ran:
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[FakeDoor]:
     """A door that is open, and a workspace."""
-    for name in ("run", "ws/work", "ws/out"):
+    for name in ("run", "ws/work", "ws/out", "ws/data"):
         (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "ws" / "data" / FILE).write_text(write_commands(COMMANDS), encoding="utf-8")
     with FakeDoor(tmp_path / "run") as opened:
         yield opened
     assert opened.broken == []
@@ -253,12 +280,12 @@ def test_help(door: FakeDoor, run: Callable[..., Ran]) -> None:
     assert "hermit ask " in asked[0].out
     assert "hermit send " not in asked[0].out
     heard = len(door.calls)
-    for command in COMMANDS:
+    for command in COMMANDS.every:
         ran = run(*command.words.split(), "--help")
         assert ran.code == 0
         assert ran.out.startswith(command.usage)
         assert "Exit codes" in ran.out
-    for group in groups():
+    for group in COMMANDS.groups():
         assert run("help", group).code == run(group, "--help").code == 0
     assert len(door.calls) == heard
     door.call = lambda _route, _body: (400, {"error": {"code": "no_route", "message": "?"}})
@@ -331,7 +358,7 @@ def test_a_reader_that_goes_away(door: FakeDoor, tmp_path: Path) -> None:
     door.call = lambda _route, _body: done("x" * 1_000_000)
     root = Path(__file__).resolve().parents[2]
     code = f"import sys; sys.path.insert(0, {str(root)!r}); from crab.hermit import main; "
-    code += f"sys.exit(main(['status'], {str(door.folder)!r}, {str(tmp_path)!r}))"
+    code += f"sys.exit(main(['status'], {str(door.folder)!r}, {str(tmp_path / 'ws')!r}))"
     with subprocess.Popen(
         [sys.executable, "-ISBXutf8", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

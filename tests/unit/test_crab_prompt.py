@@ -7,11 +7,11 @@ from itertools import combinations
 
 import pytest
 
-from crab.hermit_commands import find
-from crab.prompt import TOOLSETS, build_system_prompt
-from orchestrator.agents import TOOLSETS as SETTINGS
-from orchestrator.panel.reading import read_action
-from orchestrator.panel.schemas import SCHEMAS
+from crab.hermit_commands import CommandList
+from crab.prompt import build_system_prompt
+from orchestrator.agents import TOOLSETS
+from orchestrator.capabilities.actions.parse import read_action
+from orchestrator.capabilities.table import REGISTRY
 
 WORDS = {
     "calendar": {"CALENDAR_CREATE", "CALENDAR_UPDATE", "CALENDAR_DELETE", "CALENDAR_LIST", "INTERNAL"},
@@ -28,14 +28,19 @@ CHARS_PER_TOKEN = 3.3
 it was 3.36 when this was written, and 3.80 with o200k of OpenAI's models. The tests with a real model count exactly."""
 
 
-def prompt(toolsets: object, **more: object) -> str:
+def told(toolsets: list[str]) -> str:
+    """What the host says of them."""
+    return REGISTRY.prompt(toolsets)
+
+
+def prompt(toolsets: list[str], **more: object) -> str:
     """The prompt of an agent with these."""
-    return build_system_prompt({"name": "crab", "image": "studio", "toolsets": toolsets} | more)
+    return build_system_prompt({"name": "crab", "image": "studio", "capabilities": told(toolsets)} | more)
 
 
 def test_every_setting_is_known() -> None:
     """What an agent's settings may name, the prompt has lines for."""
-    assert set(TOOLSETS) == set(SETTINGS) == set(WORDS)
+    assert set(TOOLSETS) == set(WORDS)
 
 
 @pytest.mark.parametrize("toolsets", CHOICES, ids=lambda some: "+".join(some) or "none")
@@ -51,10 +56,10 @@ def test_it_names_what_the_agent_has(toolsets: list[str]) -> None:
     assert not re.search(r"^\[", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("odd", [None, "calendar", 5, ["nonsense", 7, None], {}])
-def test_odd_toolsets_are_none(odd: object) -> None:
+@pytest.mark.parametrize("odd", [None, 5, ["nonsense", 7, None], {}])
+def test_odd_capabilities_are_none(odd: object) -> None:
     """Whatever the host sends, there is a prompt."""
-    assert prompt(odd) == prompt([])
+    assert prompt([], capabilities=odd) == prompt([], capabilities="")
 
 
 def test_what_it_says_is_true() -> None:
@@ -62,11 +67,11 @@ def test_what_it_says_is_true() -> None:
     text = prompt(list(TOOLSETS))
     for name, form in re.findall(r"\b([A-Z]+_[A-Z]+):([a-z_]+(?:\|[a-z_]+)+)", text):
         fields = form.split("|")
-        assert [field.name for field in SCHEMAS[name].fields][: len(fields)] == fields, name
+        assert [field.name for field in REGISTRY.actions[name].fields][: len(fields)] == fields, name
     for words in re.findall(r"`hermit ((?:[a-z]+ ?){1,2})", text):
-        assert find(words.split())[0] is not None, words
+        assert CommandList(REGISTRY.commands).find(words.split())[0] is not None, words
     (example,) = re.findall(r'"(CALENDAR_CREATE:.*?)"', text)
-    assert read_action(example)
+    assert read_action(example, REGISTRY.actions)
 
 
 def test_it_is_short() -> None:

@@ -14,7 +14,7 @@ from flask import Flask
 from dashboard import ages
 from dashboard.pages.money import Money
 from orchestrator.budget import Standing
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
 from orchestrator.nouns import CubicleKey, TokenUse
 from orchestrator.store.grants import GrantKind, Scope
 from orchestrator.store.notices import Offer

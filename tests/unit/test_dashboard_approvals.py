@@ -50,6 +50,26 @@ def test_what_waits_is_on_top_and_what_would_else(paper: PaperHouse, browser: Br
         assert 'title="U+202E right-to-left override">\\u202e</mark>' in html
 
 
+def test_a_kind_without_a_card_of_its_own(paper: PaperHouse, browser: Browser) -> None:
+    """Its exact text stands there as of any other, and its facts as text."""
+    approvals = paper.services.approvals
+    with paper.app._store.writing() as db:
+        approvals.ask(
+            db,
+            CubicleKey("crab", 1),
+            None,
+            kind="booking",
+            text=HIDDEN,
+            reason="<b>A table</b>",
+            detail={},
+            timeout_s=60,
+        )
+    html = browser.client.get("/approvals").get_data(as_text=True)
+    assert 'title="U+202E right-to-left override">\\u202e</mark>' in html
+    assert "&lt;b&gt;A table&lt;/b&gt;" in html
+    assert "wants HermitShell to do this" in page(browser, "/approvals")
+
+
 def test_how_it_ended_is_told_whole(paper: PaperHouse, browser: Browser, member: Api) -> None:
     """Its exact text with what hides in it, why, who asked in whose conversation, who decided and where."""
     decided(paper, HIDDEN, member.user.id, approve=False)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import json
+import os
 import re
-import sqlite3
-from contextlib import closing
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from dashboard.api.openapi import document
 from orchestrator.__main__ import parser
-from orchestrator.capabilities.table import Caller
 from orchestrator.config import SETTINGS
-from orchestrator.errors import BadInput
 from orchestrator.http_statuses import STATUS
-from orchestrator.nouns import CubicleKey
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -174,20 +173,46 @@ def test_security_names_tests_that_exist() -> None:
 
 
 def test_the_example_of_a_capability_runs(tmp_path: Path) -> None:
-    """As it stands on the page: it throws within its sides, and refuses others by the field's name."""
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    path = tmp_path / "dice_example.py"
-    path.write_text(source, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("dice_example", path)
-    assert spec is not None
-    assert spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    capability = example.table[example.Roll]
-    with closing(sqlite3.connect(":memory:")) as db:
-        caller = Caller(CubicleKey("crab", 1), None)
-        fell = {capability.run(db, caller, example.Roll(sides=2)).result["fell"] for _ in range(100)}
-        assert fell == {1, 2}
-        with pytest.raises(BadInput, match="sides"):
-            capability.run(db, caller, example.Roll(sides=1))
+    """As it stands on the page: its folder and its entry in the list are enough for the command, the panel action, the
+    settings, the API's description and the prompt."""
+    (source,) = re.findall(r"```python\n(.*?)```", _text(ROOT / "docs" / "extending.md"), re.DOTALL)
+    copy = tmp_path / "copy"
+    for package in ("orchestrator", "dashboard", "crab"):
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for shared in ("tests", "workspace_template"):
+        (copy / shared).symlink_to(ROOT / shared)
+    folder = copy / "orchestrator" / "capabilities" / "coin"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "capability.py").write_text(source, encoding="utf-8")
+    table = folder.parent / "table.py"
+    before = "\nCAPABILITIES = (\n"
+    entry = "from orchestrator.capabilities.coin import capability as coin\n\nCAPABILITIES = (\n    coin.CAPABILITY,\n"
+    assert before in _text(table)
+    table.write_text(_text(table).replace(before, entry), encoding="utf-8")
+
+    ran = subprocess.run(
+        [sys.executable, "-P", "-B", "-m", "tests.added_capability", str(tmp_path / "home")],
+        env={**os.environ, "PYTHONPATH": str(copy)}, cwd=copy, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert "hermit toss " in told["help"]
+    assert told["page"].startswith("hermit toss [COINS]\n")
+    assert told["command"]["coins"] == 7
+    assert 0 <= told["command"]["heads"] <= 7
+    done, too_many, wrong = told["panel"]
+    assert re.fullmatch(r"Heads: [0-5] of 5\.", done["result"])
+    assert too_many == {"ok": False, "error": "TOSS: coins: toss at most 100 at a time."}
+    assert wrong["error"].startswith("TOSS: coins must be a whole number")
+    for page in ("settings", "wizard"):
+        assert 'value="chance"' in told[page]
+        assert "<strong>Chance</strong>" in told[page]
+    assert told["openapi"]
+    assert all('"chance"' in values for values in told["openapi"])
+    assert "- `hermit toss 3` tosses fair coins." in told["prompt"]
+    assert "- TOSS:coins, as `hermit toss`." in told["prompt"]
+    assert "toss" not in told["without"]
+    refused, offered = told["off"]
+    assert refused["error"] == "TOSS is switched off for this agent (its toolset chance)."
+    assert "TOSS" not in offered

@@ -53,7 +53,7 @@ class Desk:
         self.ran.append(running.job.payload.get("text", ""))
         return self.deed(running)
 
-    def _finish(self, waits_for: str, *, ok: bool, text: str, result: dict[str, Any]) -> None:
+    def _finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
         self.finished.append((waits_for, ok, text))
 
     def submit(self, text: str = "", kind: str = "task", key: CubicleKey = KEY, **more: Any) -> Job:

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.memory.deeds import MemoryDeeds
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, NotFound, OrchestratorError, TooLarge, TooMany
 from orchestrator.memories.facts import MAX_CHARS, Facts
-from orchestrator.memories.offers import Offers
 from orchestrator.memories.recollection import MAX_CHARS as MAX_BLOCK
 from orchestrator.memories.recollection import Recollection, placed
 from orchestrator.memories.searching import NoMeaning, Search
@@ -74,8 +75,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         calls = Calls(store=house.store, agents=house.agents)
         made = Desk(house, facts, search, Recollection(house.store, house.agents, search), calls)
         house.hooks.fact_changed.subscribe(made.changed.append)
-        offers = Offers(house.store, facts, search, made.calls.finish)
-        calls.offer(*offers.capabilities)
+        offers = MemoryDeeds(house.store, facts, search, made.calls.finish)
+        calls.offer(REGISTRY, offers.deeds)
         yield made
 
 

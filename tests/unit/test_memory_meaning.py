@@ -22,7 +22,9 @@ import numpy as np
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.memory.deeds import MemoryDeeds
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import ConfigError, UpstreamFailed
 from orchestrator.examine.embeddings import examine_embeddings
 from orchestrator.memories.catalog import build_embedder
@@ -31,7 +33,6 @@ from orchestrator.memories.facts import Facts
 from orchestrator.memories.http_embedder import HttpEmbedder, unit
 from orchestrator.memories.meaning import Meaning
 from orchestrator.memories.nearest import Nearest
-from orchestrator.memories.offers import Offers
 from orchestrator.memories.searching import NoMeaning, Search
 from orchestrator.nouns import TokenUse
 from orchestrator.pricing import Price
@@ -280,8 +281,8 @@ def test_a_search_by_an_agent_is_done_after_its_transaction(desk: Desk) -> None:
     """The call waits for it; one that a death cut off is over after the next start."""
     desk.note("The dentist is Dr. Okafor")
     calls = Calls(store=desk.house.store, agents=desk.house.agents)
-    offers = Offers(desk.house.store, desk.facts, desk.search, calls.finish)
-    calls.offer(*offers.capabilities)
+    offers = MemoryDeeds(desk.house.store, desk.facts, desk.search, calls.finish)
+    calls.offer(REGISTRY, offers.deeds)
     asked = calls.command(Caller(KEY, None), "c1", "MEMORY_SEARCH", {"query": "toothache"})
     assert asked.status == "waiting"
     found = calls.wait(KEY, "c1", 5)

@@ -17,7 +17,9 @@ import pytest
 
 from orchestrator import arrivals
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.capabilities.video.capability import Clawmotion
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.errors import BadInput, OrchestratorError, TooMany, Unavailable
 from orchestrator.jobs import Jobs
@@ -26,7 +28,6 @@ from orchestrator.motion.studio import MOST_BYTES, Studio
 from orchestrator.motion.wishes import read_wish
 from orchestrator.notices import Notices
 from orchestrator.nouns import TurnStatus
-from orchestrator.panel.actions import Clawmotion
 from orchestrator.store import leaving as leaving_rows
 from orchestrator.store.calls import Call
 from tests.fakes import NoHelpers
@@ -122,7 +123,7 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
             check_room=lambda: None,
             now=lambda: clock[0],
         )
-        calls.offer(motions.capability)
+        calls.offer(REGISTRY, motions.deeds)
         jobs.reconcile()
         tray = home / "workspaces" / KEY.agent / str(KEY.user) / "out"
         yield Set(house, calls, notices, jobs, motions, paper, tray, clock)

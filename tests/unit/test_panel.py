@@ -9,28 +9,41 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.capabilities.actions.field_types import CLEARED, write_value
+from orchestrator.capabilities.actions.format import as_object
+from orchestrator.capabilities.actions.parse import read_action as read_entry
+from orchestrator.capabilities.actions.parse import read_command
+from orchestrator.capabilities.calendar.capability import CalendarCreate, CalendarDelete, CalendarList, CalendarUpdate
+from orchestrator.capabilities.capability import ActionRequest
+from orchestrator.capabilities.downloads.capability import AssetRequest
+from orchestrator.capabilities.memory.capability import MemoryAdd, MemoryDelete
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.capabilities.video.capability import Clawmotion
 from orchestrator.errors import BadInput
-from orchestrator.panel.actions import (
-    CLEARED,
-    Action,
-    AssetRequest,
-    CalendarCreate,
-    CalendarDelete,
-    CalendarList,
-    CalendarUpdate,
-    Clawmotion,
-    MemoryAdd,
-    MemoryDelete,
-)
-from orchestrator.panel.reading import read_action, read_fields
-from orchestrator.panel.schemas import SCHEMAS
-from orchestrator.panel.writing import as_object, as_text
 
 NINE = datetime(2026, 2, 28, 9, tzinfo=UTC)
 CREATE = "CALENDAR_CREATE:Title|Prompt|"
 ASSET = {"name": "ASSET_REQUEST", "description": "x"}
 
-READS: list[tuple[object, Action]] = [
+Read = (
+    CalendarCreate
+    | CalendarUpdate
+    | CalendarDelete
+    | CalendarList
+    | AssetRequest
+    | MemoryAdd
+    | MemoryDelete
+    | Clawmotion
+)
+"""What panel actions are read as."""
+
+
+def read_action(entry: object) -> object:
+    """What the deed of this entry's action gets."""
+    return read_entry(entry, REGISTRY.actions).given
+
+
+READS: list[tuple[object, Read]] = [
     ("CALENDAR_CREATE:Title|Prompt|2026-02-28T09:00:00Z|", CalendarCreate("Title", "Prompt", NINE)),
     ("CALENDAR_CREATE: Title | Prompt | 2026-02-28T09:00:00Z |||||", CalendarCreate("Title", "Prompt", NINE)),
     ("calendar-create:a|b|2026-02-28", CalendarCreate("a", "b", date(2026, 2, 28))),
@@ -148,7 +161,7 @@ REFUSED: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("entry", "action"), READS)
-def test_what_a_model_writes_is_read(entry: object, action: Action) -> None:
+def test_what_a_model_writes_is_read(entry: object, action: Read) -> None:
     """Both forms give the same actions, whatever small liberties are taken."""
     assert read_action(entry) == action
 
@@ -164,26 +177,26 @@ def test_what_is_wrong_is_said(entry: object, words: str) -> None:
 
 def test_a_command_can_read_the_same_fields() -> None:
     """A name and a JSON object are enough, such as from a program in the cubicle."""
-    assert read_fields("CALENDAR_LIST", {"to": "2026-03-01"}) == CalendarList(None, date(2026, 3, 1))
+    asked = read_command("CALENDAR_LIST", {"to": "2026-03-01"}, REGISTRY.actions)
+    assert asked.given == CalendarList(None, date(2026, 3, 1))
 
 
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=lambda schema: schema.name)
+@pytest.mark.parametrize("schema", REGISTRY.actions.values(), ids=lambda schema: schema.name)
 def test_the_table_fits_the_classes(schema: Any) -> None:
     """The fields of the table are those of the class, in order, and the needed ones come first."""
-    assert [field.attribute for field in schema.fields] == list(schema.build.__dataclass_fields__)
+    assert [field.attribute for field in schema.fields] == list(schema.asked.__dataclass_fields__)
     needed = [field.is_required for field in schema.fields]
     assert needed == sorted(needed, reverse=True)
-    assert all(field.help for field in schema.fields)
 
 
 # --- for anything at all -------------------------------------------------------------------------------------------
 
-_names = st.sampled_from(sorted(SCHEMAS))
+_names = st.sampled_from(sorted(REGISTRY.actions))
 _clear = st.just("-")
 _scalars = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | _clear | st.datetimes().map(str)
 )
-_keys = st.sampled_from(sorted({f.name for s in SCHEMAS.values() for f in s.fields} | {"fields", "name", "x"}))
+_keys = st.sampled_from(sorted({f.name for s in REGISTRY.actions.values() for f in s.fields} | {"fields", "name", "x"}))
 _values = st.recursive(
     _scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_keys, inner, max_size=3), max_leaves=6
 )
@@ -205,7 +218,7 @@ _lengths = st.integers(1, 600_000_000).map(lambda n: round(n / 1_000_000, 6))
 _ids = st.integers(1, 2**53 - 1)
 _color = st.from_regex(r"#[0-9a-f]{6}|[a-z]{3,20}", fullmatch=True)
 _repeat = _line.filter(lambda text: text != "-")
-_actions: st.SearchStrategy[Action] = st.one_of(
+_actions: st.SearchStrategy[Read] = st.one_of(
     st.builds(CalendarCreate, _line, _prose, _when, st.none() | _when, st.just("") | _color, st.just("") | _line),
     st.builds(
         CalendarUpdate, _ids, _line, st.none() | _prose, st.none() | _when, st.none() | st.just(CLEARED) | _when,
@@ -220,10 +233,19 @@ _actions: st.SearchStrategy[Action] = st.one_of(
 )  # fmt: skip
 
 
-def outcome_of(entry: object) -> Action | BadInput:
+def as_text(asked: ActionRequest) -> str:
+    """``NAME:field|field``, escaped, without the empty fields at its end."""
+    texts = ["" if value is None else write_value(value) for value in asked.values().values()]
+    escaped = [text.replace("\\", "\\\\").replace("|", "\\|") for text in texts]
+    while escaped and not escaped[-1]:
+        escaped.pop()
+    return f"{asked.action.name}:{'|'.join(escaped)}"
+
+
+def outcome_of(entry: object) -> ActionRequest | BadInput:
     """The action that it means, or what is wrong with it."""
     try:
-        return read_action(entry)
+        return read_entry(entry, REGISTRY.actions)
     except BadInput as refused:
         return refused
 
@@ -237,12 +259,13 @@ def test_nothing_else_comes_out(entry: object) -> None:
         assert outcome.message
         assert outcome.message.isprintable()
     else:
-        assert read_action(as_text(outcome)) == outcome
+        assert read_entry(as_text(outcome), REGISTRY.actions) == outcome
 
 
 @settings(max_examples=300)
 @given(_actions)
-def test_what_is_written_is_read_as_the_same(action: Action) -> None:
+def test_what_is_written_is_read_as_the_same(action: Read) -> None:
     """In both forms, with bars, backslashes and new lines in any text."""
-    assert read_action(as_text(action)) == action
-    assert read_action(as_object(action)) == action
+    asked = ActionRequest(next(one for one in REGISTRY.actions.values() if one.asked is type(action)), action)
+    assert read_action(as_text(asked)) == action
+    assert read_action(as_object(asked)) == action

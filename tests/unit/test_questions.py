@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.nouns import TurnStatus
 from orchestrator.questions import LONGEST_S, MAX_ANSWER_CHARS, MAX_OPEN, Question, Questions
@@ -63,7 +64,7 @@ def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[De
             finish=calls.finish,
             now=lambda: clock[0],
         )
-        calls.offer(questions.capability)
+        calls.offer(REGISTRY, questions.deeds)
         yield Desk(house, calls, questions, clock)
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from orchestrator.agents import Agents
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.table import Caller
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
 from orchestrator.delivery.sending import Sending
 from orchestrator.delivery.taking import Outcome
 from orchestrator.errors import BadInput
@@ -48,7 +49,7 @@ def at_a_desk(house: Outgoing, *, is_started: bool = True) -> Iterator[Desk]:
     agents = Agents(house.store, providers=(), hooks=Hooks())
     calls = Calls(store=house.store, agents=agents)
     jobs = Jobs(house.store, Notices(house.store, house.broker), finish=calls.finish)
-    calls.offer(Sending(store=house.store, taking=house.taking, jobs=jobs).capability)
+    calls.offer(REGISTRY, Sending(store=house.store, taking=house.taking, jobs=jobs).deeds)
     carrier = PaperCarrier()
     house.deliveries.serve(carrier)
     if is_started:

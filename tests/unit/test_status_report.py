@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.capabilities.status import Next, Space, StatusReport
-from orchestrator.capabilities.table import Caller, Outcome
-from orchestrator.panel.actions import Status
+from orchestrator.capabilities.capability import Caller, Outcome
+from orchestrator.capabilities.status.capability import Status
+from orchestrator.capabilities.status.report import Next, Space, StatusReport
 from tests.rooms import KEY, rooms
 
 NEXT = Next(7, "Tea\n\u202etime", datetime(2026, 3, 2, 9, tzinfo=UTC))
@@ -26,7 +26,7 @@ def told(home: Path, *, space: Space | None, upcoming: Next | None, toolsets: tu
             commands=lambda _key: ["STATUS"],
         )
         with house.store.writing() as db:
-            return report.capability.run(db, Caller(KEY, None), Status())
+            return report.deeds["STATUS"](db, Caller(KEY, None), Status())
 
 
 def test_everything(tmp_path: Path) -> None:

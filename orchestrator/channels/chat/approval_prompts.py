@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from orchestrator.approval_answers import MAX_NOTE_CHARS, NOTHING, Said, allowable, note_of, too_late
 from orchestrator.approvals import Approvals
+from orchestrator.capabilities.approval_kind import host_of
 from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat import contact_rows as chats
@@ -313,6 +314,6 @@ def _choices(approval: Approval) -> Choices:
     rows_of: Choices = [(("Approve", APPROVE, number), ("Deny", DENY, number))]
     if allowable(approval)[1]:
         rows_of.append((("Approve for an hour", HOUR, number), ("… this conversation", CONVERSATION, number)))
-    if approval_kinds.host_of(approval):
+    if host_of(approval):
         rows_of.append(((approval_kinds.always_label(approval), ALWAYS, number),))
     return rows_of

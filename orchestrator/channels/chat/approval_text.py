@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.capabilities.approval_kind import ApprovalKind
 from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat.agent_text import MARK
-from orchestrator.channels.chat.approval_kinds import ApprovalKind
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, clock, laid_out
 from orchestrator.nouns import Approval
@@ -60,7 +60,7 @@ class ApprovalQuestion:
     @property
     def facts(self) -> list[NoteLine]:
         """What else there is to know."""
-        return [_without_mark(line) for line in self.kind.facts(self.approval)]
+        return [_without_mark(line) for line in approval_kinds.facts(self.approval)]
 
     @property
     def reason(self) -> str:
@@ -75,7 +75,7 @@ class ApprovalQuestion:
     @property
     def _units_around(self) -> int:
         """How much room the facts take, beyond what little is always there."""
-        lines = [*self.facts, *self.kind.consequences(self.approval)]
+        lines = [*self.facts, *approval_kinds.consequences(self.approval)]
         return max(laid_out("", lines).units - _LITTLE_UNITS, 0)
 
     @property
@@ -91,7 +91,7 @@ def asked(question: ApprovalQuestion, now: float) -> RichText:
         return _over_a_file(question, expires)
     kind = question.kind
     lapses = f"{kind.unless} It expires at {expires}."
-    after = ["", *kind.consequences(approval), lapses]
+    after = ["", *approval_kinds.consequences(approval), lapses]
     return _laid_out(_asks(question), _about(question), question, after, limit=MESSAGE_UNITS)
 
 

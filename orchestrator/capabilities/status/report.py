@@ -12,14 +12,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from orchestrator.budget import Standing, dollars
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.status.capability import STATUS, Status
 from orchestrator.nouns import MICRO, CubicleKey
-from orchestrator.panel.actions import Status
 from orchestrator.store import approvals as approval_rows
 from orchestrator.store import questions as question_rows
 from orchestrator.text import one_line
-
-COST = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +56,9 @@ class StatusReport:
         self._commands = commands
 
     @property
-    def capability(self) -> Capability:
-        """What agents look with."""
-        return Capability(Status, "", Policy.FREE, COST, self._run)
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {STATUS.name: self._run}
 
     def _run(self, db: sqlite3.Connection, caller: Caller, _action: Status) -> Outcome:
         key = caller.key

@@ -15,37 +15,46 @@ from orchestrator.agenda.agenda import Agenda
 from orchestrator.agenda.announcing import CANCEL, RESUME, RUN, UNDO, Announcer
 from orchestrator.agenda.runs import Runs
 from orchestrator.agenda.wishes import Wish, amended, asked, at, bound
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.calendar.capability import (
+    CREATE,
+    DELETE,
+    LIST,
+    UPDATE,
+    CalendarCreate,
+    CalendarDelete,
+    CalendarList,
+    CalendarUpdate,
+)
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.notices import Notices
 from orchestrator.nouns import CubicleKey, Turn, User
-from orchestrator.panel.actions import CalendarCreate, CalendarDelete, CalendarList, CalendarUpdate
 from orchestrator.store import agenda as rows
 from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus
 from orchestrator.store.notices import Notice
 
-TOOLSET = "calendar"
 MOST_SHOWN = 200
 ENDED_LISTED = 5
 _GONE = "It is no longer in the calendar."
 
 
-class Offers:
-    """The calendar's lines of the table, and its deeds."""
+class CalendarDeeds:
+    """What carries out the actions of the calendar, and the buttons of its notices."""
 
     def __init__(self, agenda: Agenda, runs: Runs, announcer: Announcer) -> None:
         self._agenda = agenda
         self._runs = runs
         self._announcer = announcer
 
-    def capabilities(self) -> tuple[Capability, ...]:
-        """What agents may do."""
-        return (
-            Capability(CalendarCreate, TOOLSET, Policy.FREE, 5, self._create),
-            Capability(CalendarUpdate, TOOLSET, Policy.FREE, 5, self._update),
-            Capability(CalendarDelete, TOOLSET, Policy.FREE, 2, self._delete),
-            Capability(CalendarList, TOOLSET, Policy.FREE, 1, self._list),
-        )
+    @property
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {
+            CREATE.name: self._create,
+            UPDATE.name: self._update,
+            DELETE.name: self._delete,
+            LIST.name: self._list,
+        }
 
     def register(self, notices: Notices) -> None:
         """From now on the buttons work."""

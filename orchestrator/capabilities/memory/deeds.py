@@ -9,16 +9,14 @@ from __future__ import annotations
 import logging
 import secrets
 import sqlite3
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from orchestrator.capabilities.table import Caller, Capability, Outcome, Policy
+from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
+from orchestrator.capabilities.memory.capability import ADD, DELETE, SEARCH, MemoryAdd, MemoryDelete, MemorySearch
 from orchestrator.errors import OrchestratorError
 from orchestrator.memories.facts import AGENT, MAX_CHARS, Facts, as_json
-from orchestrator.memories.recollection import TOOLSET
 from orchestrator.memories.searching import Search
-from orchestrator.panel.actions import MemoryAdd, MemoryDelete, MemorySearch
 from orchestrator.recall.block import Fact as Shown
 from orchestrator.recall.block import line_of
 from orchestrator.store import calls as call_rows
@@ -27,21 +25,14 @@ from orchestrator.store.memories import Fact
 
 logger = logging.getLogger(__name__)
 
-ADD_COST, SEARCH_COST, DELETE_COST = 2, 1, 2
 MOST_FOUND = 50
 SEARCHES = "memory-search:"
 """What a search's call waits for begins with this."""
 _CUT_OFF = "The search was cut off. Ask again."
 
 
-class Finish(Protocol):
-    """Ends the calls that wait for a reference (`Calls.finish`)."""
-
-    def __call__(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None: ...
-
-
-class Offers:
-    """The capabilities of the toolset ``memory``."""
+class MemoryDeeds:
+    """What carries out the actions of the capability ``memory``."""
 
     def __init__(self, store: Store, facts: Facts, search: Search, finish: Finish) -> None:
         self._store = store
@@ -50,13 +41,9 @@ class Offers:
         self._finish = finish
 
     @property
-    def capabilities(self) -> tuple[Capability, ...]:
-        """Their lines of the table."""
-        return (
-            Capability(MemoryAdd, TOOLSET, Policy.FREE, ADD_COST, self._add),
-            Capability(MemorySearch, TOOLSET, Policy.FREE, SEARCH_COST, self._find),
-            Capability(MemoryDelete, TOOLSET, Policy.FREE, DELETE_COST, self._delete),
-        )
+    def deeds(self) -> Deeds:
+        """By their names."""
+        return {ADD.name: self._add, SEARCH.name: self._find, DELETE.name: self._delete}
 
     def reconcile(self) -> None:
         """After a start: searches that a death cut off are over."""

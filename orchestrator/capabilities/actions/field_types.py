@@ -7,15 +7,27 @@ looked up, and a time is not held against any clock.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 from types import MappingProxyType
+from typing import Final
 from urllib.parse import urlsplit
 
-from orchestrator.panel.actions import CLEARED
+When = date | datetime
+"""A moment with its offset, a time of a clock on some wall (a datetime without one), or a whole day (a date)."""
+
+
+class Cleared(Enum):
+    """A change that empties a field, which leaving the field out does not."""
+
+    CLEARED = "-"
+
+
+CLEARED: Final = Cleared.CLEARED
 
 MAX_ID = 2**53 - 1
 """The largest whole number that every reader of JSON keeps exact."""
@@ -41,7 +53,7 @@ class Unfit(ValueError):
     """The value is not of its kind; the text continues a sentence after the field's name."""
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     """What sort of value a field has."""
 
     LINE = "text on one line"
@@ -57,9 +69,11 @@ class Kind(StrEnum):
     FLAG = "yes or no"
     COUNT = "whole number"
     SYSTEM = "pip or npm"
+    JSON = "value of a JSON Schema"
+    """Read by ``json_schema``, with the field's schema."""
 
 
-def read_value(kind: Kind, value: object, max_chars: int) -> object:
+def read_value(kind: FieldKind, value: object, max_chars: int) -> object:
     """What the field holds; raises Unfit."""
     return _READERS[kind](value, max_chars)
 
@@ -74,6 +88,8 @@ def write_value(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, tuple):
         return ",".join(value)
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
         return f"{value:.6f}".rstrip("0").rstrip(".")
     return str(value)
@@ -232,20 +248,20 @@ def _named(value: object) -> str:
     return names.get(type(value), "something else")
 
 
-_READERS: Mapping[Kind, Callable[[object, int], object]] = MappingProxyType(
+_READERS: Mapping[FieldKind, Callable[[object, int], object]] = MappingProxyType(
     {
-        Kind.LINE: _line,
-        Kind.TEXT: _text,
-        Kind.WHEN: _when,
-        Kind.ID: _id,
-        Kind.URL: _url,
-        Kind.SECONDS: _seconds,
-        Kind.COLOR: _color,
-        Kind.FILE_TYPE: _file_type,
-        Kind.FILE_NAME: _file_name,
-        Kind.LINES: _lines,
-        Kind.FLAG: _flag,
-        Kind.COUNT: _count,
-        Kind.SYSTEM: _system,
+        FieldKind.LINE: _line,
+        FieldKind.TEXT: _text,
+        FieldKind.WHEN: _when,
+        FieldKind.ID: _id,
+        FieldKind.URL: _url,
+        FieldKind.SECONDS: _seconds,
+        FieldKind.COLOR: _color,
+        FieldKind.FILE_TYPE: _file_type,
+        FieldKind.FILE_NAME: _file_name,
+        FieldKind.LINES: _lines,
+        FieldKind.FLAG: _flag,
+        FieldKind.COUNT: _count,
+        FieldKind.SYSTEM: _system,
     }
 )

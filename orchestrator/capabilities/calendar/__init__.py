@@ -1,0 +1,1 @@
+"""The calendar: prompts that come back at a time."""

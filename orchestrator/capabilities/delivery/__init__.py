@@ -1,0 +1,1 @@
+"""Sending files to the person."""

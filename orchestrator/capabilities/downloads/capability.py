@@ -1,0 +1,112 @@
+"""Downloads: a file from the internet, of which a person sees the exact address first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from crab.hermit_commands import Command, Option
+from orchestrator.capabilities.actions.field_types import FieldKind
+from orchestrator.capabilities.actions.fields import holds
+from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, WarningLine, host_of
+from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
+from orchestrator.nouns import Approval
+from orchestrator.text import one_line
+
+_MOST_WARNINGS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AssetRequest:
+    """A wish for a file from the internet, for a person to decide."""
+
+    description: str = field(metadata=holds(FieldKind.TEXT, 500))
+    url: str = field(metadata=holds(FieldKind.URL, 2000))
+    file_type: str = field(default="", metadata=holds(FieldKind.FILE_TYPE, 100))
+
+
+def _facts(approval: Approval) -> list[Fact]:
+    detail = approval.detail
+    lines: list[Fact] = [("Reason given: ", Quoted(str(detail.get("description") or approval.reason or "none"), 300))]
+    if detail.get("file_type"):
+        lines.append(("Expected: ", Quoted(str(detail["file_type"]), 60)))
+    lines.append(("Host: ", Quoted(host_of(approval), 260)))
+    count = detail.get("url_chars")
+    if isinstance(count, int) and count > 1:
+        lines.append(f"Sent to the host: {count:,} characters after its name.")
+    warnings = detail.get("warnings")
+    listed = warnings if isinstance(warnings, list) else []
+    return [*lines, *(WarningLine(one_line(str(warning), 400)) for warning in listed[:_MOST_WARNINGS])]
+
+
+def _consequences(approval: Approval) -> list[Fact]:
+    return [
+        "Its size isn't known until it's downloaded. It goes into in/, where the agent can read it.",
+        ("Always: from ", Quoted(host_of(approval), 260), f" {approval.cubicle.agent} may then download freely."),
+    ]
+
+
+def _in_a_terminal(detail: Mapping[str, Any]) -> list[str]:
+    if "host" not in detail:
+        return []
+    host, reads = one_line(detail["host"], 300), one_line(detail.get("host_shown", ""), 300)
+    read_as = f" (reads “{reads}”)" if reads and reads != host else ""
+    lines = [f"host: {host}{read_as}; it gets the {detail.get('url_chars', 0):,} characters after its name"]
+    lines += [f"! {one_line(warning, 2_500)}" for warning in detail.get("warnings", [])]
+    if detail.get("description"):
+        lines.append(f"purpose, in its own words: “{one_line(detail['description'], 500)}”")
+    return lines
+
+
+REQUEST = Action(
+    "ASSET_REQUEST",
+    AssetRequest,
+    Policy.ASKS,
+    cost=20,
+    commands=(
+        Command(
+            "fetch",
+            "A person is asked; when they agree the file is downloaded into /app/workspace/in.",
+            places=("url",),
+            options=(
+                Option("why", "what it is and what for: the person reads it", value="TEXT", field="description"),
+                Option("type", "the type of file, such as pdf", value="TYPE", field="file_type"),
+                Option("no-wait", "return at once; what comes of it shows later"),
+            ),
+            needs=("description",),
+            example="hermit fetch https://example.com/prices.csv --why 'the price list for the report'",
+        ),
+    ),
+)
+APPROVAL = ApprovalKind(
+    "asset",
+    many="Files from the internet",
+    wants="wants a file from the internet",
+    wish="It wants to download this from the internet into its in/",
+    asks="may this be downloaded?",
+    noun="address",
+    approved="It is being downloaded.",
+    denied="downloaded",
+    infinitive="be downloaded",
+    unless="Nothing is downloaded unless you agree.",
+    again="You asked whether this may be downloaded, and nobody answered in time, so it was not. If it is still "
+    "needed, ask for it again now:\n\n{text}",
+    facts=_facts,
+    consequences=_consequences,
+    terminal=_in_a_terminal,
+)
+
+CAPABILITY = Capability(
+    "downloads",
+    (REQUEST,),
+    toolset=Toolset(
+        "assets", "Files from the internet", "Ask for a file from the internet. You see the exact address and decide."
+    ),
+    prompt=Prompt(
+        command="`hermit fetch URL --why TEXT`: after the person's yes the file comes into ../in.",
+        action="ASSET_REQUEST:description|url|file_type, as `hermit fetch`.",
+        rank=-1,
+    ),
+    approval=APPROVAL,
+)

@@ -1,0 +1,1 @@
+"""Facts that are remembered across conversations."""

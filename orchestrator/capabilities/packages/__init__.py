@@ -1,0 +1,1 @@
+"""Packages from PyPI and npm."""

@@ -1,0 +1,1 @@
+"""Videos that animate a text."""
