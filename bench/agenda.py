@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.agenda.announcing import Announcer
-from orchestrator.agenda.clock import Clock
-from orchestrator.agenda.runs import Runs
-from orchestrator.events import Broker
-from orchestrator.hooks import Hooks
-from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey
-from orchestrator.people import People
-from orchestrator.store import agenda as rows
-from orchestrator.store.agenda import Entry, EntryStatus
-from orchestrator.store.database import Store
+from orchestrator.agents.users import People
+from orchestrator.approvals.notifications import Notices
+from orchestrator.capabilities.calendar import rows
+from orchestrator.capabilities.calendar.notifications import Announcer
+from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.capabilities.calendar.runs import Runs
+from orchestrator.capabilities.calendar.scheduler import Clock
+from orchestrator.core.db.database import Store
+from orchestrator.core.events import Broker
+from orchestrator.core.hooks import Hooks
+from orchestrator.core.models import CubicleKey
 
 COUNT = 10_000
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"

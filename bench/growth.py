@@ -21,10 +21,10 @@ from bench import agenda, memories, pages
 from bench.figures import Curve, Found, growth_table
 from bench.house import House, running_house
 from dashboard.app import create_app
-from orchestrator import tree
-from orchestrator.store import agenda as entries
-from orchestrator.store import audit
-from tests.house import PaperHouse, paper_house
+from orchestrator.capabilities.calendar import rows as entries
+from orchestrator.core.db import audit_rows as audit
+from orchestrator.files import tree
+from tests.support.app_fixture import PaperHouse, paper_house
 from tests.unit.conftest import logged_in
 
 _QUICK = {

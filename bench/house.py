@@ -20,7 +20,7 @@ import requests
 
 from bench.environments import locked
 from bench.wire import Line
-from tests.free_ports import free_port
+from tests.support.free_ports import free_port
 
 LAUNCH = ("-m", "orchestrator")
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,10 +19,10 @@ from pathlib import Path
 import docker
 import requests
 
-from tests.real_house import Api, Plays, ProcessHouse, Talker, process_house
-from tests.scripted_replies import Piece, Reply
-from tests.scripted_upstream import answers
-from tests.scripted_wire import Request, chunk, sse_events, stream_head
+from tests.support.real_app import Api, Plays, ProcessHouse, Talker, process_house
+from tests.support.scripted_replies import Piece, Reply
+from tests.support.scripted_upstream import answers
+from tests.support.scripted_wire import Request, chunk, sse_events, stream_head
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 BEGIN, END = "<!-- live figures -->", "<!-- end of live figures -->"

@@ -20,21 +20,21 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.agents import Agents
-from orchestrator.budget import Budget
-from orchestrator.events import Broker
-from orchestrator.hooks import Hooks
-from orchestrator.memories.embedder import Embedded, Embedder
-from orchestrator.memories.facts import Facts
-from orchestrator.memories.local_embedder import LocalEmbedder
-from orchestrator.memories.meaning import Meaning
-from orchestrator.memories.searching import NoMeaning, Search
-from orchestrator.nouns import CubicleKey, TokenUse
-from orchestrator.people import People
-from orchestrator.pricing import Price
-from orchestrator.recall.ranking import Found
-from orchestrator.store import memories as rows
-from orchestrator.store.database import Store
+from orchestrator.agents.agents import Agents
+from orchestrator.agents.users import People
+from orchestrator.capabilities.memory import rows
+from orchestrator.capabilities.memory.embedder import Embedded, Embedder
+from orchestrator.capabilities.memory.facts import Facts
+from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
+from orchestrator.capabilities.memory.local_embedder import LocalEmbedder
+from orchestrator.capabilities.memory.rank_fusion import Found
+from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.core.db.database import Store
+from orchestrator.core.events import Broker
+from orchestrator.core.hooks import Hooks
+from orchestrator.core.models import CubicleKey, TokenUse
+from orchestrator.llm.budget import Budget
+from orchestrator.llm.pricing import Price
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -90,7 +90,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
         facts = Facts(store, broker, hooks, max_facts=MANY * 2)
         meaning = None
         if embedder is not None:
-            from orchestrator.memories.nearest import Nearest  # noqa: PLC0415  # as below
+            from orchestrator.capabilities.memory.numpy_index import Nearest  # noqa: PLC0415  # as below
 
             near = Nearest(store, embedder.model)
             meaning = Meaning(
@@ -145,7 +145,7 @@ def times_among_many(size: int | None, count: int = 200, *, many: int = MANY) ->
                     rows.keep_vectors(db, embedder.model, [(fact, array("f", vector).tobytes())])
         search = made.search
         if embedder is not None:
-            from orchestrator.memories.nearest import Nearest  # noqa: PLC0415  # numpy is only where vectors are measured
+            from orchestrator.capabilities.memory.numpy_index import Nearest  # noqa: PLC0415  # numpy is only where vectors are measured
 
             search = Search(made.store, _Near(Nearest(made.store, embedder.model), embedder))
         questions = [text(8) for _ in range(count)]

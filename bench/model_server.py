@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.scripted_upstream import Reply, Request, ScriptedUpstream, says
+from tests.support.scripted_upstream import Reply, Request, ScriptedUpstream, says
 
 WANTED = re.compile(r"steps=(\d+)")
 FILE = re.compile(r"file=(\d+)")

@@ -18,18 +18,18 @@ from watchdog.observers import Observer
 from watchdog.observers.inotify_c import InotifyConstants, inotify_add_watch, inotify_init
 
 from bench import inside
-from orchestrator.delivery.deliveries import Deliveries
-from orchestrator.delivery.download_links import DownloadLinks
-from orchestrator.delivery.out_events import OutEvents
-from orchestrator.delivery.out_watch import OutWatch
-from orchestrator.delivery.taking import Taking
-from orchestrator.delivery.trays import Trays
-from orchestrator.events import Broker
-from orchestrator.home import prepare
-from orchestrator.hooks import Hooks
-from orchestrator.nouns import CubicleKey
-from orchestrator.store.database import Store
-from orchestrator.workspace import Workspaces
+from orchestrator.capabilities.delivery.deliveries import Deliveries
+from orchestrator.capabilities.delivery.download_links import DownloadLinks
+from orchestrator.capabilities.delivery.inotify import OutEvents
+from orchestrator.capabilities.delivery.intake import Taking
+from orchestrator.capabilities.delivery.outbox_folder import Trays
+from orchestrator.capabilities.delivery.watcher import OutWatch
+from orchestrator.core.db.database import Store
+from orchestrator.core.events import Broker
+from orchestrator.core.home import prepare
+from orchestrator.core.hooks import Hooks
+from orchestrator.core.models import CubicleKey
+from orchestrator.files.workspace import Workspaces
 
 _IDLE_S = 20.0
 Hear = Callable[[str], None]

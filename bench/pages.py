@@ -20,10 +20,10 @@ from pathlib import Path
 from flask.testing import FlaskClient
 
 from dashboard.app import create_app
-from orchestrator.store.database import Store
-from tests.house import PaperHouse, paper_house
-from tests.lived_in import ALL_ON, live_in
-from tests.page_walk import Sight, samples, sights
+from orchestrator.core.db.database import Store
+from tests.support.all_pages import Sight, samples, sights
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.sample_data import ALL_ON, live_in
 from tests.unit.conftest import logged_in
 
 ROWS, TURNS, AGENTS, DECIDED = 1_000_000, 10_000, 50, 5_000

@@ -23,7 +23,7 @@ from bench.figures import Found, number, p99
 from bench.house import fast_upstream, program, running_house
 from bench.proxying import Way, straight
 from bench.wire import post
-from tests.free_ports import free_port
+from tests.support.free_ports import free_port
 
 _PATIENCE_S = 480
 _OFFLINE = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}

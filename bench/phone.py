@@ -7,7 +7,7 @@ import time
 
 from bench import inside
 from bench.house import House, running_house
-from tests.bot_api import BotApi
+from tests.support.bot_api import BotApi
 
 _OPERATOR = 4_200_001
 

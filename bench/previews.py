@@ -25,7 +25,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from bench.figures import machine
 from bench.house import House, running_house
-from tests.free_ports import free_port
+from tests.support.free_ports import free_port
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 BEGIN, END = "<!-- app figures -->", "<!-- end of app figures -->"

@@ -17,7 +17,7 @@ from orchestrator.capabilities.table import REGISTRY
 
 Times = dict[str, list[float]]
 _CHARS_PER_TOKEN = 3.3
-"""Of the prompt, by a small tokenizer; large models need fewer (``tests/unit/test_crab_prompt.py``)."""
+"""Of the prompt, by a small tokenizer; large models need fewer (``tests/unit/crab/test_prompt.py``)."""
 
 
 def timed(count: int, work: Callable[[], object]) -> list[float]:

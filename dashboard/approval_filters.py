@@ -5,10 +5,10 @@ from __future__ import annotations
 from flask import request
 
 from dashboard.auth import asker
+from orchestrator.approvals.history_rows import Wanted
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.errors import BadInput
-from orchestrator.nouns import ApprovalStatus
-from orchestrator.store.approval_history import Wanted
+from orchestrator.core.errors import BadInput
+from orchestrator.core.models import ApprovalStatus
 
 KINDS = tuple((kind.name, kind.many) for kind in REGISTRY.approvals.values())
 """What may be asked about, with what a page calls many of them."""

@@ -14,9 +14,9 @@ from dashboard import origin
 from dashboard.auth import asker, login, own_cubicle
 from dashboard.house import services
 from dashboard.times import iso
-from orchestrator.errors import Forbidden, NotFound, OrchestratorError, Unavailable
-from orchestrator.nouns import CubicleKey, Turn, User
-from orchestrator.previews.apps import App, Kind
+from orchestrator.apps.previews.apps import App, Kind
+from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError, Unavailable
+from orchestrator.core.models import CubicleKey, Turn, User
 
 
 @dataclass(frozen=True, slots=True)

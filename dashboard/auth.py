@@ -11,8 +11,8 @@ from flask import current_app, g, request
 
 from dashboard import cookies, csrf, origin
 from dashboard.house import services
-from orchestrator.errors import Forbidden, NotFound, Unauthorized
-from orchestrator.nouns import CubicleKey, Role, Turn, User
+from orchestrator.core.errors import Forbidden, NotFound, Unauthorized
+from orchestrator.core.models import CubicleKey, Role, Turn, User
 
 View = TypeVar("View", bound=Callable[..., Any])
 

@@ -10,8 +10,8 @@ from typing import Any
 from flask import request
 from werkzeug.exceptions import UnsupportedMediaType
 
-from orchestrator.errors import BadInput
-from orchestrator.strict_json import read_object
+from orchestrator.core.errors import BadInput
+from orchestrator.core.strict_json import read_object
 
 _MAX = 2**53
 

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response
 
 from dashboard.browsers import named
 from dashboard.origin import is_https
-from orchestrator.people import SESSION_S
+from orchestrator.agents.users import SESSION_S
 
 NAME = "hermit_session"
 

@@ -11,7 +11,7 @@ import hmac
 
 from flask import request
 
-from orchestrator.errors import Forbidden
+from orchestrator.core.errors import Forbidden
 
 HEADER = "X-CSRF-Token"
 FIELD = "csrf"

@@ -14,8 +14,8 @@ from flask import Flask, Response, jsonify, make_response, redirect, render_temp
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
-from orchestrator.errors import OrchestratorError
-from orchestrator.http_statuses import status_of
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.http_statuses import status_of
 
 logger = logging.getLogger(__name__)
 

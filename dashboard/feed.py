@@ -10,8 +10,8 @@ from flask import Blueprint, Response
 from dashboard import headers
 from dashboard.auth import by_secret
 from dashboard.house import services
-from orchestrator.agenda.shapes import MEDIA_TYPE
-from orchestrator.errors import NotFound, TooMany
+from orchestrator.capabilities.calendar.serialize import MEDIA_TYPE
+from orchestrator.core.errors import NotFound, TooMany
 
 feed = Blueprint("feed", __name__)
 

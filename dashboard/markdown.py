@@ -14,7 +14,7 @@ from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from orchestrator.markdown_cost import is_costly
+from orchestrator.core.markdown_cost import is_costly
 
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9.])?|[0-9a-f:.]+")
 

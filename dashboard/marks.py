@@ -10,7 +10,7 @@ import unicodedata
 
 from markupsafe import Markup, escape
 
-from orchestrator.text import visible
+from orchestrator.core.text import visible
 
 _RUN = re.compile(
     r"(?P<lines>\n{4,})|(?P<end> +(?=\n|\Z))|(?P<gap> {9,})|(?P<tab>\t)|(?P<plain>[!-~]+| +|\n+)|(?P<odd>.)", re.DOTALL

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from flask import request
 from werkzeug.datastructures import Headers
 
-from orchestrator.errors import Forbidden
+from orchestrator.core.errors import Forbidden
 
 _OURS = ("same-origin", "none")
 

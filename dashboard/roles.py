@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.agents import TOOLSETS
+from orchestrator.agents.agents import TOOLSETS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,23 +9,36 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dashboard.times import iso, with_iso_times
-from orchestrator import agents, grants
-from orchestrator.approval_json import approval_json as approval_body
-from orchestrator.budget import Standing
+from orchestrator.agents import agents
+from orchestrator.agents.cubicles import State
+from orchestrator.agents.user_rows import Session
+from orchestrator.agents.users import id_of_token, session_id
+from orchestrator.approvals import grants
+from orchestrator.approvals.grant_rows import Grant
+from orchestrator.approvals.serialize import approval_json as approval_body
+from orchestrator.capabilities.delivery import deliveries
 from orchestrator.channels.telegram.accounts.rows import BotState, CodeWay
-from orchestrator.cubicles import State
-from orchestrator.delivery import deliveries
-from orchestrator.disk.metering import DiskUse
-from orchestrator.errors import Unavailable
-from orchestrator.nouns import MICRO, Agent, Approval, CubicleKey, Delivery, Event, Role, Step, Turn, TurnStatus, User
-from orchestrator.people import id_of_token, session_id
+from orchestrator.core.db.audit_rows import AuditRow
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.models import (
+    MICRO,
+    Agent,
+    Approval,
+    CubicleKey,
+    Delivery,
+    Event,
+    Role,
+    Step,
+    Turn,
+    TurnStatus,
+    User,
+)
+from orchestrator.llm.budget import Standing
+from orchestrator.operations.quota.monitor import DiskUse
 from orchestrator.services import Services
-from orchestrator.store.audit import AuditRow
-from orchestrator.store.grants import Grant
-from orchestrator.store.people import Session
-from orchestrator.store.summaries import Summary
-from orchestrator.turn_json import step_json as step_body
-from orchestrator.turn_json import turn_json as turn_body
+from orchestrator.turns.serialize import step_json as step_body
+from orchestrator.turns.serialize import turn_json as turn_body
+from orchestrator.turns.summary_rows import Summary
 
 logger = logging.getLogger(__name__)
 

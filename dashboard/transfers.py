@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from flask import Flask, current_app
 
-from orchestrator.errors import TooMany
+from orchestrator.core.errors import TooMany
 
 MOST = 8
 _KEY = "hermitshell.transfers"

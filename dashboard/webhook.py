@@ -10,8 +10,8 @@ from flask import Blueprint, request
 
 from dashboard.auth import by_secret
 from dashboard.house import services
-from orchestrator.errors import BadInput
-from orchestrator.strict_json import read_object
+from orchestrator.core.errors import BadInput
+from orchestrator.core.strict_json import read_object
 
 logger = logging.getLogger(__name__)
 

@@ -1,13 +1,24 @@
-"""The host side of HermitShell: it decides, records and carries; nothing made inside a cubicle is trusted here.
+"""The host side of HermitShell: it decides, records and delivers; nothing made inside a cubicle is trusted here.
 
-Floors, imports only point down (``tests/test_layers.py`` holds them):
+Packages from the top down. A package imports only those below it (``tests/test_layers.py`` holds this order):
 
-    8  __main__, commands, app          commands and the composition root
-    7  ../dashboard                     surfaces that people read
-    6  services                         what surfaces may call
-    4  turns, door, llm.proxy           the host half of the loop
-    3  cubicles, approvals, budget, …   the rules
-    2  store, workspace, engine, llm.upstreams   the outside world, wrapped
-    1  config, policy, pricing, …       pure decisions
-    0  nouns, errors                    data
+    cli/            the commands of ./hermit
+    app/            the composition root: builds every part, starts and stops them
+    channels/       chat apps: one shared core, one folder for each app
+    services.py     what the dashboard, the API and chat apps may call
+    apps/           what people open in a browser: previews of web apps, thumbnails, terminals, PDF pages
+    operations/     what keeps an install healthy: watchdog, disk quota, backups, doctor, retention, metrics
+    door/           the cubicle's one way out: sockets, HTTP, the API inside, the reverse tunnel
+    capabilities/   what an agent may set in motion on the host: one folder for each, and the jobs they start
+    turns/          the turn queue, steps, history, summaries, live output
+    llm/            the model proxy, budgets, prices, providers
+    jobs/           work in the background: one table and one worker pool
+    approvals/      questions to a person about one exact text, grants, the command policy
+    agents/         agents, users, cubicles, settings of the install
+    engine/         containers: the protocol, one hardening profile, Docker, the set-up of the host
+    web/            fetching from the public internet, and nothing else
+    files/          the only code that opens what agents made
+    core/           shared ground: models, errors, hooks, settings, the database
+
+``docs/architecture.md`` follows a message, a command and a file through them.
 """

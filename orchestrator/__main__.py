@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from orchestrator.commands.colours import paint_for
-from orchestrator.commands.overview import is_asked_for, overview, similar
-from orchestrator.errors import OrchestratorError
-from orchestrator.text import terminal_safe
+from orchestrator.cli.colors import paint_for
+from orchestrator.cli.overview import is_asked_for, overview, similar
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.text import terminal_safe
 
 COMMANDS = {
     "up": "up down restart serve",
@@ -114,7 +114,7 @@ def _run(arguments: list[str]) -> int:
         options.rest = arguments[1:]
     else:
         options = top.parse_args(arguments)
-    surroundings = import_module("orchestrator.commands.context").surroundings
+    surroundings = import_module("orchestrator.cli.context").surroundings
     return int(options.run(surroundings(os.environ), options))
 
 

@@ -6,42 +6,42 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.agenda.agenda import Agenda
-from orchestrator.agents import Agents
-from orchestrator.approvals import Approvals
-from orchestrator.assets.assets import Assets
-from orchestrator.audit import Audit
-from orchestrator.backup.keeping import Backups
-from orchestrator.budget import Budget
+from orchestrator.agents.agents import Agents
+from orchestrator.agents.cubicles import Cubicles
+from orchestrator.agents.install_settings import Preferences
+from orchestrator.agents.users import People
+from orchestrator.approvals.approvals import Approvals
+from orchestrator.approvals.grants import Grants
+from orchestrator.approvals.notifications import Notices
+from orchestrator.apps.pdf_pages import PdfPages
+from orchestrator.apps.previews.previews import Previews
+from orchestrator.apps.terminals.terminals import Terminals
+from orchestrator.apps.thumbnails.thumbnails import Thumbnails
+from orchestrator.capabilities.ask.questions import Questions
+from orchestrator.capabilities.calendar.entries import Agenda
+from orchestrator.capabilities.delivery.deliveries import Deliveries
+from orchestrator.capabilities.downloads.downloads import Assets
+from orchestrator.capabilities.memory.memory import Memories
+from orchestrator.capabilities.packages.installs import Packages
 from orchestrator.channels.chat.contact_rows import KnownStranger
 from orchestrator.channels.telegram.accounts.bots import Bots
-from orchestrator.checkups import Checkups
-from orchestrator.config import Settings
-from orchestrator.cubicles import Cubicles
-from orchestrator.delivery.deliveries import Deliveries
-from orchestrator.disk.metering import Disk
-from orchestrator.events import Broker
-from orchestrator.grants import Grants
-from orchestrator.history import History
+from orchestrator.core.audit import Audit
+from orchestrator.core.config import Settings
+from orchestrator.core.events import Broker
+from orchestrator.core.models import CubicleKey, User
+from orchestrator.files.workspace import Workspaces
+from orchestrator.llm.budget import Budget
+from orchestrator.llm.price_table import Prices
+from orchestrator.llm.provider_check import Trials
 from orchestrator.llm.providers import Providers
-from orchestrator.llm.trials import Trials
-from orchestrator.memories.memory import Memories
-from orchestrator.metrics import Metrics
-from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.packages.installations import Packages
-from orchestrator.pdf_pages import PdfPages
-from orchestrator.people import People
-from orchestrator.preferences import Preferences
-from orchestrator.previews.previews import Previews
-from orchestrator.prices import Prices
-from orchestrator.questions import Questions
-from orchestrator.samples import Samples
-from orchestrator.seen import Seen
-from orchestrator.terminals.terminals import Terminals
-from orchestrator.thumbnails.thumbnails import Thumbnails
-from orchestrator.turns import Turns
-from orchestrator.workspace import Workspaces
+from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.doctor.runner import Checkups
+from orchestrator.operations.metrics import Metrics
+from orchestrator.operations.quota.monitor import Disk
+from orchestrator.operations.usage_samples import Samples
+from orchestrator.turns.history import History
+from orchestrator.turns.queue import Turns
+from orchestrator.turns.read_marks import Seen
 
 
 @dataclass(frozen=True, slots=True)

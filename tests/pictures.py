@@ -1,7 +1,7 @@
 """Pictures of every page in a house that is lived in: ``python -m tests.pictures docs/screenshots``.
 
 Each page on a phone and on a desk, in light and in dark, as ``PAGE-desktop-light.webp``; ``--only PAGE`` takes those of
-one page alone. Which pages there are the application says (``tests.page_walk``).
+one page alone. Which pages there are the application says (``tests.support.all_pages``).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from dashboard.app import create_app
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, DESK, PHONE
-from tests.house import PaperHouse, paper_house
-from tests.lived_in import ALL_ON, APPS, give_thumbnail, live_in
-from tests.lived_in_waiting import CRAB
-from tests.page_walk import Sight, samples, sights
+from tests.support.all_pages import Sight, samples, sights
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.sample_data import ALL_ON, APPS, give_thumbnail, live_in
+from tests.support.sample_requests import CRAB
 from tests.unit.conftest import logged_in
 
 Scheme = Literal["light", "dark"]

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from orchestrator.migrations import migrations
-from orchestrator.store import agents as agent_rows
-from orchestrator.store import copies
-from tests.rooms import KEY, OTHER, rooms
+from orchestrator.agents import agent_rows
+from orchestrator.core.db import copies
+from orchestrator.core.db.migrations import migrations
+from tests.support.core_fixture import KEY, OTHER, rooms
 
 FOLDER = Path(__file__).parent / "fixtures"
 

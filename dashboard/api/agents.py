@@ -10,7 +10,7 @@ from dashboard import bodies
 from dashboard.auth import asker, operator_only, own_cubicle
 from dashboard.house import services
 from dashboard.shapes import activity, agent_json
-from orchestrator.nouns import Agent
+from orchestrator.core.models import Agent
 
 api = Blueprint("agents", __name__)
 

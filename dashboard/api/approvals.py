@@ -13,9 +13,9 @@ from dashboard.approval_filters import wanted
 from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import approval_json
-from orchestrator.approval_answers import Said
-from orchestrator.errors import BadInput, Conflict, NotFound
-from orchestrator.nouns import Approval
+from orchestrator.approvals.answers import Said
+from orchestrator.core.errors import BadInput, Conflict, NotFound
+from orchestrator.core.models import Approval
 
 api = Blueprint("approvals", __name__)
 

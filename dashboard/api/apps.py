@@ -12,9 +12,9 @@ from dashboard import bodies
 from dashboard.apps import app_json, apps_of, own_app, seen_app, shared_apps
 from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
-from orchestrator.errors import BadInput, NotFound
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.text import one_line
+from orchestrator.core.errors import BadInput, NotFound
+from orchestrator.core.models import CubicleKey, User
+from orchestrator.core.text import one_line
 
 api = Blueprint("apps_api", __name__)
 

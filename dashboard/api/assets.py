@@ -12,9 +12,9 @@ from dashboard.api.approvals import decided
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.times import with_iso_times
-from orchestrator.assets.records import Asset, AssetStatus
-from orchestrator.assets.words import as_json
-from orchestrator.errors import BadInput, Conflict, NotFound
+from orchestrator.capabilities.downloads.messages import as_json
+from orchestrator.capabilities.downloads.records import Asset, AssetStatus
+from orchestrator.core.errors import BadInput, Conflict, NotFound
 
 api = Blueprint("assets", __name__)
 

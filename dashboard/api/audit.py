@@ -14,7 +14,7 @@ from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.shapes import audit_json
 from dashboard.transfers import transfers
-from orchestrator.errors import BadInput
+from orchestrator.core.errors import BadInput
 
 api = Blueprint("audit", __name__)
 

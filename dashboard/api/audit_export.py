@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dashboard.shapes import audit_json
-from orchestrator.store.audit import AuditRow
+from orchestrator.core.db.audit_rows import AuditRow
 
 COLUMNS = ("id", "at", "kind", "agent", "user", "turn", "text", "detail")
 TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson; charset=utf-8"}

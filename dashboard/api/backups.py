@@ -15,7 +15,7 @@ from dashboard.headers import HELD
 from dashboard.house import services
 from dashboard.times import iso, with_iso_times
 from dashboard.transfers import transfers
-from orchestrator.backup.keeping import Progress
+from orchestrator.operations.backup.backups import Progress
 
 api = Blueprint("backups", __name__)
 

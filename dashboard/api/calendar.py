@@ -10,9 +10,9 @@ from dashboard import bodies
 from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
 from dashboard.times import iso, with_iso_times
-from orchestrator.agenda.shapes import as_json, run_json
-from orchestrator.errors import NotFound
-from orchestrator.store.agenda import Entry
+from orchestrator.capabilities.calendar.rows import Entry
+from orchestrator.capabilities.calendar.serialize import as_json, run_json
+from orchestrator.core.errors import NotFound
 
 api = Blueprint("calendar_api", __name__)
 

@@ -9,7 +9,7 @@ from flask import Blueprint
 from dashboard.auth import own_cubicle
 from dashboard.house import services
 from dashboard.shapes import cubicle_json
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 
 api = Blueprint("cubicles", __name__)
 

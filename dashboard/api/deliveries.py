@@ -19,10 +19,10 @@ from dashboard.headers import HELD
 from dashboard.house import services
 from dashboard.shapes import delivery_json
 from dashboard.transfers import transfers
-from orchestrator.delivery.words import NO_LINK
-from orchestrator.errors import NotFound
-from orchestrator.file_types import UNKNOWN
-from orchestrator.nouns import Delivery
+from orchestrator.capabilities.delivery.messages import NO_LINK
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import Delivery
+from orchestrator.files.mime_types import UNKNOWN
 
 api = Blueprint("deliveries", __name__)
 

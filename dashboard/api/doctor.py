@@ -10,7 +10,7 @@ from flask import Blueprint
 from dashboard.auth import operator_only
 from dashboard.house import services
 from dashboard.times import with_iso_times
-from orchestrator.checkups import Report
+from orchestrator.operations.doctor.runner import Report
 
 api = Blueprint("doctor", __name__)
 

@@ -16,9 +16,9 @@ from flask import Blueprint, Response, request
 from dashboard.auth import Asker, asker, login_holder
 from dashboard.house import services
 from dashboard.shapes import event_json
-from orchestrator.errors import Unavailable
-from orchestrator.events import LIVE, Subscription
-from orchestrator.nouns import Event
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.events import LIVE, Subscription
+from orchestrator.core.models import Event
 
 api = Blueprint("events", __name__)
 

@@ -23,12 +23,12 @@ from dashboard.house import services
 from dashboard.paths import asked_for, decoded, encoded
 from dashboard.times import iso
 from dashboard.transfers import transfers
-from orchestrator import archives
-from orchestrator.errors import BadInput, Forbidden, NotFound, OrchestratorError, TooLarge, UnsafePath
-from orchestrator.file_names import safe_name, shown
-from orchestrator.file_types import HEAD_BYTES, PLAIN, UNKNOWN, showable_type, type_of
-from orchestrator.files import MOST_FILE_BYTES, Entry, Readable, Stored
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.errors import BadInput, Forbidden, NotFound, OrchestratorError, TooLarge, UnsafePath
+from orchestrator.core.models import CubicleKey
+from orchestrator.files import zip_stream as archives
+from orchestrator.files.mime_types import HEAD_BYTES, PLAIN, UNKNOWN, showable_type, type_of
+from orchestrator.files.models import MOST_FILE_BYTES, Entry, Readable, Stored
+from orchestrator.files.names import safe_name, shown
 
 api = Blueprint("files", __name__)
 

@@ -11,8 +11,8 @@ from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.shapes import grant_json
 from dashboard.times import with_iso_times
-from orchestrator.errors import BadInput, NotFound
-from orchestrator.store.grants import Grant, GrantKind, Scope
+from orchestrator.approvals.grant_rows import Grant, GrantKind, Scope
+from orchestrator.core.errors import BadInput, NotFound
 
 api = Blueprint("grants", __name__)
 

@@ -11,7 +11,7 @@ from flask import Blueprint
 
 from dashboard.auth import operator_only, public
 from dashboard.house import services
-from orchestrator.errors import OrchestratorError, Unavailable
+from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.services import Health
 
 logger = logging.getLogger(__name__)

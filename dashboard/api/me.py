@@ -13,7 +13,7 @@ from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import session_facts, user_json
 from dashboard.times import with_iso_times
-from orchestrator.errors import Conflict, Forbidden
+from orchestrator.core.errors import Conflict, Forbidden
 
 api = Blueprint("me", __name__)
 

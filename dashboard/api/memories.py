@@ -10,8 +10,8 @@ from dashboard import bodies
 from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
 from dashboard.times import with_iso_times
-from orchestrator.errors import BadInput
-from orchestrator.memories.facts import as_json
+from orchestrator.capabilities.memory.facts import as_json
+from orchestrator.core.errors import BadInput
 
 api = Blueprint("memories", __name__)
 

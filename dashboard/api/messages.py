@@ -14,11 +14,11 @@ from dashboard.auth import asker, own_cubicle, own_turn
 from dashboard.house import services
 from dashboard.paths import decoded
 from dashboard.shapes import outcome_json, summary_json, turn_json
-from orchestrator.attachments import MOST, Attachment, told
-from orchestrator.errors import BadInput, NotFound, UnsafePath
-from orchestrator.file_types import HEAD_BYTES, type_of
-from orchestrator.nouns import CubicleKey
-from orchestrator.text import one_line
+from orchestrator.core.errors import BadInput, NotFound, UnsafePath
+from orchestrator.core.models import CubicleKey
+from orchestrator.core.text import one_line
+from orchestrator.files.attachments import MOST, Attachment, told
+from orchestrator.files.mime_types import HEAD_BYTES, type_of
 
 api = Blueprint("messages", __name__)
 

@@ -10,7 +10,7 @@ from dashboard import bodies
 from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
 from dashboard.times import with_iso_times
-from orchestrator.notices import as_json
+from orchestrator.approvals.notifications import as_json
 
 api = Blueprint("notices", __name__)
 

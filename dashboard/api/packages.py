@@ -10,8 +10,8 @@ from dashboard import bodies
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.times import with_iso_times
-from orchestrator.errors import BadInput
-from orchestrator.packages.records import STATUSES, as_json
+from orchestrator.capabilities.packages.records import STATUSES, as_json
+from orchestrator.core.errors import BadInput
 
 api = Blueprint("packages", __name__)
 

@@ -10,7 +10,7 @@ from dashboard import bodies
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.times import with_iso_times
-from orchestrator import prices
+from orchestrator.llm import price_table as prices
 
 api = Blueprint("prices", __name__)
 

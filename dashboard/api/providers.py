@@ -12,9 +12,9 @@ from flask import Blueprint
 from dashboard import bodies
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
-from orchestrator.errors import BadInput, UpstreamFailed
+from orchestrator.core.errors import BadInput, UpstreamFailed
+from orchestrator.llm.provider_check import Trial
 from orchestrator.llm.providers import ProviderState
-from orchestrator.llm.trials import Trial
 
 api = Blueprint("providers", __name__)
 

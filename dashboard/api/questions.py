@@ -12,8 +12,8 @@ from dashboard.api.approvals import MIN_AGE_S
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.times import with_iso_times
-from orchestrator.errors import BadInput, Conflict, NotFound
-from orchestrator.questions import STATUSES, as_json
+from orchestrator.capabilities.ask.questions import STATUSES, as_json
+from orchestrator.core.errors import BadInput, Conflict, NotFound
 
 api = Blueprint("questions", __name__)
 

@@ -12,8 +12,8 @@ from dashboard import bodies
 from dashboard.api.providers import by
 from dashboard.auth import operator_only
 from dashboard.house import services
-from orchestrator import reach
-from orchestrator.version import VERSION
+from orchestrator.agents import public_url as reach
+from orchestrator.core.version import VERSION
 
 api = Blueprint("settings_of_the_install", __name__)
 

@@ -11,7 +11,7 @@ from dashboard import bodies
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.times import iso
-from orchestrator.errors import BadInput
+from orchestrator.core.errors import BadInput
 
 api = Blueprint("strangers", __name__)
 

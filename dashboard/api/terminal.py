@@ -17,10 +17,10 @@ from flask import Blueprint, Response, request
 from dashboard import bodies
 from dashboard.auth import Asker, asker, login_holder, operator_only
 from dashboard.house import services
+from orchestrator.apps.terminals.terminal import Opener, Terminal
+from orchestrator.core.errors import BadInput
+from orchestrator.core.models import CubicleKey, User
 from orchestrator.engine.tty import Size
-from orchestrator.errors import BadInput
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.terminals.terminal import Opener, Terminal
 
 api = Blueprint("terminal", __name__)
 

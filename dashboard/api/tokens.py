@@ -12,8 +12,8 @@ from dashboard import bodies, origin
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.times import iso
-from orchestrator import reach
-from orchestrator.people import LINK_S
+from orchestrator.agents import public_url as reach
+from orchestrator.agents.users import LINK_S
 
 api = Blueprint("tokens", __name__)
 

@@ -14,7 +14,7 @@ from dashboard.house import services
 from dashboard.pages.asking import ApprovalView, names_of_others, pending
 from dashboard.pages.frame import around
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.nouns import ApprovalStatus
+from orchestrator.core.models import ApprovalStatus
 
 pages = Blueprint("approvals_page", __name__)
 

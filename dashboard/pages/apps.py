@@ -15,9 +15,9 @@ from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
 from dashboard.pages import log as log_lines
 from dashboard.pages.frame import around, frame, own_key
-from orchestrator import agent_log
-from orchestrator.errors import NotFound, Unavailable
-from orchestrator.previews.policy import SANDBOX
+from orchestrator.apps.previews.csp import SANDBOX
+from orchestrator.core.errors import NotFound, Unavailable
+from orchestrator.files import agent_log
 
 pages = Blueprint("apps", __name__)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from dashboard.auth import asker
 from dashboard.house import services
-from orchestrator.approval_answers import note_of
+from orchestrator.approvals.answers import note_of
 from orchestrator.capabilities.approval_kind import ByteCount, Fact, Quoted, WarningLine
+from orchestrator.capabilities.ask.questions import PENDING, Question
+from orchestrator.capabilities.delivery.messages import size
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.delivery.words import size
-from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey
-from orchestrator.questions import PENDING, Question
-from orchestrator.text import one_line
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
+from orchestrator.core.text import one_line
 
 NAMELESS = "somebody"
 _OUTCOMES = {

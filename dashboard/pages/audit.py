@@ -15,7 +15,7 @@ from dashboard import ages, bodies
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.pages.frame import around
-from orchestrator.store.audit import AuditRow
+from orchestrator.core.db.audit_rows import AuditRow
 
 pages = Blueprint("audit_page", __name__)
 

@@ -12,9 +12,9 @@ from flask import Blueprint, render_template
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.frame import frame, own_key
-from orchestrator.errors import NotFound
-from orchestrator.nouns import CubicleKey
-from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus, Ran, Run
+from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus, Ran, Run
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import CubicleKey
 
 pages = Blueprint("calendar", __name__)
 

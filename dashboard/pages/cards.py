@@ -9,8 +9,8 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import NAMELESS
 from dashboard.pages.views import AgentView, agent_views
-from orchestrator.nouns import CubicleKey
-from orchestrator.store.agenda import Entry, EntryStatus
+from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.core.models import CubicleKey
 
 
 @dataclass(frozen=True, slots=True)

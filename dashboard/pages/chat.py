@@ -13,9 +13,9 @@ from dashboard.pages.asking import pending_in_chat
 from dashboard.pages.frame import frame, own_key
 from dashboard.pages.money import money_of
 from dashboard.pages.views import disk_of, is_rehearsal, page_after, page_around, page_of_talk, turn_view
-from orchestrator.attachments import MOST
-from orchestrator.errors import NotFound
-from orchestrator.nouns import Agent
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import Agent
+from orchestrator.files.attachments import MOST
 
 pages = Blueprint("chat", __name__)
 

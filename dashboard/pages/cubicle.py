@@ -21,10 +21,10 @@ from dashboard.pages.curves import Curve, Point, curve
 from dashboard.pages.filters import megabytes
 from dashboard.pages.frame import frame, own_key
 from dashboard.pages.views import disk_of
-from orchestrator.cubicles import State
-from orchestrator.disk.metering import DiskUse
-from orchestrator.errors import Unavailable
-from orchestrator.nouns import Agent, CubicleKey, Usage
+from orchestrator.agents.cubicles import State
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.models import Agent, CubicleKey, Usage
+from orchestrator.operations.quota.monitor import DiskUse
 
 pages = Blueprint("cubicle_page", __name__)
 

@@ -15,11 +15,11 @@ from dashboard.pages.frame import frame, own_key
 from dashboard.pages.glimpse import glimpse, page, picture
 from dashboard.paths import BEFORE_IN_PAGES, asked_for, decoded, encoded
 from dashboard.transfers import transfers
-from orchestrator.delivery.words import size
-from orchestrator.errors import BadInput, NotFound, OrchestratorError, UnsafePath
-from orchestrator.file_names import shown
-from orchestrator.files import Entry
-from orchestrator.nouns import CubicleKey
+from orchestrator.capabilities.delivery.messages import size
+from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, UnsafePath
+from orchestrator.core.models import CubicleKey
+from orchestrator.files.models import Entry
+from orchestrator.files.names import shown
 
 pages = Blueprint("files_pages", __name__)
 

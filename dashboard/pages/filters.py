@@ -14,11 +14,11 @@ from dashboard.house import news_mark, services
 from dashboard.markdown import render
 from dashboard.marks import marked
 from dashboard.times import iso
-from orchestrator import budget
-from orchestrator.errors import Unauthorized
-from orchestrator.nouns import MICRO
-from orchestrator.text import chat_safe, one_line, terminal_safe
-from orchestrator.turn_json import came_from
+from orchestrator.core.errors import Unauthorized
+from orchestrator.core.models import MICRO
+from orchestrator.core.text import chat_safe, one_line, terminal_safe
+from orchestrator.llm import budget
+from orchestrator.turns.serialize import came_from
 
 TONES = 6
 _EXACT_BELOW_MICRO = 100_000

@@ -9,7 +9,7 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import pending
 from dashboard.pages.views import agent_views
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 
 
 def around() -> dict[str, Any]:

@@ -17,11 +17,11 @@ from dashboard.auth import asker
 from dashboard.headers import HELD
 from dashboard.house import services
 from dashboard.transfers import transfers
-from orchestrator.delivery.file_kinds import size_of_image
-from orchestrator.errors import NotFound
-from orchestrator.file_contents import content_of
-from orchestrator.files import Entry
-from orchestrator.nouns import CubicleKey
+from orchestrator.capabilities.delivery.media_types import size_of_image
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import CubicleKey
+from orchestrator.files.magic import content_of
+from orchestrator.files.models import Entry
 
 TEXT_BYTES = 64 * 1024
 PICTURE_BYTES = 20 * 1024**2

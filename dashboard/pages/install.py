@@ -14,9 +14,9 @@ from dashboard.house import services
 from dashboard.pages import providers
 from dashboard.pages.frame import around
 from dashboard.pages.upkeep import upkeep
-from orchestrator.prices import words_of
-from orchestrator.store.people import Token
-from orchestrator.version import VERSION
+from orchestrator.agents.user_rows import Token
+from orchestrator.core.version import VERSION
+from orchestrator.llm.price_table import words_of
 
 pages = Blueprint("install", __name__)
 

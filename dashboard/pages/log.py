@@ -15,9 +15,9 @@ from dashboard import ages
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.frame import frame, own_key
-from orchestrator import agent_log
-from orchestrator.agent_log import LogPage, Record
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
+from orchestrator.files import agent_log
+from orchestrator.files.agent_log import LogPage, Record
 
 pages = Blueprint("log", __name__)
 

@@ -11,8 +11,8 @@ from flask import Blueprint, redirect, render_template, request
 from dashboard import cookies
 from dashboard.auth import asker, current, public
 from dashboard.house import services
-from orchestrator.errors import BadInput, Unauthorized
-from orchestrator.nouns import Role, User
+from orchestrator.core.errors import BadInput, Unauthorized
+from orchestrator.core.models import Role, User
 
 pages = Blueprint("login", __name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dashboard.house import services
-from orchestrator.budget import Standing
+from orchestrator.llm.budget import Standing
 
 WARN_PERCENT = 80
 

@@ -12,9 +12,9 @@ from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.pages.frame import around
 from dashboard.pages.you import zones
-from orchestrator import reach
-from orchestrator.nouns import Role, User
-from orchestrator.preferences import ADDRESS
+from orchestrator.agents import public_url as reach
+from orchestrator.agents.install_settings import ADDRESS
+from orchestrator.core.models import Role, User
 
 pages = Blueprint("people", __name__)
 

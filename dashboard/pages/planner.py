@@ -16,7 +16,7 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
 from dashboard.pages.frame import around
-from orchestrator.agenda.outlook import FIRST, LAST, Day, Item, Scope
+from orchestrator.capabilities.calendar.day_view import FIRST, LAST, Day, Item, Scope
 
 pages = Blueprint("planner", __name__)
 

@@ -11,8 +11,8 @@ from flask import Blueprint, render_template
 
 from dashboard.auth import operator_only
 from dashboard.house import services
+from orchestrator.llm.price_table import price_json
 from orchestrator.llm.providers import ProviderState
-from orchestrator.prices import price_json
 
 pages = Blueprint("providers_seen", __name__)
 

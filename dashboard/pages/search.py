@@ -12,9 +12,9 @@ from markupsafe import Markup
 from dashboard import bodies
 from dashboard.house import services
 from dashboard.pages.frame import frame, own_key
-from orchestrator.history import Pieces
-from orchestrator.nouns import CALENDAR, Turn
-from orchestrator.text import chat_safe
+from orchestrator.core.models import CALENDAR, Turn
+from orchestrator.core.text import chat_safe
+from orchestrator.turns.history import Pieces
 
 pages = Blueprint("search", __name__)
 

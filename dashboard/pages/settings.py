@@ -13,9 +13,9 @@ from dashboard.house import services
 from dashboard.pages.bot import bot_of
 from dashboard.pages.frame import frame
 from dashboard.pages.money import money_of
-from orchestrator.agents import BOUNDS, LIMITS
+from orchestrator.agents.agents import BOUNDS, LIMITS
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.nouns import Agent
+from orchestrator.core.models import Agent
 
 pages = Blueprint("settings", __name__)
 

@@ -12,8 +12,8 @@ from flask import Blueprint, render_template, request
 from dashboard.auth import operator_only
 from dashboard.house import services
 from dashboard.pages.frame import around
-from orchestrator.nouns import MICRO
-from orchestrator.store.ledger import Spent
+from orchestrator.core.models import MICRO
+from orchestrator.llm.ledger_rows import Spent
 
 pages = Blueprint("spending", __name__)
 

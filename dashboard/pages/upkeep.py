@@ -11,10 +11,10 @@ from flask import Blueprint, render_template
 
 from dashboard.auth import asker, operator_only
 from dashboard.house import services
-from orchestrator.checkups import Report
-from orchestrator.delivery.words import size
-from orchestrator.errors import Unavailable
-from orchestrator.store.grants import Grant
+from orchestrator.approvals.grant_rows import Grant
+from orchestrator.capabilities.delivery.messages import size
+from orchestrator.core.errors import Unavailable
+from orchestrator.operations.doctor.runner import Report
 
 pages = Blueprint("upkeep", __name__)
 

@@ -14,14 +14,24 @@ from dashboard.house import services
 from dashboard.pages.asking import ApprovalView, asking_agents
 from dashboard.pages.money import Money, money_of
 from dashboard.shapes import activity, delivery_json
-from orchestrator.agenda.telling import is_told
-from orchestrator.attachments import untold
-from orchestrator.delivery.words import size
-from orchestrator.disk.metering import DiskUse
-from orchestrator.errors import NotFound, OrchestratorError
-from orchestrator.nouns import CALENDAR, Agent, Approval, ApprovalStatus, CubicleKey, Delivery, Step, Turn, TurnStatus
-from orchestrator.questions import PENDING, Question
-from orchestrator.store.notices import Notice
+from orchestrator.approvals.notification_rows import Notice
+from orchestrator.capabilities.ask.questions import PENDING, Question
+from orchestrator.capabilities.calendar.visibility import is_told
+from orchestrator.capabilities.delivery.messages import size
+from orchestrator.core.errors import NotFound, OrchestratorError
+from orchestrator.core.models import (
+    CALENDAR,
+    Agent,
+    Approval,
+    ApprovalStatus,
+    CubicleKey,
+    Delivery,
+    Step,
+    Turn,
+    TurnStatus,
+)
+from orchestrator.files.attachments import untold
+from orchestrator.operations.quota.monitor import DiskUse
 
 logger = logging.getLogger(__name__)
 

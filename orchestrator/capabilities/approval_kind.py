@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.nouns import Approval
-from orchestrator.text import look_alikes, one_line
+from orchestrator.core.models import Approval
+from orchestrator.core.text import look_alikes, one_line
 
 _MOST_SCRIPTS = 5
 _KIND_CHARS = 200

@@ -15,19 +15,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.agents import Agents
+from orchestrator.agents.agents import Agents
+from orchestrator.capabilities import call_rows as rows
 from orchestrator.capabilities.actions.format import as_object
 from orchestrator.capabilities.actions.parse import read_action, read_command
+from orchestrator.capabilities.call_rows import DONE, FAILED, WAITING, Call
 from orchestrator.capabilities.capability import Action, ActionRequest, Caller, Deeds
 from orchestrator.capabilities.registry import Registry
-from orchestrator.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
-from orchestrator.nouns import CubicleKey
-from orchestrator.store import audit as audit_rows
-from orchestrator.store import calls as rows
-from orchestrator.store import turns as turn_rows
-from orchestrator.store.calls import DONE, FAILED, WAITING, Call
-from orchestrator.store.database import Store
-from orchestrator.text import one_line
+from orchestrator.core.db import audit_rows
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany
+from orchestrator.core.models import CubicleKey
+from orchestrator.core.text import one_line
+from orchestrator.turns import rows as turn_rows
 
 HOURLY_UNITS = 1_000
 """What one cubicle may have done in an hour; a calendar entry costs 5, a question to a person 20."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from crab.hermit_commands import Command
 from orchestrator.capabilities.actions.fields import Field, fields_of
 from orchestrator.capabilities.approval_kind import ApprovalKind
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 
 
 class Finish(Protocol):

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from orchestrator.core.errors import OrchestratorError
 from orchestrator.engine.helpers import HelperKind, HelperSpec
-from orchestrator.errors import OrchestratorError
 
 _OUR_UID: Final = 19_999
 """No cubicle has this one, nor anything else that we start."""

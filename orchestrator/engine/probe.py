@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator.core.errors import Unavailable, WallMissing
+from orchestrator.core.finding import Finding, State, fail, ok
+from orchestrator.core.home import Home
+from orchestrator.core.models import CubicleKey, CubicleSpec, Limits, Mounts
 from orchestrator.engine.protocol import CubicleEngine, EngineFacts, ExecEngine
-from orchestrator.errors import Unavailable, WallMissing
-from orchestrator.examine.finding import Finding, State, fail, ok
-from orchestrator.home import Home
-from orchestrator.nouns import CubicleKey, CubicleSpec, Limits, Mounts
 
 logger = logging.getLogger(__name__)
 

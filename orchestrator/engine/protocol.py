@@ -1,7 +1,7 @@
 """What the rest of the program asks of whoever runs containers.
 
 Every method may be called from any thread, before the first start and after our restart, and raises
-:class:`orchestrator.errors.Unavailable` when the engine does not answer.
+:class:`orchestrator.core.errors.Unavailable` when the engine does not answer.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from orchestrator.core.models import Container, CubicleSpec, Exit, Usage
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.engine.tty import Size, Tty
-from orchestrator.nouns import Container, CubicleSpec, Exit, Usage
 
 
 class CubicleEngine(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from orchestrator.errors import BadInput
+from orchestrator.core.errors import BadInput
 
 MARK = "HERMIT_TTY"
 """The variable by which everything that was started in a terminal is known inside, with the terminal's id."""

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from orchestrator import whole_files
-from orchestrator.errors import ConfigError, Unavailable
+from orchestrator.core import atomic_files as whole_files
+from orchestrator.core.errors import ConfigError, Unavailable
 
 
 @dataclass(frozen=True, slots=True)

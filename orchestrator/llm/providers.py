@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from orchestrator.errors import BadInput, Conflict, NotFound
+from orchestrator.agents.install_settings import DEFAULT_PROVIDER, MODEL_OF, Preferences
+from orchestrator.core.errors import BadInput, Conflict, NotFound
+from orchestrator.core.models import Upstream
 from orchestrator.llm.keyring import Keyring, OwnKey
 from orchestrator.llm.upstreams.catalog import CUSTOM, KEY_SETTINGS, LABELS, OLLAMA, OLLAMA_URL, is_listening
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 from orchestrator.llm.upstreams.shortlist import SHORTLIST, Suggestion
-from orchestrator.nouns import Upstream
-from orchestrator.preferences import DEFAULT_PROVIDER, MODEL_OF, Preferences
 
 Build = Callable[[str, str, str], Upstream]
 """Name, key and base URL of a provider make it one that can be asked. Raises ConfigError."""

@@ -14,15 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.agents import Agents
-from orchestrator.budget import Budget, Hold
-from orchestrator.drafting import Drafting, Keep
-from orchestrator.errors import BadInput, NotFound, Stopped, UpstreamFailed
-from orchestrator.events import Broker
-from orchestrator.llm.requests import read_request, size_of
-from orchestrator.llm.upstreams.models import default_model_of
-from orchestrator.nouns import MICRO, Agent, Completion, CubicleKey, ModelRequest, TokenUse, Upstream
-from orchestrator.pricing import (
+from orchestrator.agents.agents import Agents
+from orchestrator.core.errors import BadInput, NotFound, Stopped, UpstreamFailed
+from orchestrator.core.events import Broker
+from orchestrator.core.models import MICRO, Agent, Completion, CubicleKey, ModelRequest, TokenUse, Upstream
+from orchestrator.llm.budget import Budget, Hold
+from orchestrator.llm.pricing import (
     PriceTable,
     believable,
     cost,
@@ -31,6 +28,9 @@ from orchestrator.pricing import (
     tokens_reserved,
     tokens_used,
 )
+from orchestrator.llm.reply_events import Drafting, Keep
+from orchestrator.llm.request import read_request, size_of
+from orchestrator.llm.upstreams.models import default_model_of
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.siege import Siege, besieged
+from tests.support.two_tenants import Siege, besieged
 
 
 @pytest.fixture

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Error, Page, sync_playwright
 
-from orchestrator.previews.origins import app_url
-from orchestrator.previews.policy import SANDBOX
-from orchestrator.previews.tickets import Ticket
-from orchestrator.store.database import Store
+from orchestrator.apps.previews.csp import SANDBOX
+from orchestrator.apps.previews.origins import app_url
+from orchestrator.apps.previews.signed_urls import Ticket
+from orchestrator.core.db.database import Store
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
-from tests.collectors import Collectors, names_looked_up
-from tests.preview_house import PreviewHouse, preview_house
-from tests.rooms import KEY
-from tests.stage import Stage
+from tests.support.core_fixture import KEY
+from tests.support.leak_collectors import Collectors, names_looked_up
+from tests.support.other_site import Stage
+from tests.support.preview_fixture import PreviewHouse, preview_house
 
 pytestmark = pytest.mark.browser
 

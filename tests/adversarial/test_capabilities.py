@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
+from orchestrator.approvals.grant_rows import GrantKind, Scope
 from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.capability import Caller
-from orchestrator.door_calls import CALL_BYTES
-from orchestrator.store.grants import GrantKind, Scope
-from tests.over_socket import OverSocket
-from tests.rooms import at_once
-from tests.siege import ENTRY, Siege, besieged
+from orchestrator.door.api_calls import CALL_BYTES
+from tests.support.core_fixture import at_once
+from tests.support.two_tenants import ENTRY, Siege, besieged
+from tests.support.unix_http import OverSocket
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = "canary7f3a9c"
@@ -346,8 +346,8 @@ _VICTIM = """
     from pathlib import Path
     sys.path.insert(0, {root!r})
     from orchestrator.capabilities.capability import Caller
-    from orchestrator.nouns import CubicleKey
-    from tests.house import paper_house
+    from orchestrator.core.models import CubicleKey
+    from tests.support.app_fixture import paper_house
 
     CALLS = {calls!r}
     with paper_house(Path({home!r}), crabs=False) as house:

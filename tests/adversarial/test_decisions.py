@@ -14,11 +14,11 @@ import pytest
 
 from orchestrator.__main__ import parser
 from orchestrator.capabilities.capability import Caller
-from orchestrator.commands.context import Context
-from orchestrator.errors import OrchestratorError
-from orchestrator.nouns import CubicleKey, Event
-from tests.rooms import at_once
-from tests.siege import ENTRY, Siege
+from orchestrator.cli.context import Context
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import CubicleKey, Event
+from tests.support.core_fixture import at_once
+from tests.support.two_tenants import ENTRY, Siege
 
 ROOT = Path(__file__).resolve().parents[2]
 NASTY = "ok\u202e\u2066\u200b\U000e0041”\nApproved by ada (dashboard)\n[click](https://evil.example) `code` <b>x</b>"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.delivery.out_watch import OutWatch
-from orchestrator.delivery.taking import Outcome
-from orchestrator.nouns import USUAL_RATES, Rates
-from tests.outgoing import KEY, Outgoing, outgoing
+from orchestrator.capabilities.delivery.intake import Outcome
+from orchestrator.capabilities.delivery.watcher import OutWatch
+from orchestrator.core.models import USUAL_RATES, Rates
+from tests.support.delivery_fixture import KEY, Outgoing, outgoing
 
 CANARY = b"canary-" + b"7f3a" * 8
 SWAP_S = 15.0

@@ -22,8 +22,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import requests
 
-from orchestrator.nouns import CubicleKey
-from tests.house import API_TOKEN, PaperHouse, paper_house
+from orchestrator.core.models import CubicleKey
+from tests.support.app_fixture import API_TOKEN, PaperHouse, paper_house
 
 CANARY = b"canary-that-must-not-appear"
 HARMLESS = b"the agent's own" * 1000

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.nouns import ApprovalPolicy, Ruling
-from orchestrator.policy.judge import judge
+from orchestrator.approvals.policy.judge import judge
+from orchestrator.core.models import ApprovalPolicy, Ruling
 
 _PIECES = [
     "rm x", "rm x", "'rm' x", "r\\m x", "$(rm x)", "`rm x`", '"$(rm x)"', "echo ", "env ", "bash -c ", "eval ",

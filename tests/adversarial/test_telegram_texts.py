@@ -21,12 +21,12 @@ from orchestrator.channels.chat.progress_text import TurnPhase, TurnProgress, li
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.format.markdown import render
-from orchestrator.nouns import TurnStatus
-from orchestrator.text import chat_safe
-from tests.bot_api import BotApi, Call
-from tests.bot_api_rules import Json, units
-from tests.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
-from tests.rooms import Rooms, rooms
+from orchestrator.core.models import TurnStatus
+from orchestrator.core.text import chat_safe
+from tests.support.bot_api import BotApi, Call
+from tests.support.bot_api_rules import Json, units
+from tests.support.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
+from tests.support.core_fixture import Rooms, rooms
 
 _people = count(1_000)
 LINKS = {"text_link", "text_mention", "url", "custom_emoji", "mention"}

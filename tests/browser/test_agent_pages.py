@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from orchestrator.nouns import ApprovalPolicy, CubicleKey
+from orchestrator.core.models import ApprovalPolicy, CubicleKey
 from tests.browser.conftest import DESK, Visit
 from tests.browser.test_dashboard import fits
-from tests.house import PaperHouse
-from tests.workspace_api import prepared
+from tests.support.app_fixture import PaperHouse
+from tests.support.workspace_api import prepared
 
 pytestmark = pytest.mark.browser
 

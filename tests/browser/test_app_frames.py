@@ -15,17 +15,17 @@ import pytest
 from playwright.sync_api import Browser, Response, expect
 
 from dashboard.app import create_app
-from orchestrator.nouns import CubicleKey
-from orchestrator.previews.origins import app_url
-from orchestrator.previews.policy import SANDBOX
-from orchestrator.previews.tickets import Ticket
+from orchestrator.apps.previews.csp import SANDBOX
+from orchestrator.apps.previews.origins import app_url
+from orchestrator.apps.previews.signed_urls import Ticket
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import open_window
-from tests.free_ports import free_port
-from tests.house import PaperHouse
-from tests.preview_house import PreviewHouse, preview_house
-from tests.real_house import eventually
-from tests.rooms import KEY, rooms
-from tests.stage import Stage
+from tests.support.app_fixture import PaperHouse
+from tests.support.core_fixture import KEY, rooms
+from tests.support.free_ports import free_port
+from tests.support.other_site import Stage
+from tests.support.preview_fixture import PreviewHouse, preview_house
+from tests.support.real_app import eventually
 
 pytestmark = pytest.mark.browser
 

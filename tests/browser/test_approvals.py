@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.nouns import ApprovalStatus
+from orchestrator.core.models import ApprovalStatus
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import chat
 from tests.browser.test_set_in_motion import ask_about, status_of
-from tests.house import PaperHouse
+from tests.support.app_fixture import PaperHouse
 
 pytestmark = pytest.mark.browser
 

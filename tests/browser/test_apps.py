@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import DESK, PHONE, Visit, open_window, watched
 from tests.browser.test_dashboard import fits, say
-from tests.free_ports import free_port
-from tests.house import PaperHouse, Scene, paper_house
-from tests.paper_browser import PaperBrowser
+from tests.support.app_fixture import PaperHouse, Scene, paper_house
+from tests.support.fake_browser import PaperBrowser
+from tests.support.free_ports import free_port
 
 pytestmark = pytest.mark.browser
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from orchestrator.nouns import CubicleKey, Event
+from orchestrator.core.models import CubicleKey, Event
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser

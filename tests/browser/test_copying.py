@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import chat, fits, say
-from tests.house import PaperHouse
+from tests.support.app_fixture import PaperHouse
 
 pytestmark = pytest.mark.browser
 

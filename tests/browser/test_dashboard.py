@@ -10,9 +10,9 @@ import time
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import DESK, Visit, open_window
-from tests.house import PaperHouse, Play, Scene
+from tests.support.app_fixture import PaperHouse, Play, Scene
 
 pytestmark = pytest.mark.browser
 

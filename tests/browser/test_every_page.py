@@ -2,7 +2,8 @@
 accessibility violation (axe-core), nothing complained about, nothing asked of anybody else, nothing that scrolls
 sideways, nothing too small to press.
 
-Which pages there are the application says (``tests.page_walk``), so that a new one is looked at without a word here.
+Which pages there are the application says (``tests.support.all_pages``), so that a new one is looked at without a word
+here.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from dashboard.app import create_app
 from tests.browser.conftest import DESK, PHONE, watched
 from tests.browser.test_dashboard import fits
-from tests.house import PaperHouse, paper_house
-from tests.lived_in import ALL_ON, live_in
-from tests.page_walk import Sight, samples, sights
+from tests.support.all_pages import Sight, samples, sights
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.sample_data import ALL_ON, live_in
 from tests.unit.conftest import logged_in
 
 pytestmark = pytest.mark.browser

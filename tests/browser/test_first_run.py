@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import fits
-from tests.house import PaperHouse, paper_house
-from tests.scripted_upstream import Reply, Request, ScriptedUpstream, says, status
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.scripted_upstream import Reply, Request, ScriptedUpstream, says, status
 
 pytestmark = pytest.mark.browser
 

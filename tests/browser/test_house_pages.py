@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import DESK, Visit
 from tests.browser.test_dashboard import fits
 from tests.browser.test_set_in_motion import NAMELESS
-from tests.unit.test_dashboard_spending import spend
+from tests.unit.dashboard.test_spending import spend
 
 pytestmark = pytest.mark.browser
 

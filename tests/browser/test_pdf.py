@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, ViewportSize, expect
 
 from dashboard.pages import files
 from tests.browser.conftest import DESK, PHONE, open_window
-from tests.house import paper_house
-from tests.paper_browser import png
-from tests.paper_draughtsman import Draughtsman
-from tests.workspace_api import prepared
+from tests.support.app_fixture import paper_house
+from tests.support.fake_browser import png
+from tests.support.fake_pdf_renderer import Draughtsman
+from tests.support.workspace_api import prepared
 
 pytestmark = pytest.mark.browser
 

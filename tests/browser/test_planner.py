@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import expect
 
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import DESK, Visit
 from tests.browser.test_dashboard import fits
 from tests.browser.test_set_in_motion import NAMELESS

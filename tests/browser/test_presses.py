@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Route, expect
 
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import Visit
 
 pytestmark = pytest.mark.browser

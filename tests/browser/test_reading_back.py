@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.nouns import CubicleKey, TurnStatus
+from orchestrator.core.models import CubicleKey, TurnStatus
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
 

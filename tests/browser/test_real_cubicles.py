@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.browser.conftest import DESK, PHONE, watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
-from tests.real_house import RealHouse, Talker, real_house
-from tests.scripted_upstream import answers
+from tests.support.real_app import RealHouse, Talker, real_house
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from orchestrator.approvals.notification_rows import Offer
 from orchestrator.capabilities.capability import Caller
-from orchestrator.nouns import ApprovalStatus, CubicleKey
-from orchestrator.store.notices import Offer
+from orchestrator.core.models import ApprovalStatus, CubicleKey
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import chat, fits
-from tests.house import PATIENCE_S, PaperHouse
+from tests.support.app_fixture import PATIENCE_S, PaperHouse
 
 pytestmark = pytest.mark.browser
 

@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.test_agent_pages import follow
-from tests.house import PaperHouse, paper_house
-from tests.paper_lines import ShellLines
-from tests.real_house import eventually
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.fake_ttys import ShellLines
+from tests.support.real_app import eventually
 
 pytestmark = pytest.mark.browser
 

@@ -9,11 +9,11 @@ from playwright.sync_api import expect
 
 from orchestrator.channels.chat import contact_rows as people_rows
 from orchestrator.channels.chat.channel_store import ChannelDb
-from orchestrator.examine.finding import fail, ok
+from orchestrator.core.finding import fail, ok
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import fits
 from tests.browser.test_house_pages import go
-from tests.unit.test_dashboard_approvals import HIDDEN, asked
+from tests.unit.dashboard.test_approvals import HIDDEN, asked
 
 pytestmark = pytest.mark.browser
 

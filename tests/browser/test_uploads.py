@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expe
 
 from tests.browser.conftest import DESK, PHONE, watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
-from tests.real_house import RealHouse, Talker, real_house
+from tests.support.real_app import RealHouse, Talker, real_house
 
 pytestmark = [pytest.mark.browser, pytest.mark.docker]
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tests.scripted_upstream import Reply, answers
+from tests.support.scripted_upstream import Reply, answers
 
 TALK, WORK, SLOW, FILE, DANGER, PLAN, FACT = "talk", "work", "slow", "file", "danger", "plan", "fact"
 KINDS = (TALK, WORK, SLOW, FILE, DANGER, PLAN, FACT)

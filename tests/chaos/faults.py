@@ -15,9 +15,9 @@ import docker
 import requests
 from docker.models.containers import Container
 
-from tests.bot_api_faults import Fault
 from tests.chaos.install import Install
 from tests.chaos.plan import ENGINE_RESTARTED, Deed
+from tests.support.bot_api_faults import Fault
 
 _CALLS = ("sendMessage", "sendMessage", "sendDocument", "getUpdates", "editMessageText", "*")
 _LOSING = ("sendMessage", "sendDocument")

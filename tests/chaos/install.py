@@ -18,17 +18,17 @@ from pathlib import Path
 
 import docker
 
-from orchestrator.home import running_pid
-from tests.bot_api import BotApi
-from tests.bot_api_people import Person
+from orchestrator.core.home import running_pid
 from tests.chaos.cases import Cases
 from tests.chaos.model import Moods
 from tests.chaos.plan import AGENTS, WITH_BOTS
-from tests.engine_wire import Wire
-from tests.free_ports import free_port
-from tests.real_house import PATIENCE_S, ROOT, Api, eventually, explain, plain_environment, sweep
-from tests.scripted_upstream import ScriptedUpstream
-from tests.small_disks import mounted
+from tests.support.bot_api import BotApi
+from tests.support.bot_api_people import Person
+from tests.support.engine_proxy import Wire
+from tests.support.free_ports import free_port
+from tests.support.real_app import PATIENCE_S, ROOT, Api, eventually, explain, plain_environment, sweep
+from tests.support.scripted_upstream import ScriptedUpstream
+from tests.support.small_disks import mounted
 
 ADA, EVA = 4_200_001, 4_200_002
 DISK_MB = 192

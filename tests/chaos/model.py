@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from tests.chaos.cases import Cases
-from tests.scripted_upstream import (
+from tests.support.scripted_upstream import (
     Gate,
     Reply,
     Request,
@@ -18,7 +18,7 @@ from tests.scripted_upstream import (
     hangs_up,
     status,
 )
-from tests.scripted_wire import answer_object
+from tests.support.scripted_wire import answer_object
 
 
 class Moods:

@@ -24,7 +24,7 @@ from tests.chaos.people import People
 from tests.chaos.plan import AGENTS, Deed, Plan, Size, make_plan
 from tests.chaos.quiet import open_things, reading
 from tests.chaos.record import Record
-from tests.real_house import eventually
+from tests.support.real_app import eventually
 
 HEAL_S = 60.0
 QUIET_S = 120.0

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.commands.tests import seconds
-from orchestrator.errors import BadInput
+from orchestrator.cli.test import seconds
+from orchestrator.core.errors import BadInput
 from tests.chaos.cases import DANGER, FACT, FILE, PLAN, TALK, WORK, Case, Cases
 from tests.chaos.evidence import TABLES, Evidence
 from tests.chaos.invariants import INVARIANTS

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from orchestrator.agents.user_fields import CHANNELS
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.telegram.accounts import rows as accounts
 from orchestrator.channels.telegram.accounts.rows import BotStatus
 from orchestrator.channels.telegram.channel import TelegramChannel
-from orchestrator.nouns import Event
-from orchestrator.user_fields import CHANNELS
-from tests.bot_api import BotApi
-from tests.house import PaperHouse, paper_house
-from tests.loopback_channel import LoopbackApp, LoopbackChannel
+from orchestrator.core.models import Event
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.bot_api import BotApi
+from tests.support.loopback_channel import LoopbackApp, LoopbackChannel
 
 ADA, EVE = 1001, 6666
 """The operator's number, and a stranger's."""

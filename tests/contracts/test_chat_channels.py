@@ -1,5 +1,5 @@
 """The contract of chat channels: what every adapter has to make true, whichever app it is for. Run with Telegram and
-with the app of one file (``tests/loopback_channel.py``)."""
+with the app of one file (``tests/support/loopback_channel.py``)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.channels.chat.callbacks import NO_LONGER
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.rich_text import RichText
-from orchestrator.nouns import CubicleKey
+from orchestrator.core.models import CubicleKey
 from tests.contracts.chat_phones import ADA, EVE, PHONES, Phone, Shown, wait_for
-from tests.house import Scene
+from tests.support.app_fixture import Scene
 
 
 @pytest.fixture(params=sorted(PHONES))

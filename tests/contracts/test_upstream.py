@@ -1,4 +1,6 @@
-"""What every model provider must keep to, run on each of them: the protocol ``Upstream`` of ``orchestrator.nouns``."""
+"""What every model provider must keep to, run on each of them: the protocol ``Upstream`` of
+``orchestrator.core.models``.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from orchestrator.errors import Stopped, UpstreamFailed
+from orchestrator.core.errors import Stopped, UpstreamFailed
+from orchestrator.core.models import Completion, ModelRequest, TokenUse, Upstream
 from orchestrator.llm.upstreams.anthropic import Anthropic
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
-from orchestrator.nouns import Completion, ModelRequest, TokenUse, Upstream
-from tests.scripted_upstream import Gate, ScriptedUpstream, hangs, says, status, streams
+from tests.support.scripted_upstream import Gate, ScriptedUpstream, hangs, says, status, streams
 
 KEY = "sk-contract-0123456789"
 KINDS = ("openai", "anthropic", "rehearsal")

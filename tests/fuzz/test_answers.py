@@ -11,10 +11,10 @@ from crab.answer import KNOWN_KEYS, read_answer
 from crab.lenient import MAX_DEPTH
 from orchestrator.capabilities.capability import ActionRequest
 from orchestrator.capabilities.table import REGISTRY
-from orchestrator.drafts import Draft
-from orchestrator.errors import BadInput
+from orchestrator.core.errors import BadInput
+from orchestrator.llm.partial_reply import Draft
 from tests.fuzzing import bounded
-from tests.unit.test_panel import outcome_of
+from tests.unit.capabilities.actions.test_parse import outcome_of
 
 _WORDS = st.text(max_size=12) | st.sampled_from(
     [

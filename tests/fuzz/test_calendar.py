@@ -9,14 +9,14 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import BadInput
-from orchestrator.schedule.drafts import make_plan
-from orchestrator.schedule.ics import MAX_OCTETS, Entry, feed
-from orchestrator.schedule.plans import between, check, next_after, occurrences
-from orchestrator.schedule.repeats import read_repeat
-from orchestrator.schedule.rules import Freq, read_rule
-from orchestrator.schedule.spread import day_begins
-from orchestrator.schedule.words import describe
+from orchestrator.capabilities.calendar.recurrence.day_layout import day_begins
+from orchestrator.capabilities.calendar.recurrence.describe import describe
+from orchestrator.capabilities.calendar.recurrence.expand import read_repeat
+from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, Entry, feed
+from orchestrator.capabilities.calendar.recurrence.input import make_plan
+from orchestrator.capabilities.calendar.recurrence.occurrences import between, check, next_after, occurrences
+from orchestrator.capabilities.calendar.recurrence.rrule import Freq, read_rule
+from orchestrator.core.errors import BadInput
 from tests.fuzzing import bounded
 
 NOW = datetime(2026, 3, 1, 9, tzinfo=UTC)

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from dashboard.app import create_app
-from orchestrator import arrivals
-from orchestrator.archives import LEFT_OUT, packed
-from orchestrator.file_names import MOST_BYTES
-from orchestrator.nouns import DeliveryStatus
+from orchestrator.core.models import DeliveryStatus
+from orchestrator.files import uploads as arrivals
+from orchestrator.files.names import MOST_BYTES
+from orchestrator.files.zip_stream import LEFT_OUT, packed
 from tests.fuzzing import bounded
-from tests.house import PaperHouse, paper_house
-from tests.outgoing import KEY, Outgoing, PaperCarrier, outgoing
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.delivery_fixture import KEY, Outgoing, PaperCarrier, outgoing
+from tests.support.workspace_api import FILES, prepared
 from tests.unit.conftest import Api, someone
-from tests.unit.test_archives import is_harmless
-from tests.workspace_api import FILES, prepared
+from tests.unit.files.test_zip_stream import is_harmless
 
 _PIECES = st.sampled_from(
     [b"..", b".", b"-rf", b"\\", b"%2e%2e", b"%00", b"\n", b"\r\n", b"\x1b[2J", b"\xff", b"\xc3", "é".encode(),

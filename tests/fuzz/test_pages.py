@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
+from orchestrator.apps.previews.origins import is_own_host
+from orchestrator.apps.previews.proxy_headers import relocated, to_the_browser, with_prefix
+from orchestrator.apps.previews.shim_loader import with_shim
+from orchestrator.apps.previews.signed_urls import Tickets
+from orchestrator.apps.previews.static_files import parts_below
+from orchestrator.apps.thumbnails.png import size_of
 from orchestrator.channels.chat.agent_text import MAX_PIECES, MESSAGE_UNITS, caption, fits, messages, quote, split
 from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.channels.telegram.format.markdown import render
-from orchestrator.errors import NotFound
-from orchestrator.previews.live_headers import relocated, to_the_browser, with_prefix
-from orchestrator.previews.origins import is_own_host
-from orchestrator.previews.shim import with_shim
-from orchestrator.previews.static_files import parts_below
-from orchestrator.previews.tickets import Tickets
-from orchestrator.text import chat_safe, in_quotes, one_line, terminal_safe, visible
-from orchestrator.thumbnails.png import size_of
+from orchestrator.core.errors import NotFound
+from orchestrator.core.text import chat_safe, in_quotes, one_line, terminal_safe, visible
 from tests.fuzzing import bounded
-from tests.unit.test_dashboard_markdown import Reader
-from tests.unit.test_telegram_text import check
+from tests.unit.channels.telegram.test_text import check
+from tests.unit.dashboard.test_markdown import Reader
 
 _BITS = st.sampled_from(
     ["<script>", "<img src=x onerror=y>", "</p>", "<!--", "-->", "<![CDATA[", "<?", "&lt;", "&#60;", "&#x0;",

@@ -7,12 +7,12 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.nouns import ApprovalPolicy, Ruling
-from orchestrator.policy.judge import judge
-from orchestrator.policy.languages import read_code
-from orchestrator.shell.bodies import outline
-from orchestrator.shell.parts import Simple
-from orchestrator.shell.syntax import read
+from orchestrator.approvals.bash.bodies import outline
+from orchestrator.approvals.bash.parser import read
+from orchestrator.approvals.bash.parts import Simple
+from orchestrator.approvals.policy.judge import judge
+from orchestrator.approvals.policy.languages import read_code
+from orchestrator.core.models import ApprovalPolicy, Ruling
 from tests.fuzzing import bounded
 
 _WORD = st.sampled_from(

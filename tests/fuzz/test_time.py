@@ -14,29 +14,29 @@ from crab.answer import read_answer, split_action
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
+from orchestrator.approvals.bash.parser import read
+from orchestrator.approvals.policy.judge import judge
+from orchestrator.approvals.policy.languages import read_code
+from orchestrator.apps.previews.origins import is_own_host
+from orchestrator.apps.previews.proxy_headers import relocated, with_prefix
+from orchestrator.apps.previews.shim_loader import with_shim
+from orchestrator.apps.previews.signed_urls import Tickets
+from orchestrator.apps.previews.static_files import parts_below
 from orchestrator.capabilities.actions.parse import read_action
+from orchestrator.capabilities.calendar.recurrence.expand import read_repeat
+from orchestrator.capabilities.delivery.media_types import judge as judge_file
+from orchestrator.capabilities.memory.fts_query import match_of
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.channels.chat.agent_text import as_file, header, messages, quote, split
 from orchestrator.channels.telegram.format.markdown import render
-from orchestrator.delivery.file_kinds import judge as judge_file
-from orchestrator.drafts import Draft
-from orchestrator.errors import OrchestratorError
-from orchestrator.fetch.urls import parse
-from orchestrator.file_names import archived_name, parts_of, safe_name
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import ApprovalPolicy
+from orchestrator.core.strict_json import read_object
+from orchestrator.core.text import chat_safe, one_line, terminal_safe, visible
+from orchestrator.files.names import archived_name, parts_of, safe_name
+from orchestrator.llm.partial_reply import Draft
 from orchestrator.llm.upstreams.sse import events
-from orchestrator.nouns import ApprovalPolicy
-from orchestrator.policy.judge import judge
-from orchestrator.policy.languages import read_code
-from orchestrator.previews.live_headers import relocated, with_prefix
-from orchestrator.previews.origins import is_own_host
-from orchestrator.previews.shim import with_shim
-from orchestrator.previews.static_files import parts_below
-from orchestrator.previews.tickets import Tickets
-from orchestrator.recall.words import match_of
-from orchestrator.schedule.repeats import read_repeat
-from orchestrator.shell.syntax import read
-from orchestrator.strict_json import read_object
-from orchestrator.text import chat_safe, one_line, terminal_safe, visible
+from orchestrator.web.urls import parse
 from tests.fuzzing import bounded
 
 LONG = 24_000

@@ -17,13 +17,13 @@ from orchestrator.channels.chat.events import MembershipChange, StrangerMessage
 from orchestrator.channels.chat.inbox import LANES, Inbox, Lane, WaitingEvent, chat_of
 from orchestrator.channels.telegram.update_filter import sort
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
-from orchestrator.nouns import Role, User
-from tests.bot_api import BotApi
-from tests.chat_fakes import telegram_store
+from orchestrator.core.models import Role, User
 from tests.fuzzing import bounded
-from tests.rooms import rooms
-from tests.unit.test_telegram_update_filter import Scene
-from tests.unit.test_telegram_update_filter import _Me as Me
+from tests.support.bot_api import BotApi
+from tests.support.chat_fakes import telegram_store
+from tests.support.core_fixture import rooms
+from tests.unit.channels.telegram.test_update_filter import Scene
+from tests.unit.channels.telegram.test_update_filter import _Me as Me
 
 ADA, EVE, ENABLED = 42, 666, -5
 Json = dict[str, Any]

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.http_server import HttpServer, ServerLimits
-from tests.door_street import Street, street_of
+from orchestrator.door.http.server import HttpServer, ServerLimits
 from tests.fuzzing import bounded
-from tests.rooms import KEY
+from tests.support.core_fixture import KEY
+from tests.support.two_doors import Street, street_of
 
 HEAD_BYTES, BODY_BYTES, UPLOAD_BYTES = 4_096, 1_000, 5_000
 

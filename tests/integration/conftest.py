@@ -10,12 +10,12 @@ from typing import Any
 import docker
 import pytest
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.cubicle_image import Target, ensure_image
 from orchestrator.engine.setup.docker_setup import find_engine, usable
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import Progress
-from orchestrator.errors import Unavailable
-from tests.real_house import ProcessHouse, RealHouse, process_house, real_house
+from tests.support.real_app import ProcessHouse, RealHouse, process_house, real_house
 
 
 @pytest.fixture(scope="session")

@@ -19,15 +19,15 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.agents import TOOLSETS
+from orchestrator.agents.agents import TOOLSETS
+from orchestrator.core.errors import WallMissing
+from orchestrator.core.models import CubicleKey, CubicleSpec, Limits, Mounts
 from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.probe import FirstLook, lacks
-from orchestrator.errors import WallMissing
-from orchestrator.nouns import CubicleKey, CubicleSpec, Limits, Mounts
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, run_inside
-from tests.scripted_upstream import answers
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, run_inside
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

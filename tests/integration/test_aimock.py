@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import Stopped, UpstreamFailed
+from orchestrator.core.errors import Stopped, UpstreamFailed
+from orchestrator.core.models import ModelRequest
 from orchestrator.llm.upstreams.anthropic import Anthropic
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
-from orchestrator.nouns import ModelRequest
 
 pytestmark = pytest.mark.thirdparty
 

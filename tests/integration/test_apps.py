@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, run_inside
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, run_inside
 
 pytestmark = pytest.mark.docker
 

@@ -15,11 +15,11 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.fetch.fetcher import tls_context
-from orchestrator.fetch.internet import Internet
-from tests.real_house import RealHouse, Talker, eventually, real_house, run_inside
-from tests.scripted_upstream import answers
-from tests.web_sites import PUBLIC, Town, Visit, answer, make_certificate, opened
+from orchestrator.web.fetcher import tls_context
+from orchestrator.web.limits import Internet
+from tests.support.fake_internet import PUBLIC, Town, Visit, answer, make_certificate, opened
+from tests.support.real_app import RealHouse, Talker, eventually, real_house, run_inside
+from tests.support.scripted_upstream import answers
 
 pytestmark = [
     pytest.mark.docker,

@@ -13,7 +13,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.real_house import ROOT, ProcessHouse, Talker, eventually, process_house
+from tests.support.real_app import ROOT, ProcessHouse, Talker, eventually, process_house
 
 pytestmark = pytest.mark.docker
 

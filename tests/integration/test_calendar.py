@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agenda.telling import is_told
-from tests.real_house import RealHouse, Talker, eventually
-from tests.scripted_upstream import answers
+from orchestrator.capabilities.calendar.visibility import is_told
+from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

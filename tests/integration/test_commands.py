@@ -18,12 +18,12 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.config import SETTINGS
-from orchestrator.home import running_pid
-from tests.bot_api import BotApi
-from tests.free_ports import free_port
-from tests.real_house import ROOT, Api, Plays, eventually, explain, plain_environment, sweep
-from tests.scripted_upstream import ScriptedUpstream, answers
+from orchestrator.core.config import SETTINGS
+from orchestrator.core.home import running_pid
+from tests.support.bot_api import BotApi
+from tests.support.free_ports import free_port
+from tests.support.real_app import ROOT, Api, Plays, eventually, explain, plain_environment, sweep
+from tests.support.scripted_upstream import ScriptedUpstream, answers
 
 pytestmark = pytest.mark.docker
 

@@ -12,10 +12,10 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.drafting import KEEP_EVERY_S
-from tests.engine_wire import Wire
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, real_house
-from tests.scripted_upstream import Gate, answers, hangs, streams
+from orchestrator.llm.reply_events import KEEP_EVERY_S
+from tests.support.engine_proxy import Wire
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, real_house
+from tests.support.scripted_upstream import Gate, answers, hangs, streams
 
 pytestmark = pytest.mark.docker
 

@@ -10,7 +10,7 @@ import docker
 import pytest
 import requests
 
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually
 
 pytestmark = pytest.mark.docker
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.delivery.settling import QUIET_S
-from orchestrator.nouns import USUAL_RATES
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually
-from tests.scripted_upstream import Reply, says
+from orchestrator.capabilities.delivery.debounce import QUIET_S
+from orchestrator.core.models import USUAL_RATES
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually
+from tests.support.scripted_upstream import Reply, says
 
 pytestmark = pytest.mark.docker
 

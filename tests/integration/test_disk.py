@@ -12,8 +12,8 @@ from typing import Any
 import docker
 import pytest
 
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, process_house, run_inside
-from tests.small_disks import mounted
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, process_house, run_inside
+from tests.support.small_disks import mounted
 
 pytestmark = pytest.mark.docker
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import docker
 import pytest
 
+from orchestrator.core.errors import NotFound, Unavailable
+from orchestrator.core.models import Container, CubicleKey, CubicleSpec, Limits, Mounts
 from orchestrator.engine.docker.cubicles import DockerCubicles
-from orchestrator.errors import NotFound, Unavailable
-from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Limits, Mounts
-from tests.real_house import eventually, explain, sweep
+from tests.support.real_app import eventually, explain, sweep
 
 pytestmark = pytest.mark.docker
 

@@ -16,6 +16,7 @@ from typing import Any
 import docker
 import pytest
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine import helper_folder
 from orchestrator.engine.docker.exec import DockerExec, DockerTty
 from orchestrator.engine.docker.hardening import DIFFERENCES, host_config, sandbox_cubicle, sandbox_helper
@@ -23,9 +24,8 @@ from orchestrator.engine.docker.helpers import DockerHelpers
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.engine.protocol import LivingHelper
 from orchestrator.engine.tty import Size
-from orchestrator.errors import Unavailable
 from tests.integration.test_engine import Bench
-from tests.real_house import eventually, sweep
+from tests.support.real_app import eventually, sweep
 
 pytestmark = pytest.mark.docker
 

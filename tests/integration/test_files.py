@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import requests
 
-from tests.real_house import RealHouse, Talker
-from tests.scripted_upstream import answers
+from tests.support.real_app import RealHouse, Talker
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import docker
 import pytest
 
-from tests.free_ports import free_port
-from tests.real_house import ROOT, plain_environment, sweep
+from tests.support.free_ports import free_port
+from tests.support.real_app import ROOT, plain_environment, sweep
 
 pytestmark = pytest.mark.docker
 

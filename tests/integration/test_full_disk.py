@@ -11,8 +11,8 @@ from pathlib import Path
 import docker
 import pytest
 
-from tests.real_house import ProcessHouse, process_house
-from tests.small_disks import mounted
+from tests.support.real_app import ProcessHouse, process_house
+from tests.support.small_disks import mounted
 
 pytestmark = pytest.mark.docker
 

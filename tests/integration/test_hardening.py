@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.real_house import RealHouse, Talker, eventually
-from tests.scripted_upstream import answers
+from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agents import TOOLSETS
-from orchestrator.nouns import CubicleKey
-from tests.real_house import ProcessHouse, Ran, RealHouse, Talker, eventually, run_inside
+from orchestrator.agents.agents import TOOLSETS
+from orchestrator.core.models import CubicleKey
+from tests.support.real_app import ProcessHouse, Ran, RealHouse, Talker, eventually, run_inside
 
 pytestmark = pytest.mark.docker
 

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from orchestrator.agents import TOOLSETS
+from orchestrator.agents.agents import TOOLSETS
 from orchestrator.capabilities.calls import HOURLY_UNITS
-from orchestrator.nouns import CubicleKey
-from tests.real_house import RealHouse, run_inside
+from orchestrator.core.models import CubicleKey
+from tests.support.real_app import RealHouse, run_inside
 
 pytestmark = pytest.mark.docker
 

@@ -15,7 +15,8 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.commands.sbom import in_image
+from orchestrator.cli.sbom import in_image
+from orchestrator.core.errors import NotFound
 from orchestrator.engine.docker.helpers import DockerHelpers
 from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.helpers import LISTER
@@ -23,7 +24,6 @@ from orchestrator.engine.setup.cubicle_image import CONTENT_LABEL, ROOT, TARGET_
 from orchestrator.engine.setup.docker_setup import ensure_engine, limits_lacking
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import Progress
-from orchestrator.errors import NotFound
 from tests.integration.inside_tools import PARALLEL, WORKS
 
 pytestmark = pytest.mark.docker

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.real_house import Api, RealHouse, Talker
-from tests.scripted_upstream import Gate, answers, streams
+from tests.support.real_app import Api, RealHouse, Talker
+from tests.support.scripted_upstream import Gate, answers, streams
 
 pytestmark = pytest.mark.docker
 

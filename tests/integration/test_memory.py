@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.recall.block import HEAD
-from tests.real_house import RealHouse, Talker, eventually
-from tests.scripted_upstream import answers
+from orchestrator.llm.memory_block import HEAD
+from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

@@ -10,8 +10,8 @@ from typing import Any
 import docker
 import pytest
 
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually, process_house
-from tests.scripted_upstream import answers
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, process_house
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

@@ -11,8 +11,8 @@ from typing import Any
 import docker
 import pytest
 
-from tests.package_index import PackageIndex, wheel
-from tests.real_house import ProcessHouse, RealHouse, eventually, process_house, real_house
+from tests.support.package_index import PackageIndex, wheel
+from tests.support.real_app import ProcessHouse, RealHouse, eventually, process_house, real_house
 
 pytestmark = pytest.mark.docker
 

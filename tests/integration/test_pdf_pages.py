@@ -11,12 +11,12 @@ from pathlib import Path
 import docker
 import pytest
 
+from orchestrator.apps.pdf_pages import LONG_SIDE, MOST_PAGES, PdfPages
+from orchestrator.core.models import CubicleKey
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import PAGES
-from orchestrator.nouns import CubicleKey
-from orchestrator.pdf_pages import LONG_SIDE, MOST_PAGES, PdfPages
-from tests.png_pixels import pixels
-from tests.real_house import RealHouse
+from tests.support.png_pixels import pixels
+from tests.support.real_app import RealHouse
 
 pytestmark = pytest.mark.docker
 PICTURES = True

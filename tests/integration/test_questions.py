@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_house import ProcessHouse, RealHouse, Talker, eventually
+from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually
 
 pytestmark = pytest.mark.docker
 

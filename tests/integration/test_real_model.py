@@ -15,7 +15,7 @@ import requests
 
 from crab.prompt import build_system_prompt
 from orchestrator.capabilities.table import REGISTRY
-from tests.real_house import ProcessHouse, process_house
+from tests.support.real_app import ProcessHouse, process_house
 
 pytestmark = [pytest.mark.docker, pytest.mark.model]
 
@@ -31,7 +31,7 @@ def model_url() -> Iterator[str]:
             pytest.fail("the model's packages are missing: './hermit test' installs them")
         pytest.skip("the model's packages are missing: './hermit test' installs them")
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.llama_server", str(Path(found.origin).with_name(WEIGHTS))],
+        [sys.executable, "-m", "tests.support.llama_server", str(Path(found.origin).with_name(WEIGHTS))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

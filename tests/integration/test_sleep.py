@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from orchestrator.hibernation import Hibernation
-from orchestrator.nouns import CubicleKey
-from tests.real_house import RealHouse, Talker, eventually
+from orchestrator.core.models import CubicleKey
+from orchestrator.operations.idle_stop import Hibernation
+from tests.support.real_app import RealHouse, Talker, eventually
 
 pytestmark = pytest.mark.docker
 

@@ -14,10 +14,10 @@ from typing import Any
 import docker
 import pytest
 
-from tests.bot_api import BotApi
-from tests.bot_api_people import Person
-from tests.real_house import ProcessHouse, Talker, eventually, process_house
-from tests.scripted_upstream import answers
+from tests.support.bot_api import BotApi
+from tests.support.bot_api_people import Person
+from tests.support.real_app import ProcessHouse, Talker, eventually, process_house
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

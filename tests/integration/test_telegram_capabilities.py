@@ -12,13 +12,13 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.fetch.fetcher import tls_context
-from orchestrator.fetch.internet import Internet
-from tests.bot_api import BotApi
-from tests.bot_api_people import Person
-from tests.real_house import RealHouse, Talker, eventually, real_house
-from tests.scripted_upstream import answers
-from tests.web_sites import PUBLIC, Site, Town, Visit, answer, make_certificate
+from orchestrator.web.fetcher import tls_context
+from orchestrator.web.limits import Internet
+from tests.support.bot_api import BotApi
+from tests.support.bot_api_people import Person
+from tests.support.fake_internet import PUBLIC, Site, Town, Visit, answer, make_certificate
+from tests.support.real_app import RealHouse, Talker, eventually, real_house
+from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
 

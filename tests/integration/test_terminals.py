@@ -15,7 +15,16 @@ import docker
 import pytest
 import requests
 
-from tests.real_house import Api, ProcessHouse, RealHouse, Talker, eventually, process_house, real_house, run_inside
+from tests.support.real_app import (
+    Api,
+    ProcessHouse,
+    RealHouse,
+    Talker,
+    eventually,
+    process_house,
+    real_house,
+    run_inside,
+)
 
 pytestmark = pytest.mark.docker
 

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import docker
 import pytest
 
-from orchestrator.nouns import CubicleKey
-from tests.png_pixels import pixels
-from tests.real_house import RealHouse, Talker, eventually
+from orchestrator.core.models import CubicleKey
+from tests.support.png_pixels import pixels
+from tests.support.real_app import RealHouse, Talker, eventually
 
 pytestmark = pytest.mark.docker
 PICTURES = True

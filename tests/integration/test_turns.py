@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.prompts import MAX_PROMPT_CHARS
-from tests.real_house import RealHouse, Talker, eventually
-from tests.scripted_upstream import Gate, answers, cut, garbage, hangs, hangs_up, says, status, streams
+from orchestrator.turns.prompts import MAX_PROMPT_CHARS
+from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.scripted_upstream import Gate, answers, cut, garbage, hangs, hangs_up, says, status, streams
 
 pytestmark = pytest.mark.docker
 

@@ -16,11 +16,11 @@ from werkzeug.test import TestResponse
 
 from dashboard import csrf
 from dashboard.app import create_app
-from orchestrator.nouns import User
-from tests.bot_api import BotApi
-from tests.bot_api_people import Person
-from tests.house import PaperHouse, paper_house
-from tests.openapi_check import check
+from orchestrator.core.models import User
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.bot_api import BotApi
+from tests.support.bot_api_people import Person
+from tests.support.openapi_check import check
 
 OWN_ORIGIN = "http://localhost"
 

@@ -18,18 +18,18 @@ import httpx
 import pytest
 from watchdog.observers.inotify_c import InotifyFD
 
-from orchestrator import descriptors
-from orchestrator.delivery import out_events
-from orchestrator.delivery.out_watch import OutWatch
-from orchestrator.doors import LIMITS, Doors
-from orchestrator.errors import Unavailable
-from orchestrator.examine.surroundings import examine_descriptors
-from orchestrator.http_server import HttpServer
-from orchestrator.nouns import CubicleKey, TurnStatus
-from orchestrator.workspace import Workspaces
-from tests.house import API_TOKEN, PaperHouse, Scene, paper_house
-from tests.outgoing import KEY as TRAY
-from tests.outgoing import outgoing
+from orchestrator.capabilities.delivery import inotify as out_events
+from orchestrator.capabilities.delivery.watcher import OutWatch
+from orchestrator.core import fd_limit as descriptors
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.models import CubicleKey, TurnStatus
+from orchestrator.door.http.server import HttpServer
+from orchestrator.door.sockets import LIMITS, Doors
+from orchestrator.files.workspace import Workspaces
+from orchestrator.operations.doctor.surroundings import examine_descriptors
+from tests.support.app_fixture import API_TOKEN, PaperHouse, Scene, paper_house
+from tests.support.delivery_fixture import KEY as TRAY
+from tests.support.delivery_fixture import outgoing
 
 PAGE = 4096
 BACKLOG, AGENTS, EACH = 400, 20, 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from orchestrator.config import SETTINGS
+from orchestrator.core.config import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ import pytest
 
 from dashboard.api.openapi import document
 from orchestrator.__main__ import parser
-from orchestrator.config import SETTINGS
-from orchestrator.http_statuses import STATUS
+from orchestrator.core.config import SETTINGS
+from orchestrator.core.http_statuses import STATUS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -192,7 +192,7 @@ def test_the_example_of_a_capability_runs(tmp_path: Path) -> None:
     table.write_text(_text(table).replace(before, entry), encoding="utf-8")
 
     ran = subprocess.run(
-        [sys.executable, "-P", "-B", "-m", "tests.added_capability", str(tmp_path / "home")],
+        [sys.executable, "-P", "-B", "-m", "tests.support.added_capability", str(tmp_path / "home")],
         env={**os.environ, "PYTHONPATH": str(copy)}, cwd=copy, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

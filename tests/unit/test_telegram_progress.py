@@ -21,11 +21,11 @@ from orchestrator.channels.chat.throttle import LoopClock
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
 from orchestrator.channels.telegram.format.markdown import render
-from orchestrator.nouns import Event, Turn
-from tests.bot_api import BotApi
-from tests.bot_api_people import Person
-from tests.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
-from tests.rooms import rooms
+from orchestrator.core.models import Event, Turn
+from tests.support.bot_api import BotApi
+from tests.support.bot_api_people import Person
+from tests.support.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
+from tests.support.core_fixture import rooms
 
 _FAST = 10.0
 

@@ -16,8 +16,8 @@ from orchestrator.capabilities.actions.field_types import CLEARED, Unfit, read_v
 from orchestrator.capabilities.actions.fields import Field
 from orchestrator.capabilities.actions.json_schema import read_json
 from orchestrator.capabilities.capability import Action, ActionRequest
-from orchestrator.errors import BadInput
-from orchestrator.text import one_line
+from orchestrator.core.errors import BadInput
+from orchestrator.core.text import one_line
 
 MAX_TEXT = 20_000
 """A text form longer than this is not even taken apart."""

@@ -1,1 +1,1 @@
-"""Asking the person a question."""
+"""Questions to a person, with choices or a free answer, until a time that the agent names."""

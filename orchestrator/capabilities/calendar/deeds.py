@@ -10,11 +10,10 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from orchestrator.agenda import saying
-from orchestrator.agenda.agenda import Agenda
-from orchestrator.agenda.announcing import CANCEL, RESUME, RUN, UNDO, Announcer
-from orchestrator.agenda.runs import Runs
-from orchestrator.agenda.wishes import Wish, amended, asked, at, bound
+from orchestrator.approvals.notification_rows import Notice
+from orchestrator.approvals.notifications import Notices
+from orchestrator.capabilities.calendar import describe as saying
+from orchestrator.capabilities.calendar import rows
 from orchestrator.capabilities.calendar.capability import (
     CREATE,
     DELETE,
@@ -25,13 +24,14 @@ from orchestrator.capabilities.calendar.capability import (
     CalendarList,
     CalendarUpdate,
 )
+from orchestrator.capabilities.calendar.entries import Agenda
+from orchestrator.capabilities.calendar.input import Wish, amended, asked, at, bound
+from orchestrator.capabilities.calendar.notifications import CANCEL, RESUME, RUN, UNDO, Announcer
+from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus
+from orchestrator.capabilities.calendar.runs import Runs
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
-from orchestrator.errors import Conflict, NotFound
-from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey, Turn, User
-from orchestrator.store import agenda as rows
-from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus
-from orchestrator.store.notices import Notice
+from orchestrator.core.errors import Conflict, NotFound
+from orchestrator.core.models import CubicleKey, Turn, User
 
 MOST_SHOWN = 200
 ENDED_LISTED = 5

@@ -11,8 +11,8 @@ from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import holds
 from orchestrator.capabilities.approval_kind import ApprovalKind, Fact, Quoted, WarningLine, host_of
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
-from orchestrator.nouns import Approval
-from orchestrator.text import one_line
+from orchestrator.core.models import Approval
+from orchestrator.core.text import one_line
 
 _MOST_WARNINGS = 8
 

@@ -9,7 +9,7 @@ from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import holds
 from orchestrator.capabilities.approval_kind import ApprovalKind, ByteCount, Fact, Quoted
 from orchestrator.capabilities.capability import Action, Capability, Policy, Prompt, Toolset
-from orchestrator.nouns import Approval
+from orchestrator.core.models import Approval
 
 _MOST_ASKED = 10
 

@@ -11,7 +11,7 @@ from crab.hermit_commands import Command
 from orchestrator.capabilities.actions.field_types import FieldKind
 from orchestrator.capabilities.actions.fields import holds
 from orchestrator.capabilities.capability import Action, Caller, Capability, Outcome, Policy, Prompt
-from orchestrator.errors import BadInput
+from orchestrator.core.errors import BadInput
 
 MOST_DICE, MOST_SIDES = 50, 1_000
 _DICE = re.compile(r"([0-9]{0,2})d([0-9]{1,4})(?:([+-])([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)

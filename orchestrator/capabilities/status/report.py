@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from orchestrator.budget import Standing, dollars
+from orchestrator.approvals import rows as approval_rows
+from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.status.capability import STATUS, Status
-from orchestrator.nouns import MICRO, CubicleKey
-from orchestrator.store import approvals as approval_rows
-from orchestrator.store import questions as question_rows
-from orchestrator.text import one_line
+from orchestrator.core.models import MICRO, CubicleKey
+from orchestrator.core.text import one_line
+from orchestrator.llm.budget import Standing, dollars
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from orchestrator.agents.users import People
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.outbox import Outbox
-from orchestrator.errors import Forbidden
-from orchestrator.nouns import Role, User
-from orchestrator.people import People
-from orchestrator.store import audit as audit_rows
+from orchestrator.core.db import audit_rows
+from orchestrator.core.errors import Forbidden
+from orchestrator.core.models import Role, User
 
 MOST_CARDS = 10
 """Cards about strangers, or about groups, that the operator gets of a bot in a day."""

@@ -6,6 +6,7 @@ nothing is downloaded; however many write, and however often, the operator gets 
 
 from __future__ import annotations
 
+from orchestrator.agents.user_fields import field_of
 from orchestrator.channels.chat import button_rows
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.access_context import MOST_CARDS, AccessContext, check_operator, parts_of
@@ -16,10 +17,9 @@ from orchestrator.channels.chat.contact_rows import KnownChat, KnownStranger
 from orchestrator.channels.chat.events import ButtonPress, Sender, StrangerMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note
-from orchestrator.errors import Conflict, NotFound
-from orchestrator.nouns import Role, User
-from orchestrator.text import one_line
-from orchestrator.user_fields import field_of
+from orchestrator.core.errors import Conflict, NotFound
+from orchestrator.core.models import Role, User
+from orchestrator.core.text import one_line
 
 ALLOW, IGNORE, BLOCK, SHUT_OUT = "allow", "ignore", "block", "shut out"
 _STATES = {ALLOW: "allowed", IGNORE: "ignored", BLOCK: "blocked"}

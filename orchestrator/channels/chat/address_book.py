@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.agents.users import People
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat import turn_reply_rows as places
 from orchestrator.channels.chat.channel_store import ChannelStore
-from orchestrator.errors import NotFound
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.people import People
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import CubicleKey, User
 
 
 @dataclass(frozen=True, slots=True)

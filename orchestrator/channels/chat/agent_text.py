@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, utf16_len
 from orchestrator.channels.chat.split import MAX_ENTITIES, pieces, reach, whole
-from orchestrator.text import chat_safe, one_line
+from orchestrator.core.text import chat_safe, one_line
 
 MESSAGE_UNITS = 4096
 """What most chat apps take in a message, in UTF-16 units; no message of the house itself is longer."""

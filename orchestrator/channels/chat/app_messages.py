@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
+from orchestrator.agents.users import People
+from orchestrator.apps.previews.apps import App, Kind
 from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
@@ -22,11 +24,9 @@ from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note, shown
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.errors import NotFound, OrchestratorError
-from orchestrator.nouns import CubicleKey, Turn
-from orchestrator.people import People
-from orchestrator.previews.apps import App, Kind
-from orchestrator.turns import Turns
+from orchestrator.core.errors import NotFound, OrchestratorError
+from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.turns.queue import Turns
 
 logger = logging.getLogger(__name__)
 

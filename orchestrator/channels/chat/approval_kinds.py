@@ -7,7 +7,7 @@ request that is being asked about.
 
 from __future__ import annotations
 
-from orchestrator.approval_answers import note_of
+from orchestrator.approvals.answers import note_of
 from orchestrator.capabilities.approval_kind import (
     COMMAND_KIND,
     ApprovalKind,
@@ -20,8 +20,8 @@ from orchestrator.capabilities.approval_kind import (
 )
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, note, size, unlinked
-from orchestrator.nouns import Approval, ApprovalStatus
-from orchestrator.text import one_line
+from orchestrator.core.models import Approval, ApprovalStatus
+from orchestrator.core.text import one_line
 
 _LONGER = {"hour": ", and this kind for an hour", "conversation": ", and this kind for this conversation"}
 PRESS_TO_AGREE = note("Press Approve to agree", "Replying to a question denies it, and your words go to the agent.")

@@ -12,8 +12,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from orchestrator.approval_answers import MAX_NOTE_CHARS, NOTHING, Said, allowable, note_of, too_late
-from orchestrator.approvals import Approvals
+from orchestrator.agents.users import People
+from orchestrator.approvals.answers import MAX_NOTE_CHARS, NOTHING, Said, allowable, note_of, too_late
+from orchestrator.approvals.approvals import Approvals
+from orchestrator.approvals.grant_rows import Scope
 from orchestrator.capabilities.approval_kind import host_of
 from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat import button_rows as rows
@@ -30,11 +32,9 @@ from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.text_pages import is_readable, page_text, pages
-from orchestrator.errors import Conflict, Forbidden, NotFound
-from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Event, User
-from orchestrator.people import People
-from orchestrator.store.grants import Scope
-from orchestrator.turns import Turns
+from orchestrator.core.errors import Conflict, Forbidden, NotFound
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Event, User
+from orchestrator.turns.queue import Turns
 
 APPROVE, DENY, ALWAYS, AGAIN = "approve", "deny", "always", "again"
 HOUR, CONVERSATION, READ, PAGE = "hour", "conversation", "read", "page"

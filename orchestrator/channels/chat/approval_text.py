@@ -14,8 +14,8 @@ from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, clock, laid_out
-from orchestrator.nouns import Approval
-from orchestrator.text import one_line, visible
+from orchestrator.core.models import Approval
+from orchestrator.core.text import one_line, visible
 
 CAPTION_UNITS, MESSAGE_UNITS = 1024, 4096
 _LONG_UNITS = 3000

@@ -16,8 +16,8 @@ from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
-from orchestrator.errors import Conflict, NotFound, OrchestratorError
-from orchestrator.nouns import Role, User
+from orchestrator.core.errors import Conflict, NotFound, OrchestratorError
+from orchestrator.core.models import Role, User
 
 NO_LONGER = "This button no longer works."
 TOO_EARLY = "That was too quick. Please tap again."

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from orchestrator.channels.chat.adapter import ChannelTraits
-from orchestrator.store.database import Store
+from orchestrator.core.db.database import Store
 
 
 @dataclass(frozen=True, slots=True)

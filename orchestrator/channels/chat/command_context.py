@@ -17,7 +17,7 @@ from orchestrator.channels.chat.replies import reply_ref
 from orchestrator.channels.chat.system_text import NoteLine, clock, note
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
-from orchestrator.nouns import CubicleKey, Role, User
+from orchestrator.core.models import CubicleKey, Role, User
 from orchestrator.services import Services
 
 

@@ -15,8 +15,8 @@ from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.system_text import QuotedText
-from orchestrator.errors import OrchestratorError
-from orchestrator.nouns import Role, User
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import Role, User
 
 KEYBOARD = (("/status", "/stop"), ("/files", "/approvals"), ("/help",))
 """What a tap sends; shown with the first words and with the help, in private."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus
+from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
 from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody, MessageButton
 from orchestrator.channels.chat.system_text import NoteLine, NotePart, QuotedText, ago, clock, many, note
-from orchestrator.errors import NotFound
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.store.agenda import BY_AGENT, Entry, EntryStatus
-from orchestrator.store.memories import Fact
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import CubicleKey, User
 
 PAUSE, RESUME, DELETE, FORGET = "entry.pause", "entry.resume", "entry.delete", "fact.forget"
 _MOST_ENTRIES, _MOST_FACTS = 8, 10

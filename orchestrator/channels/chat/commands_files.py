@@ -13,11 +13,11 @@ from orchestrator.channels.chat.command_context import ChatCommand, CommandCall,
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import AttachedFile, MessageBody, MessageButton
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, note, shown, size
-from orchestrator.errors import Forbidden, NotFound, TooLarge
-from orchestrator.file_names import safe_name
-from orchestrator.files import Entry, FilePath
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.text import terminal_safe
+from orchestrator.core.errors import Forbidden, NotFound, TooLarge
+from orchestrator.core.models import CubicleKey, User
+from orchestrator.core.text import terminal_safe
+from orchestrator.files.models import Entry, FilePath
+from orchestrator.files.names import safe_name
 
 FILE = "file"
 MOST_BYTES = 50_000_000

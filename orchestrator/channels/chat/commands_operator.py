@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from orchestrator.budget import dollars
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.adapter import ChannelTraits
 from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, says
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size, with_rest
-from orchestrator.errors import OrchestratorError
-from orchestrator.nouns import Agent, CubicleKey, Role, User
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import Agent, CubicleKey, Role, User
+from orchestrator.llm.budget import dollars
 
 _MOST = 25
 _MOST_CARDS = 8

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from orchestrator.budget import dollars
+from orchestrator.capabilities.ask.questions import PENDING
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
 from orchestrator.channels.chat.command_context import ChatCommand, CommandCall, CommandContext, says
 from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size
-from orchestrator.errors import Forbidden, NotFound, OrchestratorError
-from orchestrator.nouns import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
-from orchestrator.questions import PENDING
-from orchestrator.store import turns as turn_rows
+from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
+from orchestrator.llm.budget import dollars
+from orchestrator.turns import rows as turn_rows
 
 STOP = "stop"
 _MOST_QUESTIONS = 5

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.agents.users import People
+from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat import delivery_link_rows as rows
 from orchestrator.channels.chat import turn_reply_rows as places
@@ -21,10 +23,8 @@ from orchestrator.channels.chat.message import AttachedFile, Message, MessageBod
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.delivery.deliveries import Deliveries
-from orchestrator.errors import NotFound
-from orchestrator.nouns import CubicleKey, Delivery, Turn
-from orchestrator.people import People
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import CubicleKey, Delivery, Turn
 
 GATHER_S = 0.8
 """How long after a picture another one of the same turn may still join it."""

@@ -12,9 +12,9 @@ from orchestrator.channels.chat.contact_rows import KnownChat
 from orchestrator.channels.chat.events import ButtonPress, MembershipChange, Sender
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.system_text import QuotedText, note
-from orchestrator.errors import Conflict
-from orchestrator.nouns import User
-from orchestrator.text import one_line
+from orchestrator.core.errors import Conflict
+from orchestrator.core.models import User
+from orchestrator.core.text import one_line
 
 ENABLE_GROUP, IGNORE_GROUP = "enable group", "ignore group"
 _DAY_S = 24 * 3600.0

@@ -31,8 +31,8 @@ from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked
 from orchestrator.channels.chat.system_text import note
-from orchestrator.errors import OrchestratorError, Unavailable
-from orchestrator.nouns import User
+from orchestrator.core.errors import OrchestratorError, Unavailable
+from orchestrator.core.models import User
 
 logger = logging.getLogger(__name__)
 

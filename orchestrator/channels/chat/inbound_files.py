@@ -14,18 +14,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from orchestrator.attachments import Attachment
-from orchestrator.audit import Audit
 from orchestrator.channels.chat.adapter import ChannelAdapter, ChannelTraits
 from orchestrator.channels.chat.events import IncomingFile
 from orchestrator.channels.chat.send_errors import FileTooBig, FloodWait, SendRefused, Unreachable
 from orchestrator.channels.chat.system_text import size
-from orchestrator.errors import OrchestratorError
-from orchestrator.file_types import HEAD_BYTES, type_of
-from orchestrator.files import Stored
-from orchestrator.nouns import CubicleKey
-from orchestrator.text import one_line
-from orchestrator.workspace import Workspaces
+from orchestrator.core.audit import Audit
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import CubicleKey
+from orchestrator.core.text import one_line
+from orchestrator.files.attachments import Attachment
+from orchestrator.files.mime_types import HEAD_BYTES, type_of
+from orchestrator.files.models import Stored
+from orchestrator.files.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
 

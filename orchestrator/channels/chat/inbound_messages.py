@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from orchestrator.attachments import retold, told
 from orchestrator.channels.chat.events import IncomingMessage, turn_origin
 from orchestrator.channels.chat.inbound_files import InboundFiles
 from orchestrator.channels.chat.inbox import Inbox
@@ -15,8 +14,9 @@ from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.system_text import note
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.turns import Turns
+from orchestrator.core.models import CubicleKey, User
+from orchestrator.files.attachments import retold, told
+from orchestrator.turns.queue import Turns
 
 
 class InboundMessages:

@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from orchestrator.approvals import notification_rows as notice_rows
+from orchestrator.approvals.notification_rows import Notice
+from orchestrator.approvals.notifications import Notices
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat import cursor_rows as marks
 from orchestrator.channels.chat.address_book import AddressBook
@@ -22,11 +25,8 @@ from orchestrator.channels.chat.events import ButtonPress
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.system_text import quoting
-from orchestrator.errors import Conflict, NotFound
-from orchestrator.notices import Notices
-from orchestrator.nouns import CubicleKey, Event, User
-from orchestrator.store import notices as notice_rows
-from orchestrator.store.notices import Notice
+from orchestrator.core.errors import Conflict, NotFound
+from orchestrator.core.models import CubicleKey, Event, User
 
 DEED = "notice"
 _MARK = "notices"

@@ -21,7 +21,7 @@ from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.message_json import packed, unpacked
 from orchestrator.channels.chat.outbox_rows import SendOutcome
 from orchestrator.channels.chat.outbox_sender import FIRST_PAUSE_S, ChatSender, SenderParts
-from orchestrator.errors import OrchestratorError
+from orchestrator.core.errors import OrchestratorError
 
 logger = logging.getLogger(__name__)
 

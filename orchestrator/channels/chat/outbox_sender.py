@@ -33,8 +33,8 @@ from orchestrator.channels.chat.send_errors import (
     TokenRevoked,
     Unreachable,
 )
-from orchestrator.errors import Unavailable
-from orchestrator.store import audit
+from orchestrator.core.db import audit_rows as audit
+from orchestrator.core.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")

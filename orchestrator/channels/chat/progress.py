@@ -21,8 +21,8 @@ from orchestrator.channels.chat.progress_view import ProgressParts, ProgressView
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.throttle import ChatThrottle, LoopClock
 from orchestrator.channels.chat.turn_reply_rows import ShownStatus
-from orchestrator.nouns import CubicleKey, Event, Turn, TurnStatus
-from orchestrator.turns import Turns
+from orchestrator.core.models import CubicleKey, Event, Turn, TurnStatus
+from orchestrator.turns.queue import Turns
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import Message, MessageBody
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.turn_reply_rows import ShownStatus, TurnPlace
-from orchestrator.errors import NotFound
-from orchestrator.nouns import Turn
-from orchestrator.turns import Turns
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import Turn
+from orchestrator.turns.queue import Turns
 
 
 @dataclass(frozen=True, slots=True)

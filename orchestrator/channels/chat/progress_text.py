@@ -14,8 +14,8 @@ from typing import Any
 from orchestrator.channels.chat import system_text
 from orchestrator.channels.chat.agent_text import MARK, header, messages
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, utf16_len
-from orchestrator.nouns import ApprovalStatus, Event, TurnStatus
-from orchestrator.text import one_line
+from orchestrator.core.models import ApprovalStatus, Event, TurnStatus
+from orchestrator.core.text import one_line
 
 _COMMAND_CHARS = 160
 _TAIL_CHARS = 3_000

@@ -26,8 +26,8 @@ from orchestrator.channels.chat.send_errors import (
 )
 from orchestrator.channels.chat.throttle import GROUP, PRIVATE, ChatThrottle, LoopClock, ProgressPace
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.errors import OrchestratorError
-from orchestrator.nouns import Event
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import Event
 
 logger = logging.getLogger(__name__)
 

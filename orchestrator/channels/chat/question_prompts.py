@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from orchestrator.capabilities.ask.questions import PENDING, Question, Questions
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat import question_text
 from orchestrator.channels.chat.address_book import AddressBook
@@ -23,9 +24,8 @@ from orchestrator.channels.chat.message import AttachedFile, Message, MessageBod
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.temp_files import TempFiles
-from orchestrator.errors import BadInput, Conflict, NotFound
-from orchestrator.nouns import CubicleKey, Event, User
-from orchestrator.questions import PENDING, Question, Questions
+from orchestrator.core.errors import BadInput, Conflict, NotFound
+from orchestrator.core.models import CubicleKey, Event, User
 
 CHOICE = "choice"
 _GRACE_S = 120.0

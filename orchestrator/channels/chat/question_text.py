@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrator.capabilities.ask.questions import ANSWERED, EXPIRED, Question
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.message import MessageButton
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, QuotedText, clock, note, shown, unlinked
-from orchestrator.nouns import User
-from orchestrator.questions import ANSWERED, EXPIRED, Question
-from orchestrator.text import one_line, visible
+from orchestrator.core.models import User
+from orchestrator.core.text import one_line, visible
 
 _LONG_UNITS, _BEGINNING_UNITS = 2_500, 500
 _LABEL_CHARS = 60

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.agenda.telling import is_told
+from orchestrator.capabilities.calendar.visibility import is_told
 from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.address_book import ChatAddress
 from orchestrator.channels.chat.agent_text import MARK, as_file, fits, header, messages, split
@@ -24,10 +24,10 @@ from orchestrator.channels.chat.message import AttachedFile, Message, MessageBod
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, plain, utf16_len
 from orchestrator.channels.chat.turn_reply_rows import TurnPlace
-from orchestrator.errors import OrchestratorError
-from orchestrator.nouns import CALENDAR, CubicleKey, Turn, TurnStatus
-from orchestrator.text import one_line
-from orchestrator.turns import Turns
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import CALENDAR, CubicleKey, Turn, TurnStatus
+from orchestrator.core.text import one_line
+from orchestrator.turns.queue import Turns
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from orchestrator.text import chat_safe
+from orchestrator.core.text import chat_safe
 
 STYLES = ("bold", "italic", "strikethrough")
 """They may contain one another, and stand in a quote; never in or around code."""

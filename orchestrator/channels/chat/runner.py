@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from orchestrator.channels.chat.adapter import ChannelAccounts
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.wiring import ChatWiring
-from orchestrator.errors import OrchestratorError, Unavailable
-from orchestrator.nouns import Event
+from orchestrator.core.errors import OrchestratorError, Unavailable
+from orchestrator.core.models import Event
 from orchestrator.services import Services
 
 logger = logging.getLogger(__name__)

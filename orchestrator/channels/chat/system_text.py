@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from orchestrator.channels.chat.agent_text import MARK, caption
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, utf16_len
-from orchestrator.text import one_line
+from orchestrator.core.text import one_line
 
 NOT_THE_MARK = "◇"
 _NOTE_UNITS = 4096

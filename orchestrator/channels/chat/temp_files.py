@@ -10,7 +10,7 @@ from pathlib import Path
 
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelStore
-from orchestrator.errors import Unavailable
+from orchestrator.core.errors import Unavailable
 
 _KEPT_S = 24 * 3600.0
 """A letter may be amended long after it was sent, so a paper outlives the sending by a day."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, available_timezones
 
+from orchestrator.agents.users import People
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat.address_book import AddressBook
 from orchestrator.channels.chat.button_rows import TakenButton
@@ -20,10 +21,9 @@ from orchestrator.channels.chat.events import ButtonPress, IncomingMessage
 from orchestrator.channels.chat.message import Message, MessageBody, MessageButton
 from orchestrator.channels.chat.outbox import Outbox
 from orchestrator.channels.chat.system_text import NoteLine, note
-from orchestrator.errors import BadInput, Forbidden
-from orchestrator.nouns import CubicleKey, User
-from orchestrator.people import People
-from orchestrator.text import one_line
+from orchestrator.core.errors import BadInput, Forbidden
+from orchestrator.core.models import CubicleKey, User
+from orchestrator.core.text import one_line
 
 ZONE = "zone"
 _FINE = "UTC"

@@ -30,7 +30,7 @@ from orchestrator.channels.chat.question_prompts import QuestionPrompts
 from orchestrator.channels.chat.replies_to_turns import TurnReplies
 from orchestrator.channels.chat.temp_files import TempFiles
 from orchestrator.channels.chat.time_zone_prompt import TimeZonePrompt
-from orchestrator.nouns import CubicleKey, Event, User
+from orchestrator.core.models import CubicleKey, Event, User
 from orchestrator.services import Services
 
 

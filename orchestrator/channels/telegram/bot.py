@@ -19,7 +19,7 @@ from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, Co
 from orchestrator.channels.telegram.client_types import MenuScope
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.channels.telegram.updates import UpdatePoller
-from orchestrator.errors import Unavailable
+from orchestrator.core.errors import Unavailable
 
 if TYPE_CHECKING:
     from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library

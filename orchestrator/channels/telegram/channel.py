@@ -23,10 +23,10 @@ from orchestrator.channels.telegram.bot import Bot, Menus, WebhookTarget
 from orchestrator.channels.telegram.client_types import ALBUM_MOST, UPLOAD_BYTES
 from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
-from orchestrator.errors import BadInput, Unavailable
-from orchestrator.nouns import Carrier
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import BadInput, Unavailable
+from orchestrator.core.models import Carrier
 from orchestrator.services import Services
-from orchestrator.store.database import Store
 
 if TYPE_CHECKING:
     from orchestrator.channels.telegram.client import TelegramClient  # for its name alone: it loads the library

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 from telegram import BotCommand
 from telegram.error import TelegramError
 
-from orchestrator.agents import ANY_TELEGRAM_TOKEN
+from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.send_errors import (
@@ -52,7 +52,7 @@ from orchestrator.channels.telegram.ptb_objects import (
     worded,
 )
 from orchestrator.channels.telegram.ptb_request import STAND_IN, BotRequest, Sink, told_of
-from orchestrator.errors import BadInput, Unavailable
+from orchestrator.core.errors import BadInput, Unavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.agents import ANY_TELEGRAM_TOKEN
+from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN
 from orchestrator.channels.chat.send_errors import SendError, TokenRevoked, Unreachable
 from orchestrator.channels.telegram.accounts.rows import BotStatus, BotToken, StoredBot, stored
 from orchestrator.channels.telegram.bot_check import BotCheck, check_up
-from orchestrator.config import Settings
-from orchestrator.examine.finding import Finding, fail, ok, warn
-from orchestrator.home import running_pid
-from orchestrator.text import one_line
+from orchestrator.core.config import Settings
+from orchestrator.core.finding import Finding, fail, ok, warn
+from orchestrator.core.home import running_pid
+from orchestrator.core.text import one_line
 
 TELEGRAM = "telegram"
 _FROM_SETTINGS = "the first agent"

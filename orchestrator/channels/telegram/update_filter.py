@@ -21,7 +21,7 @@ from orchestrator.channels.chat.events import (
     StrangerMessage,
 )
 from orchestrator.channels.telegram.update_parser import BotAccount, Raw, files, line, number, part, quoted, said, words
-from orchestrator.nouns import User
+from orchestrator.core.models import User
 
 _NOBODY = frozenset({777000, 1087968824, 136817688})
 """Telegram itself, which brings a linked channel's posts; anonymous administrators; whoever writes as a channel."""

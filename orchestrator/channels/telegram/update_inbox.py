@@ -10,7 +10,7 @@ from orchestrator.channels.chat.inbox import Inbox
 from orchestrator.channels.telegram.accounts import rows
 from orchestrator.channels.telegram.update_filter import sort, update_number
 from orchestrator.channels.telegram.update_parser import BotAccount
-from orchestrator.nouns import User
+from orchestrator.core.models import User
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from orchestrator.channels.chat.agent_text import MARK, quote
 from orchestrator.channels.chat.events import IncomingFile
-from orchestrator.text import one_line
+from orchestrator.core.text import one_line
 
 Raw = Mapping[str, Any]
 """An object of Telegram's JSON."""

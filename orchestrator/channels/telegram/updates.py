@@ -15,7 +15,7 @@ from orchestrator.channels.chat.send_errors import FloodWait, SendError, TokenRe
 from orchestrator.channels.telegram.api_errors import OtherPoller
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.channels.telegram.update_parser import BotAccount
-from orchestrator.errors import Unavailable
+from orchestrator.core.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Any
 import docker
 import requests
 
-from orchestrator.errors import Unavailable
+from orchestrator.core.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 

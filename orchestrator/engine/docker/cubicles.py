@@ -17,10 +17,10 @@ from typing import Any
 import docker
 import requests
 
+from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
+from orchestrator.core.models import Container, CubicleKey, CubicleSpec, Exit, Usage
 from orchestrator.engine.docker import hardening
 from orchestrator.engine.docker.client import HOME_LABEL, INSTALL_LABEL, remove_container, translate_errors
-from orchestrator.errors import NotFound, OrchestratorError, Unavailable
-from orchestrator.nouns import Container, CubicleKey, CubicleSpec, Exit, Usage
 
 logger = logging.getLogger(__name__)
 

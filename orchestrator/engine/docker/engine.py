@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import docker
 
+from orchestrator.core.home import Home
 from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.docker.helpers import DockerHelpers
 from orchestrator.engine.probe import FirstLook
 from orchestrator.engine.protocol import Engine, ImageEngine
-from orchestrator.home import Home
 
 
 def build_engine(client: docker.DockerClient, home: Home, images: ImageEngine) -> Engine:

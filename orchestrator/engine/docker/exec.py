@@ -16,11 +16,11 @@ from pathlib import Path
 import docker
 import requests
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine.docker.client import INSTALL_LABEL, translate_errors
 from orchestrator.engine.docker.hardening import create_exec
 from orchestrator.engine.docker.stream import Stream
 from orchestrator.engine.tty import MARK, Size, Tty
-from orchestrator.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from typing import Any, Final, Literal
 import docker
 from docker.types import LogConfig, Mount, Ulimit
 
+from orchestrator.core.models import CubicleSpec
 from orchestrator.engine.helpers import HelperSpec
-from orchestrator.nouns import CubicleSpec
 
 _SECCOMP_FILE = Path(__file__).resolve().parents[3] / "cubicle" / "seccomp.json"
 _LARGEST_TMP_MB = 256

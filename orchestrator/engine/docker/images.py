@@ -6,13 +6,13 @@ from pathlib import Path
 
 import docker
 
+from orchestrator.core.errors import NotFound
 from orchestrator.engine.docker.client import translate_errors
 from orchestrator.engine.protocol import EngineImage
 from orchestrator.engine.setup.base_image import find_base
 from orchestrator.engine.setup.cubicle_image import REPOSITORY, Target, content_hash, context_files, ensure_image
 from orchestrator.engine.setup.machine import Machine
 from orchestrator.engine.setup.progress import Progress
-from orchestrator.errors import NotFound
 
 _TARGETS: dict[str, Target] = {"studio": "studio", "courier": "courier", "browser": "browser"}
 

@@ -7,7 +7,7 @@ import socket
 import struct
 from typing import Any
 
-from orchestrator.errors import Unavailable
+from orchestrator.core.errors import Unavailable
 
 _PIECE = 32 * 1024
 _TAKES_S = 10

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.machine import Machine
 from orchestrator.engine.setup.progress import Progress, Task
-from orchestrator.errors import Unavailable
 
 LISTS = "/var/lib/apt/lists/*_Packages*"
 LISTS_OLD_S = 24 * 3600

@@ -22,10 +22,10 @@ import docker
 import requests
 import urllib3
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import install_packages
 from orchestrator.engine.setup.machine import Machine
 from orchestrator.engine.setup.progress import Progress, Task
-from orchestrator.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 

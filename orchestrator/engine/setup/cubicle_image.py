@@ -18,11 +18,11 @@ from typing import Any, Literal
 import docker
 import requests
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import carried_settings
 from orchestrator.engine.setup.base_image import ensure_base
 from orchestrator.engine.setup.machine import Machine
 from orchestrator.engine.setup.progress import Progress, Task
-from orchestrator.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from typing import Any
 import docker
 import requests
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import install_packages
 from orchestrator.engine.setup.machine import Machine
 from orchestrator.engine.setup.progress import Progress, Task
-from orchestrator.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.errors import Unavailable
+from orchestrator.core.errors import Unavailable
 
 POLL_S = 0.1
 SOCKET_S = 5.0

@@ -6,10 +6,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import install_packages
 from orchestrator.engine.setup.machine import Machine
 from orchestrator.engine.setup.progress import Progress
-from orchestrator.errors import Unavailable
 
 _PACKAGES = {"chromium": "chromium", "npm": "npm", "shellcheck": "shellcheck", "openssl": "openssl"}
 """Debian's packages by the command that each brings."""

@@ -11,16 +11,16 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from orchestrator.errors import UpstreamFailed
-from orchestrator.llm.upstreams.answer import Answer, ProviderError
-from orchestrator.llm.upstreams.habits import Habits
+from orchestrator.core.errors import UpstreamFailed
+from orchestrator.core.models import ModelRequest, TokenUse
 from orchestrator.llm.upstreams.http import IDLE_TIMEOUT_S, Endpoint, Exchange
+from orchestrator.llm.upstreams.http_errors import Provider
+from orchestrator.llm.upstreams.lenient_json import child, json_object, text_of, tokens
 from orchestrator.llm.upstreams.models import default_model_of, list_models
-from orchestrator.llm.upstreams.reading import child, json_object, text_of, tokens
-from orchestrator.llm.upstreams.refusals import Provider
+from orchestrator.llm.upstreams.quirks import Habits
 from orchestrator.llm.upstreams.secret import Secret
 from orchestrator.llm.upstreams.sse import ServerEvent
-from orchestrator.nouns import ModelRequest, TokenUse
+from orchestrator.llm.upstreams.stream import Answer, ProviderError
 
 BASE_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
@@ -34,7 +34,7 @@ _CACHE = {"type": "ephemeral"}
 
 
 class Anthropic:
-    """An :class:`orchestrator.nouns.Upstream`. Thread-safe."""
+    """An :class:`orchestrator.core.models.Upstream`. Thread-safe."""
 
     def __init__(
         self,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.models import Upstream
 from orchestrator.llm.upstreams.anthropic import BASE_URL as ANTHROPIC_URL
 from orchestrator.llm.upstreams.anthropic import Anthropic
 from orchestrator.llm.upstreams.http import tls_context
@@ -21,7 +22,6 @@ from orchestrator.llm.upstreams.openai_compatible import JSON_OBJECT, OLD_LIMIT,
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.llm.upstreams.secret import Secret
-from orchestrator.nouns import Upstream
 
 CUSTOM = "custom"
 OLLAMA = "ollama"

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import certifi
 
-from orchestrator.errors import ConfigError, Stopped, UpstreamFailed
-from orchestrator.llm.upstreams.refusals import Provider, failure_of_status
-from orchestrator.llm.upstreams.wires import FAULTS, UnreachableError, Wire, Wires
+from orchestrator.core.errors import ConfigError, Stopped, UpstreamFailed
+from orchestrator.llm.upstreams.connections import FAULTS, UnreachableError, Wire, Wires
+from orchestrator.llm.upstreams.http_errors import Provider, failure_of_status
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from orchestrator.errors import UpstreamFailed
+from orchestrator.core.errors import UpstreamFailed
 from orchestrator.llm.upstreams.http import Exchange
-from orchestrator.llm.upstreams.reading import json_object
+from orchestrator.llm.upstreams.lenient_json import json_object
 
 MAX_NAME = 200
 LIST_TIMEOUT_S = 20.0

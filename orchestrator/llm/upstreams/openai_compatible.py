@@ -11,15 +11,15 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.llm.upstreams.answer import Answer, ProviderError
-from orchestrator.llm.upstreams.habits import Habits
+from orchestrator.core.models import ModelRequest, TokenUse
 from orchestrator.llm.upstreams.http import IDLE_TIMEOUT_S, Endpoint, Exchange
+from orchestrator.llm.upstreams.http_errors import Provider
+from orchestrator.llm.upstreams.lenient_json import chat_usage, child, first_child, json_object, text_of
 from orchestrator.llm.upstreams.models import default_model_of, list_models
-from orchestrator.llm.upstreams.reading import chat_usage, child, first_child, json_object, text_of
-from orchestrator.llm.upstreams.refusals import Provider
+from orchestrator.llm.upstreams.quirks import Habits
 from orchestrator.llm.upstreams.secret import Secret
 from orchestrator.llm.upstreams.sse import ServerEvent
-from orchestrator.nouns import ModelRequest, TokenUse
+from orchestrator.llm.upstreams.stream import Answer, ProviderError
 
 JSON_OBJECT = "response_format"
 STREAM_OPTIONS = "stream_options"
@@ -39,7 +39,7 @@ first: it counts only when it was sent."""
 
 
 class OpenAICompatible:
-    """An :class:`orchestrator.nouns.Upstream`. Thread-safe."""
+    """An :class:`orchestrator.core.models.Upstream`. Thread-safe."""
 
     def __init__(
         self,

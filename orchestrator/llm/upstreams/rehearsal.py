@@ -10,10 +10,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 
-from orchestrator.errors import Stopped
-from orchestrator.llm.upstreams.reading import text_of
+from orchestrator.core.errors import Stopped
+from orchestrator.core.models import ModelRequest, TokenUse
+from orchestrator.llm.upstreams.lenient_json import text_of
 from orchestrator.llm.upstreams.rehearsal_script import reply_to
-from orchestrator.nouns import ModelRequest, TokenUse
 
 NAME = "rehearsal"
 MODEL = "rehearsal"
@@ -22,7 +22,7 @@ BYTES_PER_TOKEN = 4
 
 
 class Rehearsal:
-    """An :class:`orchestrator.nouns.Upstream`. Thread-safe, since it holds nothing."""
+    """An :class:`orchestrator.core.models.Upstream`. Thread-safe, since it holds nothing."""
 
     name = NAME
     default_model = MODEL
@@ -45,7 +45,7 @@ class Rehearsal:
 
 
 class Speech:
-    """A :class:`orchestrator.nouns.Completion` that is spoken from a text."""
+    """A :class:`orchestrator.core.models.Completion` that is spoken from a text."""
 
     def __init__(self, text: str, *, heard: int, word_s: float) -> None:
         self.use = TokenUse()

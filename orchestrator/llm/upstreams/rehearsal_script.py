@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from orchestrator.attachments import untold
-from orchestrator.llm.upstreams.reading import json_object, text_of
+from orchestrator.files.attachments import untold
+from orchestrator.llm.memory_block import HEAD
+from orchestrator.llm.upstreams.lenient_json import json_object, text_of
 from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU, NOTICE, REMINDER, SLOW
-from orchestrator.recall.block import HEAD
 
 SHOWN_CHARS = 3000
 

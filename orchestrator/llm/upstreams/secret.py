@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
 
 MAX_KEY = 4096
 

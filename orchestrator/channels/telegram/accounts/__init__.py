@@ -1,1 +1,1 @@
-"""Telegram bots as the house knows them: which agent has one, and the handshake that proves whose it is."""
+"""Telegram bots of agents: tokens, the check that a token works, and pairing a person's chat with a code."""

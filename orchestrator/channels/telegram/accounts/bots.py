@@ -15,16 +15,16 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from orchestrator.agents import Agents
+from orchestrator.agents import agent_rows
+from orchestrator.agents.agents import Agents
+from orchestrator.agents.users import People
 from orchestrator.channels.telegram.accounts import pairing_codes, rows, token_check
 from orchestrator.channels.telegram.accounts.pairing import REVOKED, Pairing
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
 from orchestrator.channels.telegram.accounts.token_check import CheckToken, TokenCheck
-from orchestrator.errors import BadInput, Conflict
-from orchestrator.events import Broker
-from orchestrator.people import People
-from orchestrator.store import agents as agent_rows
-from orchestrator.store.database import Store
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import BadInput, Conflict
+from orchestrator.core.events import Broker
 
 logger = logging.getLogger(__name__)
 

@@ -13,18 +13,18 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
+from orchestrator.agents.user_fields import field_of
+from orchestrator.agents.users import People
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.contact_rows import KnownChat
 from orchestrator.channels.telegram.accounts import pairing_codes, rows
 from orchestrator.channels.telegram.accounts.rows import CHANNEL, BotState, BotStatus, CodeWay
-from orchestrator.errors import BadInput, Conflict, NotFound, TooMany
-from orchestrator.events import Broker
-from orchestrator.nouns import Event
-from orchestrator.people import People
-from orchestrator.store import audit as audit_rows
-from orchestrator.store.database import Store
-from orchestrator.user_fields import field_of
+from orchestrator.core.db import audit_rows
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
+from orchestrator.core.events import Broker
+from orchestrator.core.models import Event
 
 CODES_AT_ONCE = 6
 """New codes in the time that one is good for."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from orchestrator.errors import Unavailable
+from orchestrator.core.errors import Unavailable
 
 CHANNEL = "telegram"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from orchestrator.agents import ANY_TELEGRAM_TOKEN, NOT_OF_A_BOT, TELEGRAM_TOKEN
+from orchestrator.agents.agents import ANY_TELEGRAM_TOKEN, NOT_OF_A_BOT, TELEGRAM_TOKEN
 from orchestrator.channels.telegram.accounts.rows import BotToken
-from orchestrator.errors import BadInput, Unavailable
+from orchestrator.core.errors import BadInput, Unavailable
 
 
 class TokenOwner(Protocol):

@@ -1,1 +1,1 @@
-"""Texts as Telegram takes them."""
+"""Text for Telegram: Markdown to message entities, split at Telegram's limit, nothing of it lost or hidden. Pure."""

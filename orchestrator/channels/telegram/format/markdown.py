@@ -13,8 +13,8 @@ from markdown_it.rules_block.table import escapedSplit
 from markdown_it.token import Token
 
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, plain, settled, utf16_len
-from orchestrator.markdown_cost import is_costly
-from orchestrator.text import chat_safe
+from orchestrator.core.markdown_cost import is_costly
+from orchestrator.core.text import chat_safe
 
 MAX_CHARS = 50_000
 """A longer text stays as it is written: it goes out as a file, and laying it out would cost time for nothing."""

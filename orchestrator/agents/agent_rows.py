@@ -1,0 +1,106 @@
+"""Rows of agents and of their cubicles."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from dataclasses import asdict
+
+from orchestrator.core.models import Agent, ApprovalPolicy, CubicleKey, Limits
+
+FIRST_NUMBERS = 1_000
+"""Among so many the first cubicle of an install gets its number."""
+_COLUMNS = (
+    "name, role, personality, provider, model, fallback_model, image, approval, approval_timeout_s, step_limit, "
+    "command_timeout_s, daily_budget_micro, daily_budget_tokens, limits, toolsets, created_at"
+)
+
+
+def add(db: sqlite3.Connection, agent: Agent) -> None:
+    """Insert an agent; raises ``sqlite3.IntegrityError`` when the name is taken."""
+    marks = ", ".join("?" * len(_COLUMNS.split(", ")))
+    db.execute(f"INSERT INTO agents ({_COLUMNS}) VALUES ({marks})", _values(agent))  # noqa: S608 - constant columns
+
+
+def change(db: sqlite3.Connection, agent: Agent) -> None:
+    """Store every field of an existing agent anew."""
+    columns = ", ".join(f"{column} = ?" for column in _COLUMNS.split(", "))
+    db.execute(f"UPDATE agents SET {columns} WHERE name = ?", (*_values(agent), agent.name))  # noqa: S608 - constants
+
+
+def every(db: sqlite3.Connection) -> list[Agent]:
+    """All agents, oldest first."""
+    return [_agent(row) for row in db.execute(f"SELECT {_COLUMNS} FROM agents ORDER BY created_at, name")]  # noqa: S608
+
+
+def one(db: sqlite3.Connection, name: str) -> Agent | None:
+    """The agent of this name."""
+    row = db.execute(f"SELECT {_COLUMNS} FROM agents WHERE name = ?", (name,)).fetchone()  # noqa: S608 - constants
+    return None if row is None else _agent(row)
+
+
+def remove(db: sqlite3.Connection, name: str) -> None:
+    """Delete an agent with its cubicle rows, turns, steps and approvals. The audit rows and the spending stay."""
+    db.execute("DELETE FROM turns WHERE agent = ?", (name,))
+    db.execute("DELETE FROM conversations WHERE agent = ?", (name,))
+    db.execute("DELETE FROM agents WHERE name = ?", (name,))
+
+
+def telegram_token(db: sqlite3.Connection, name: str) -> str | None:
+    """The agent's bot token. The only reader is the Telegram channel."""
+    row = db.execute("SELECT telegram_token FROM agents WHERE name = ?", (name,)).fetchone()
+    return None if row is None else row["telegram_token"]
+
+
+def set_telegram_token(db: sqlite3.Connection, name: str, token: str | None) -> None:
+    """Store the agent's bot token, or forget it."""
+    db.execute("UPDATE agents SET telegram_token = ? WHERE name = ?", (token, name))
+
+
+def cubicle_number(db: sqlite3.Connection, key: CubicleKey, now: float) -> int:
+    """The cubicle's number, made on first use; it stays with the cubicle for ever. An install begins with a random one:
+    users come from the number, and two installs on one host shall not share what the kernel counts for a user."""
+    is_first = db.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'cubicles'").fetchone() is None
+    first = 1 + secrets.randbelow(FIRST_NUMBERS) if is_first else None
+    db.execute(
+        "INSERT INTO cubicles (id, agent, user, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (first, key.agent, key.user, now),
+    )
+    row = db.execute("SELECT id FROM cubicles WHERE agent = ? AND user = ?", (key.agent, key.user)).fetchone()
+    return int(row["id"])
+
+
+def cubicles(db: sqlite3.Connection, agent: str | None = None) -> list[CubicleKey]:
+    """The cubicles that were ever started, of one agent or of all."""
+    rows = db.execute("SELECT agent, user FROM cubicles WHERE ? IS NULL OR agent = ? ORDER BY id", (agent, agent))
+    return [CubicleKey(str(row["agent"]), int(row["user"])) for row in rows]
+
+
+def _values(agent: Agent) -> tuple[object, ...]:
+    return (
+        agent.name,
+        agent.role,
+        agent.personality,
+        agent.provider,
+        agent.model,
+        agent.fallback_model,
+        agent.image,
+        agent.approval,
+        agent.approval_timeout_s,
+        agent.step_limit,
+        agent.command_timeout_s,
+        agent.daily_budget_micro,
+        agent.daily_budget_tokens,
+        json.dumps(asdict(agent.limits)),
+        json.dumps(agent.toolsets),
+        agent.created_at,
+    )
+
+
+def _agent(row: sqlite3.Row) -> Agent:
+    fields = dict(row)
+    fields["approval"] = ApprovalPolicy(fields["approval"])
+    fields["limits"] = Limits(**json.loads(fields["limits"]))
+    fields["toolsets"] = tuple(json.loads(fields["toolsets"]))
+    return Agent(**fields)

@@ -1,0 +1,303 @@
+"""Cubicles: each agent's container for each person, with its door. Wanted here, made by the engine.
+
+What runs is always asked of the engine, never remembered; a container of an older image or with older settings is
+replaced the next time it is needed, never under a turn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from orchestrator.agents import agent_rows as rows
+from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.agents import user_rows as people_rows
+from orchestrator.agents.agents import Agents
+from orchestrator.core.db import audit_rows
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import NotFound
+from orchestrator.core.events import Broker
+from orchestrator.core.hooks import Hooks
+from orchestrator.core.models import Container, CubicleKey, CubicleSpec, Event, Exit, Usage
+from orchestrator.engine.protocol import CubicleEngine
+from orchestrator.files.workspace import Workspaces
+
+_FIRST_UID = 20_000
+_STOPPED_AT_ONCE = 8
+_UIDS = 1_000
+"""The image knows a user ``hermit`` for each of these uids; later cubicles share them again from the first."""
+
+
+class Doors(Protocol):
+    """Opens and closes the sockets."""
+
+    def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """The cubicle's door answers; open already is fine."""
+
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Another door in the place of the one there was, which nobody sees who saw that one."""
+
+    def close(self, key: CubicleKey) -> None:
+        """Nobody answers there any more; closed already is fine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """Whose containers these are."""
+
+    id: str
+    home: str
+    runtime: str
+    is_root: bool
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A cubicle as a person sees it."""
+
+    running: bool
+    started_at: float | None
+    usage: Usage | None
+
+
+class Cubicles:
+    """All cubicles of this install."""
+
+    def __init__(
+        self,
+        *,
+        install: Install,
+        store: Store,
+        engine: CubicleEngine,
+        workspaces: Workspaces,
+        doors: Doors,
+        agents: Agents,
+        broker: Broker,
+        hooks: Hooks,
+        image_tag: Callable[[str], str],
+    ) -> None:
+        """``image_tag`` gives the image for ``base`` or ``studio``, building it first where it is missing."""
+        self._install = install
+        self._store = store
+        self._engine = engine
+        self._workspaces = workspaces
+        self._doors = doors
+        self._agents = agents
+        self._broker = broker
+        self._image_tag = image_tag
+        self._hooks = hooks
+        hooks.agent_changed.subscribe(self.suspect)
+        self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
+        self._table_lock = threading.Lock()  # protects _locks and _doubts
+        self._doubts: dict[CubicleKey, object] = {}
+        """Perhaps not as their agents want them by now, or stopped; each doubt is another object."""
+
+    def start(self, key: CubicleKey) -> None:
+        """The cubicle runs. One that runs is left as it is, even with older settings: a turn may be under way in it."""
+        if self.poll(key) is not None:
+            self.ensure(key)
+
+    def ensure(self, key: CubicleKey) -> Container:
+        """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
+        with self._changing(key):
+            self._check_wanted(key)
+            before = self._engine.poll(self.name(key))
+            if before is not None:
+                self._suspect(key)  # no turn is handed to a crab before the engine has vouched for its walls
+            doubt = self._doubts.get(key)
+            spec = self._spec(key)
+            self._hooks.cubicle_starting.ask(key)
+            # An engine that was killed may have forgotten a container that still runs. Its door is not the next one's.
+            renew = partial(self._doors.renew, key, uid=spec.uid, gid=spec.gid)
+            container = self._engine.start(spec, anew=renew)
+            self._doors.open(key, uid=spec.uid, gid=spec.gid)
+            with self._table_lock:
+                if self._doubts.get(key) is doubt:  # a change in the meantime is a doubt of its own
+                    self._doubts.pop(key, None)
+            if before is not None:
+                self._tell(key, "started")
+            return container
+
+    def suspect(self, agent: str) -> None:
+        """The agent was changed: its cubicles may have to be replaced before their next turn."""
+        for key in self.known(agent):
+            self._suspect(key)
+
+    def is_fresh(self, key: CubicleKey) -> bool:
+        """Nothing has changed since it was started, nor was it stopped; else ``ensure`` adopts, replaces or starts it,
+        between two turns."""
+        return key not in self._doubts
+
+    def stop(self, key: CubicleKey, *, grace_s: float = 2.0) -> None:
+        """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
+        with self._changing(key):
+            self._suspect(key)  # from here on a message waits for no crab of it, but has it started again
+            if self._engine.poll(self.name(key)) is None:
+                self._engine.stop(self.name(key), grace_s=grace_s)
+                self._tell(key, "stopped")
+
+    def put_to_sleep(self, key: CubicleKey, *, is_idle: Callable[[], bool]) -> bool:
+        """Stopped until its next turn, unless something runs in it; True when it was.
+
+        From the doubt on no turn is handed to what runs there, so none that ``is_idle`` did not see is cut.
+        """
+        name = self.name(key)
+        with self._changing(key):
+            if self._engine.poll(name) is not None or not self._engine.is_at_rest(name):
+                return False
+            self._suspect(key)
+            if not is_idle():
+                return False
+            self._engine.stop(name, grace_s=2.0)
+            self._engine.remove(name)  # a start makes it anew anyway, and should not have to clear the old one away
+            self._tell(key, "stopped", ", as it had nothing to do")
+            return True
+
+    def reset(self, key: CubicleKey) -> Container:
+        """A fresh container over the same workspace: whatever ran inside, and /tmp, is gone."""
+        with self._changing(key):
+            self._engine.remove(self.name(key))
+        return self.ensure(key)
+
+    def remove(self, key: CubicleKey) -> None:
+        """Container, door and workspace are gone."""
+        with self._changing(key):
+            self._engine.remove(self.name(key))
+            self._doors.close(key)
+            self._workspaces.remove(key)
+            self._tell(key, "removed")
+
+    def remove_agent(self, agent: str) -> None:
+        """Every cubicle of an agent is gone, with all its folders; once it is leaving, none comes back."""
+        self._remove_those(lambda key: key.agent == agent)
+        self._workspaces.remove_agent(agent)
+
+    def remove_user(self, user: int) -> None:
+        """Every cubicle of a person is gone, with all its folders, those that were never started too."""
+        self._remove_those(lambda key: key.user == user)
+        for agent in self._agents.every():
+            self._workspaces.remove(CubicleKey(agent.name, user))
+
+    def poll(self, key: CubicleKey) -> Exit | None:
+        """None while the cubicle runs, else how it ended."""
+        return self._engine.poll(self.name(key))
+
+    def state(self, key: CubicleKey) -> State:
+        """Whether it runs, since when, and what it uses; the engine takes most of a second to measure that."""
+        glance = self.glance(key)
+        usage = self.usage(key) if glance.running else None
+        if usage is None:  # it does not run, or ended just now
+            return State(running=False, started_at=None, usage=None)
+        return replace(glance, usage=usage)
+
+    def glance(self, key: CubicleKey) -> State:
+        """Whether it runs and since when, at once; what it uses is left out."""
+        name = self.name(key)
+        running = next((c for c in self._engine.ours() if c.name == name and c.running), None)
+        return State(running is not None, None if running is None else running.started_at, usage=None)
+
+    def usage(self, key: CubicleKey) -> Usage | None:
+        """What it uses now, by one question to the engine; None when it does not run."""
+        try:
+            return self._engine.stats(self.name(key))
+        except NotFound:
+            return None
+
+    def running(self) -> set[CubicleKey]:
+        """Which cubicles run now."""
+        return {container.key for container in self._engine.ours() if container.running}
+
+    def containers(self) -> list[Container]:
+        """What the engine has of ours, running or not."""
+        return self._engine.ours()
+
+    def known(self, agent: str | None = None) -> list[CubicleKey]:
+        """The cubicles that were ever started, of one agent or of all."""
+        with self._store.reading() as db:
+            return rows.cubicles(db, agent)
+
+    def reconcile(self) -> None:
+        """After a start: running cubicles get their doors back, containers of deleted agents go."""
+        known = set(self.known())
+        for container in self._engine.ours():
+            if container.key not in known:
+                self._engine.remove(container.name)
+            elif container.running:
+                with self._changing(container.key):
+                    self._suspect(container.key)  # the image may be another since it was started
+                    uid, gid = self._ids(container.key)
+                    self._doors.open(container.key, uid=uid, gid=gid)
+
+    def stop_all(self) -> None:
+        """No cubicle of this install runs."""
+        with ThreadPoolExecutor(_STOPPED_AT_ONCE) as pool:
+            list(pool.map(self.stop, self.running()))
+
+    def name(self, key: CubicleKey) -> str:
+        """The container's name."""
+        return f"hermit-{self._install.id}-{key.agent}-{key.user}"
+
+    def _remove_those(self, are_meant: Callable[[CubicleKey], bool]) -> None:
+        with self._table_lock:
+            touched = set(self._locks)
+        for key in filter(are_meant, touched | set(self.known())):
+            self.remove(key)
+
+    def _check_wanted(self, key: CubicleKey) -> None:
+        with self._store.reading() as db:
+            if leaving_rows.is_leaving(db, key):
+                raise NotFound(f"The agent {key.agent}, or the person whom it works for, is being deleted.")
+
+    def _changing(self, key: CubicleKey) -> threading.Lock:
+        with self._table_lock:
+            return self._locks.setdefault(key, threading.Lock())
+
+    def _suspect(self, key: CubicleKey) -> None:
+        with self._table_lock:
+            self._doubts[key] = object()
+
+    def _spec(self, key: CubicleKey) -> CubicleSpec:
+        agent = self._agents.get(key.agent)
+        uid, gid = self._ids(key)
+        mounts = self._workspaces.prepare(key, uid=uid, gid=gid)
+        return CubicleSpec(
+            name=self.name(key),
+            install=self._install.id,
+            home=self._install.home,
+            key=key,
+            image=self._image_tag(agent.image),
+            uid=uid,
+            gid=gid,
+            mounts=mounts,
+            limits=agent.limits,
+            runtime=self._install.runtime,
+        )
+
+    def _ids(self, key: CubicleKey) -> tuple[int, int]:
+        """The user that the cubicle runs as: one of its own where we may choose, else ours."""
+        with self._store.writing() as db:
+            number = rows.cubicle_number(db, key, time.time())
+        if not self._install.is_root:
+            return self._install.uid, self._install.gid
+        uid = uid_of(number)
+        return uid, uid
+
+    def _tell(self, key: CubicleKey, what: str, why: str = "") -> None:
+        with self._store.writing() as db:
+            person = people_rows.one(db, key.user)
+            whose = person.name if person else "somebody who was removed"
+            text = f"The cubicle of {key.agent} for {whose} {what}{why}."
+            audit_rows.add(db, f"cubicle.{what}", text, now=time.time(), agent=key.agent, user=key.user)
+        self._broker.publish(Event("cubicle", key, {"state": what}))
+
+
+def uid_of(number: int) -> int:
+    """The user that a cubicle with this number runs as, where we may choose."""
+    return _FIRST_UID + (number - 1) % _UIDS

@@ -1,0 +1,326 @@
+"""The composition root: the one place that names concrete classes. It starts the parts in order and stops them in
+reverse."""
+
+from __future__ import annotations
+
+import logging
+
+from dashboard.app import MAX_BODY_BYTES, create_app
+from orchestrator.agents.agents import Agents
+from orchestrator.agents.install_settings import Preferences
+from orchestrator.agents.users import People
+from orchestrator.agents.waker import Waker
+from orchestrator.app.wiring import (
+    Ground,
+    Parts,
+    build_bots,
+    build_cubicles,
+    build_disk,
+    build_metrics,
+    build_outgoing,
+    build_pdf_pages,
+    build_previews,
+    build_providers,
+    build_proxy,
+    build_steps,
+    build_summaries,
+    build_terminals,
+    build_thumbnails,
+    build_watch,
+)
+from orchestrator.app.wiring_capabilities import Capabilities
+from orchestrator.approvals.approvals import Approvals
+from orchestrator.approvals.grants import Grants
+from orchestrator.approvals.lock_files import Locks
+from orchestrator.approvals.notifications import Notices
+from orchestrator.capabilities.delivery.watcher import WatchedDoors
+from orchestrator.channels.chat.contact_rows import KnownStranger
+from orchestrator.channels.telegram.channel import TelegramChannel
+from orchestrator.core.audit import Audit
+from orchestrator.core.config import Settings
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import NotFound, OrchestratorError, Unavailable
+from orchestrator.core.events import Broker
+from orchestrator.core.home import Home
+from orchestrator.core.hooks import Hooks
+from orchestrator.core.models import Event, User
+from orchestrator.core.ports import listen
+from orchestrator.door.api import House, add_door_routes
+from orchestrator.door.http.server import HttpServer, ServerLimits
+from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.router import DoorRoutes
+from orchestrator.door.sockets import Doors
+from orchestrator.files.free_space import Reserve
+from orchestrator.files.models import MOST_FILE_BYTES
+from orchestrator.files.workspace import Workspaces
+from orchestrator.llm.budget import Budget
+from orchestrator.llm.budget_notifications import BudgetNotices
+from orchestrator.llm.price_table import Prices
+from orchestrator.llm.provider_check import Trials
+from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.deletion import Leaving
+from orchestrator.operations.doctor.runner import Checkups
+from orchestrator.operations.idle_stop import Hibernation
+from orchestrator.operations.retention import Retention
+from orchestrator.operations.usage_samples import Samples
+from orchestrator.operations.watchdog import Watch
+from orchestrator.services import Health, Services
+from orchestrator.turns.history import History
+from orchestrator.turns.queue import Turns
+from orchestrator.turns.read_marks import Seen
+from orchestrator.turns.step_approvals import StepApprovals
+
+logger = logging.getLogger(__name__)
+
+FIRST_AGENT = "crab"
+DASHBOARD_LIMITS = ServerLimits(
+    connections=256,
+    makes_room=True,
+    header_bytes=32 * 1024,
+    body_bytes=MAX_BODY_BYTES,
+    upload_bytes=MOST_FILE_BYTES,
+    read_s=120.0,
+    idle_s=75.0,
+    write_s=60.0,
+)
+
+
+class App:
+    """A running house."""
+
+    def __init__(self, settings: Settings, home: Home, parts: Parts) -> None:
+        """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
+        self._settings, self._parts = settings, parts
+        self._store = Store(home.database, keep_in=home.backups)
+        self._broker, hooks = Broker(), Hooks()
+        self._locks = Locks(workspaces := Workspaces(home.path))
+        people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
+        self._preferences = Preferences(self._store, is_arranged=settings.is_arranged)
+        self._providers = build_providers(home, parts, self._preferences)
+        agents = Agents(self._store, providers=self._providers, hooks=hooks)
+        notices = Notices(self._store, self._broker)
+        self._budget = Budget(self._store, booked=BudgetNotices(self._store, notices, agents, hooks).book)
+        self._prices = Prices(home.prices, self._store)
+        self._audit = Audit(self._store)
+        ground = Ground(
+            settings=settings,
+            home=home,
+            parts=parts,
+            store=self._store,
+            broker=self._broker,
+            hooks=hooks,
+            people=people,
+            agents=agents,
+            workspaces=workspaces,
+            notices=notices,
+            budget=self._budget,
+            reserve=Reserve(home.path, ballast=home.ballast),
+            grants=Grants(store=self._store, agents=agents, broker=self._broker),
+        )
+        self._approvals = Approvals(self._store, self._broker, ground.grants, hooks)
+        self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
+        self._server, self._harbour, door = HttpServer(), Harbour(), DoorRoutes(hooks.door_called.fire)
+        self._doors = Doors(self._server, workspaces, door, on_close=self._harbour.close_cubicle)
+        self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
+        self._cubicles = build_cubicles(ground, WatchedDoors(self._doors, self._out_watch))
+        self._waker = Waker(self._cubicles, hooks)
+        self._turns = self._made_turns(ground)
+        self._disk = build_disk(ground, self._cubicles, self._turns)
+        self._capabilities = Capabilities(ground, self._approvals, self._turns, self._taking, self._disk)
+        self._proxy = build_proxy(ground, self._prices, self._providers, remember=self._capabilities.memories.remember)
+        self._summaries = build_summaries(ground, self._proxy, self._capabilities.jobs)
+        self._samples = Samples(self._store, self._cubicles, self._disk.used_bytes)
+        self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
+        self._leaving = self._made_leaving(agents, people)
+        self._watch = self._made_watch(ground)
+        self._hibernation = Hibernation(
+            self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
+        )
+        self._previews = build_previews(ground, self._harbour)
+        self._thumbnails = build_thumbnails(ground, self._previews, self._capabilities.jobs)
+        self._terminals = build_terminals(ground, self._cubicles)
+        self._steps = build_steps(ground, self._step_approvals, self._turns)
+        add_door_routes(door, self._behind_the_door(ground))
+        self.services = self._made_services(ground)
+        hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
+        self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
+        self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
+
+    def _made_services(self, ground: Ground) -> Services:
+        return Services(
+            settings=self._settings,
+            people=ground.people,
+            agents=ground.agents,
+            turns=self._turns,
+            history=History(self._store),
+            rouse=self._waker.rouse,
+            approvals=self._approvals,
+            grants=ground.grants,
+            cubicles=self._cubicles,
+            disk=self._disk,
+            samples=self._samples,
+            budget=self._budget,
+            prices=self._prices,
+            audit=self._audit,
+            workspaces=ground.workspaces,
+            broker=self._broker,
+            bots=build_bots(ground),
+            notices=ground.notices,
+            agenda=self._capabilities.agenda,
+            assets=self._capabilities.assets,
+            packages=self._capabilities.packages,
+            memories=self._capabilities.memories,
+            questions=self._capabilities.questions,
+            previews=self._previews,
+            thumbnails=self._thumbnails,
+            pdf_pages=build_pdf_pages(ground, self._capabilities.jobs),
+            terminals=self._terminals,
+            deliveries=self._deliveries,
+            seen=Seen(self._store, self._broker),
+            is_settling=self._out_watch.is_settling,
+            strangers=self._strangers,
+            decide_stranger=self._decide_stranger,
+            checkups=Checkups(self._parts.examine, self._broker),
+            backups=Backups(ground.home, self._audit, self._broker),
+            webhooks={"telegram": self._take_update},
+            health=self._health,
+            remove_agent=self._leaving.remove_agent,
+            remove_user=self._leaving.remove_user,
+            log_text=ground.workspaces.log_text,
+            models=self._providers.as_json,
+            providers=self._providers,
+            trials=Trials(self._providers, self._proxy, ground.agents),
+            preferences=self._preferences,
+            metrics=self._metrics,
+        )
+
+    def _behind_the_door(self, ground: Ground) -> House:
+        return House(
+            self._turns,
+            self._steps,
+            self._proxy,
+            ground.agents,
+            ground.people,
+            calls=self._capabilities.calls,
+            harbour=self._harbour,
+            told=self._summaries.told,
+            notes=self._capabilities.notes,
+            memories=self._capabilities.memories.for_the_door,
+            missing=self._taking.missing,
+        )
+
+    def _made_leaving(self, agents: Agents, people: People) -> Leaving:
+        store, turns, cubicles = self._store, self._turns, self._cubicles
+        forget, cease = self._disk.forget, self._capabilities.cease
+        return Leaving(store, turns, cubicles, agents, people, forget=forget, cease=cease)
+
+    def _made_turns(self, ground: Ground) -> Turns:
+        return Turns(
+            store=self._store,
+            broker=self._broker,
+            hooks=ground.hooks,
+            locks=self._locks,
+            wake=self._waker.wake,
+            is_fresh=self._cubicles.is_fresh,
+            check_room=ground.reserve.check,
+        )
+
+    def _made_watch(self, ground: Ground) -> Watch:
+        questions, calls = self._capabilities.questions, self._capabilities.calls
+        tidy = (self._step_approvals.tell_again, questions.look, calls.tidy, self._audit.index, self._store.tidy)
+        return build_watch(
+            ground, self._turns, self._cubicles, self._approvals, self._waker, proxy=self._proxy, tidy=tidy
+        )
+
+    def start(self) -> None:
+        """Everything runs and answers when this returns. Raises Unavailable, e.g. when the port is taken."""
+        services = self.services
+        self._budget.reconcile()
+        services.people.ensure_operator(
+            self._settings.admin_user,
+            self._settings.secrets.get("HERMIT_ADMIN_PASSWORD"),
+            telegram_id=self._settings.telegram_operator_id,
+        )
+        if not services.agents.every():
+            services.agents.create({"name": FIRST_AGENT})
+        listening = listen(self._settings.host, self._settings.port)
+        services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
+        self._deliveries.serve(self._telegram.carrier)
+        self._deliveries.reconcile()
+        self._out_watch.start(self._cubicles.known())
+        self._sweep()
+        self._cubicles.reconcile()
+        self._terminals.reconcile()
+        self._approvals.reconcile()
+        self._step_approvals.reconcile()
+        self._leaving.reconcile()
+        services.pdf_pages.start()
+        for rounds in (self._watch, self._hibernation, self._disk, self._samples, self._retention):
+            rounds.start()
+        for workers in (self._capabilities, self._previews):
+            workers.start()
+        self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
+        self._telegram.start()
+        logger.info("HermitShell answers at %s", self._settings.url)
+
+    def stop(self, *, stop_cubicles: bool) -> None:
+        """Nothing of the app runs any more. Cubicles go on, to be adopted at the next start, unless told otherwise."""
+        self.services.backups.close()
+        self.services.checkups.close()
+        self._telegram.stop()
+        self._terminals.close()
+        self._previews.close()
+        self._capabilities.close()
+        self._retention.close()
+        self._samples.close()
+        self._disk.close()
+        self._out_watch.close()
+        self._hibernation.close()
+        self._watch.close()
+        self._waker.close()
+        # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
+        self._harbour.close()
+        self._server.close()
+        self._turns.close()
+        self._broker.close()
+        self._proxy.close()
+        self._server.await_quiet()
+        self._doors.close_all()
+        if stop_cubicles:
+            self._cubicles.stop_all()
+        self._store.close()
+
+    def _sweep(self) -> None:
+        """What a death left beside the doors goes; what is still needed of it is made again right after."""
+        for key in self._cubicles.known():
+            self._doors.clear(key)
+            self._locks.sweep(key, under_way=self._turns.held(key))
+
+    def _take_update(self, agent: str, update: dict[str, object]) -> None:
+        self._telegram.receive(agent, update)  # made after the services that it needs
+
+    def _strangers(self) -> list[KnownStranger]:
+        return self._telegram.access_requests.waiting()
+
+    def _decide_stranger(self, agent: str, person: int, kind: str, by: User) -> User | None:
+        return self._telegram.access_requests.decide(agent, person, kind, by)
+
+    def _health(self) -> Health:
+        return Health(engine=self._engine_health(), database=self._database_health(), doors=self._doors_health())
+
+    def _engine_health(self) -> str:
+        try:
+            self._parts.engine.cubicles.poll("hermit-health")
+        except OrchestratorError as error:
+            return error.message
+        return "ok"
+
+    def _database_health(self) -> str:
+        try:
+            self.services.people.operator()
+        except (NotFound, Unavailable) as error:
+            return error.message
+        return self._store.trouble or "ok"
+
+    def _doors_health(self) -> str:
+        return "ok" if self._server.is_accepting else "The doors no longer answer: restart with './hermit up'."

@@ -1,0 +1,71 @@
+"""The part of the composition root for the calendar."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from orchestrator.agents.publisher import Publishing
+from orchestrator.app.wiring import Ground
+from orchestrator.capabilities.calendar.deeds import CalendarDeeds
+from orchestrator.capabilities.calendar.entries import Agenda
+from orchestrator.capabilities.calendar.feeds import Feeds
+from orchestrator.capabilities.calendar.notifications import Announcer
+from orchestrator.capabilities.calendar.published import NAME, Snapshot
+from orchestrator.capabilities.calendar.runs import Runs
+from orchestrator.capabilities.calendar.scheduler import Clock
+from orchestrator.capabilities.status.report import Next
+from orchestrator.core.models import CALENDAR, CubicleKey
+from orchestrator.turns.queue import Turns
+
+
+class Calendar:
+    """The agenda with all that works for it."""
+
+    def __init__(self, ground: Ground, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
+        store, broker, home, hooks = ground.store, ground.broker, ground.home, ground.hooks
+        self._turns = turns
+        announcer = Announcer(ground.notices, ground.people)
+        self._runs = Runs(store=store, broker=broker, announcer=announcer, submit=self._submit, hooks=hooks, now=now)
+        feeds = Feeds(store, install=home.install, base_url=ground.settings.link_url, now=now)
+        self.agenda = Agenda(
+            store=store,
+            broker=broker,
+            announcer=announcer,
+            runs=self._runs,
+            feeds=feeds,
+            hooks=hooks,
+            now=now,
+        )
+        self.handlers = CalendarDeeds(self.agenda, self._runs, announcer)
+        self.handlers.register(ground.notices)
+        self._snapshots = Publishing(
+            NAME,
+            Snapshot(self.agenda, announcer).build,
+            store=store,
+            workspaces=ground.workspaces,
+            scratch=home.scratch,
+        )
+        self._clock = Clock(self._runs.tick, self._runs.earliest, now=now)
+        hooks.calendar_changed.subscribe(self._snapshots.want)
+        hooks.calendar_changed.subscribe(lambda _key: self._clock.wake())
+        hooks.turn_ended.subscribe(lambda _ended: self._clock.wake())
+        hooks.cubicle_starting.subscribe(self._snapshots.publish)
+
+    def start(self) -> None:
+        """What is due runs, and what was missed or left half done is dealt with."""
+        self._snapshots.start()
+        self._clock.start()
+
+    def close(self) -> None:
+        """Nothing comes due any more."""
+        self._clock.close()
+        self._snapshots.close()
+
+    def next(self, key: CubicleKey) -> Next | None:
+        """What is due next in a cubicle."""
+        found = self.agenda.upcoming(agent=key.agent, user=key.user, limit=1)
+        return Next(found[0][0].id, found[0][0].title, found[0][1]) if found else None
+
+    def _submit(self, key: CubicleKey, prompt: str, origin: str) -> int:
+        return self._turns.submit(key, prompt, source=CALENDAR, origin=origin).id

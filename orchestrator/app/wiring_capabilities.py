@@ -1,0 +1,183 @@
+"""The part of the composition root for what agents may set in motion: a builder for each noun, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from crab.hermit_commands import FILE, CommandList, write_commands
+from orchestrator.agents import agent_rows
+from orchestrator.agents.publisher import Publishing
+from orchestrator.app.wiring import Ground
+from orchestrator.app.wiring_calendar import Calendar
+from orchestrator.app.wiring_downloads import build_assets
+from orchestrator.approvals.approvals import Approvals
+from orchestrator.capabilities.ask.questions import Questions
+from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.delivery.intake import Taking
+from orchestrator.capabilities.delivery.send_file import Sending
+from orchestrator.capabilities.memory.memory import Memories
+from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.capabilities.packages.installs import Packages
+from orchestrator.capabilities.packages.resolver import Courier
+from orchestrator.capabilities.status.report import Space, StatusReport
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.capabilities.video.renderer import Studio
+from orchestrator.capabilities.video.videos import Motions
+from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.jobs.pool import Jobs
+from orchestrator.llm.price_table import Prices
+from orchestrator.llm.pricing import price_of
+from orchestrator.operations.quota.monitor import Disk
+from orchestrator.turns.queue import Turns
+
+
+class Capabilities:
+    """Every noun behind the table, with what they need started and stopped."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        approvals: Approvals,
+        turns: Turns,
+        taking: Taking,
+        disk: Disk,
+    ) -> None:
+        store = ground.store
+        self._store, self._approvals, self._disk = store, approvals, disk
+        self.calls = Calls(store=store, agents=ground.agents)
+        self.questions = self._made_questions(ground)
+        self.memories = self._made_memories(ground)
+        self.jobs = Jobs(store, ground.notices, finish=self.calls.finish)
+        self.packages = self._made_packages(ground)
+        motions = self._made_motions(ground)
+        self.assets = build_assets(ground, approvals, self.jobs)
+        self._calendar = Calendar(ground, turns)
+        self.agenda = self._calendar.agenda
+        status = self._made_status(ground)
+        sending = Sending(store=store, taking=taking, jobs=self.jobs)
+        offering = (status, sending, self.questions, self.memories, self.packages, self.assets, motions)
+        deeds = REGISTRY.complete(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
+        self.calls.offer(REGISTRY, deeds)
+        self._commands = Publishing(
+            FILE, _write_commands, store=store, workspaces=ground.workspaces, scratch=ground.home.scratch
+        )
+        ground.hooks.cubicle_starting.subscribe(self._commands.publish)
+        self.notes: tuple[Callable[[Turn], str], ...] = (
+            lambda turn: disk.note(turn.cubicle),
+            self._calendar.handlers.note,
+            self.packages.note,
+            self.assets.note,
+            motions.note,
+        )
+        """What an agent should know at the start of a turn."""
+
+    def start(self) -> None:
+        """Workers run, and what a death left half done is taken up."""
+        self.calls.tidy()
+        self.questions.reconcile()
+        with self._store.reading() as db:
+            cubicles = agent_rows.cubicles(db)
+        self._commands.start(cubicles)  # another version may have other commands
+        self.memories.start()
+        self.jobs.start()
+        self._calendar.start()
+
+    def cease(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
+        """Nothing is done any more for cubicles that are being deleted. Raises Unavailable when that takes long."""
+        self._approvals.abandon(is_theirs)
+        self.jobs.await_end(is_theirs)
+
+    def close(self) -> None:
+        """Nothing of it runs any more."""
+        self._calendar.close()
+        self._commands.close()
+        self.jobs.close()
+        self.memories.close()
+
+    def _made_questions(self, ground: Ground) -> Questions:
+        return Questions(
+            store=ground.store,
+            agents=ground.agents,
+            broker=ground.broker,
+            hooks=ground.hooks,
+            finish=self.calls.finish,
+        )
+
+    def _made_status(self, ground: Ground) -> StatusReport:
+        return StatusReport(
+            money=ground.budget.standing,
+            space=self._space,
+            upcoming=self._calendar.next,
+            toolsets=lambda agent: ground.agents.get(agent).toolsets,
+            commands=self.calls.offered,
+        )
+
+    def _space(self, key: CubicleKey) -> Space | None:
+        gauge = self._disk.known(key)
+        return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
+
+    def _made_memories(self, ground: Ground) -> Memories:
+        return Memories(
+            store=ground.store,
+            broker=ground.broker,
+            hooks=ground.hooks,
+            agents=ground.agents,
+            workspaces=ground.workspaces,
+            scratch=ground.home.scratch,
+            finish=self.calls.finish,
+            meaning=_meaning(ground),
+        )
+
+    def _made_packages(self, ground: Ground) -> Packages:
+        parts = ground.parts
+        return Packages(
+            store=ground.store,
+            agents=ground.agents,
+            approvals=self._approvals,
+            jobs=self.jobs,
+            workspaces=ground.workspaces,
+            courier=Courier(
+                parts.engine.helpers,
+                folder=ground.home.errands,
+                image=lambda: parts.engine.images.ensure_image("courier"),
+                outside=parts.outside,
+            ),
+            most_an_hour=ground.settings.rates.installs_per_hour,
+        )
+
+    def _made_motions(self, ground: Ground) -> Motions:
+        parts = ground.parts
+        return Motions(
+            agents=ground.agents,
+            jobs=self.jobs,
+            workspaces=ground.workspaces,
+            studio=Studio(
+                parts.engine.helpers,
+                folder=ground.home.studio,
+                image=lambda: parts.engine.images.ensure_image("studio"),
+            ),
+            check_room=ground.reserve.check,
+        )
+
+
+def _write_commands(_: CubicleKey, path: Path) -> None:
+    path.write_text(write_commands(CommandList(REGISTRY.commands)), encoding="utf-8")
+
+
+def _meaning(ground: Ground) -> Meaning | None:
+    """What finds memories by their meaning, where an embedding model is set up. Only then numpy is loaded."""
+    embedder = ground.parts.embedder
+    if embedder is None:
+        return None
+    near = import_module("orchestrator.capabilities.memory.numpy_index").Nearest(ground.store, embedder.model)
+    prices = Prices(ground.home.prices)
+    return Meaning(
+        embedder,
+        near,
+        store=ground.store,
+        agents=ground.agents,
+        budget=ground.budget,
+        price=lambda provider, model: price_of(provider, model, prices.table()),
+    )

@@ -1,0 +1,29 @@
+"""The part of the composition root for files from the internet."""
+
+from __future__ import annotations
+
+from orchestrator.app.wiring import Ground
+from orchestrator.approvals.approvals import Approvals
+from orchestrator.capabilities.downloads.downloads import Assets
+from orchestrator.capabilities.downloads.outcome import Endings
+from orchestrator.capabilities.downloads.store_file import Landing
+from orchestrator.capabilities.downloads.worker import Downloads
+from orchestrator.jobs.pool import Jobs
+from orchestrator.web.urls import UrlRules
+
+
+def build_assets(ground: Ground, approvals: Approvals, jobs: Jobs) -> Assets:
+    """Who asks a person about downloads, with the jobs that fetch them."""
+    store, agents = ground.store, ground.agents
+    rules = UrlRules(plain_http=ground.settings.fetch_http)
+    endings = Endings(store, ground.broker, jobs)
+    assets = Assets(
+        store=store, agents=agents, approvals=approvals, grants=ground.grants, jobs=jobs, endings=endings, rules=rules
+    )
+    landing = Landing(ground.workspaces, agents, ground.reserve, ground.home.path)
+    internet, folder = ground.parts.internet, ground.home.scratch
+    downloads = Downloads(
+        assets=assets, endings=endings, landing=landing, internet=internet, rules=rules, folder=folder
+    )
+    jobs.add_kind(downloads.kind)
+    return assets

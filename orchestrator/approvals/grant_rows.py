@@ -1,0 +1,126 @@
+"""Rows of grants: what a person allowed an agent in advance, for how long, and who said so."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from orchestrator.core.models import CubicleKey
+
+
+class GrantKind(StrEnum):
+    """What a grant is about."""
+
+    COMMAND = "command"
+    """A kind of command, as policy names it: ``delete below work/build/``."""
+    HOST = "host"
+    """A host that files may be fetched from, in ASCII."""
+
+
+class Scope(StrEnum):
+    """How long a grant holds."""
+
+    HOUR = "hour"
+    CONVERSATION = "conversation"
+    """Until the conversation is cleared, a day at most."""
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Something that an agent may do without asking."""
+
+    id: str
+    agent: str
+    user: int | None
+    """Whose conversation it holds in; None for everybody's."""
+    kind: GrantKind
+    subject: str
+    scope: Scope
+    since: float
+    until: float | None
+    by: str
+    """Who said so, and where."""
+
+
+def give(db: sqlite3.Connection, grant: Grant) -> None:
+    """Write a grant down; one that says the same for the same scope is replaced."""
+    db.execute(
+        "DELETE FROM grants WHERE agent = ? AND user IS ? AND kind = ? AND subject = ? AND scope = ?",
+        (grant.agent, grant.user, grant.kind, grant.subject, grant.scope),
+    )
+    db.execute(
+        "INSERT INTO grants (id, agent, user, kind, subject, scope, since, until, by) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            grant.id,
+            grant.agent,
+            grant.user,
+            grant.kind,
+            grant.subject,
+            grant.scope,
+            grant.since,
+            grant.until,
+            grant.by,
+        ),
+    )
+
+
+def live(db: sqlite3.Connection, key: CubicleKey, kind: GrantKind, now: float) -> list[Grant]:
+    """What holds in this person's conversation with the agent."""
+    rows = db.execute(
+        "SELECT * FROM grants WHERE agent = ? AND kind = ? AND (user IS NULL OR user = ?) "
+        "AND (until IS NULL OR until > ?) AND since <= ? ORDER BY since, id",
+        (key.agent, kind, key.user, now, now + _AHEAD_S),
+    )
+    return [_grant(row) for row in rows]
+
+
+def of_agent(db: sqlite3.Connection, agent: str, user: int | None, now: float) -> list[Grant]:
+    """What holds for an agent, oldest first; with a person only what holds in their conversation."""
+    rows = db.execute(
+        "SELECT * FROM grants WHERE agent = :agent AND (:user IS NULL OR user IS NULL OR user = :user) "
+        "AND (until IS NULL OR until > :now) ORDER BY kind, since, id",
+        {"agent": agent, "user": user, "now": now},
+    )
+    return [_grant(row) for row in rows]
+
+
+def one(db: sqlite3.Connection, agent: str, grant: str) -> Grant | None:
+    """The agent's grant with this id."""
+    row = db.execute("SELECT * FROM grants WHERE id = ? AND agent = ?", (grant, agent)).fetchone()
+    return None if row is None else _grant(row)
+
+
+def revoke(db: sqlite3.Connection, grant: str) -> bool:
+    """Take a grant back; False when it is gone already."""
+    return db.execute("DELETE FROM grants WHERE id = ?", (grant,)).rowcount == 1
+
+
+def end_conversation(db: sqlite3.Connection, key: CubicleKey) -> None:
+    """What held for this conversation ends with it."""
+    db.execute(
+        "DELETE FROM grants WHERE agent = ? AND user = ? AND scope = 'conversation'",
+        (key.agent, key.user),
+    )
+
+
+def count(db: sqlite3.Connection, agent: str) -> int:
+    """How many grants the agent has, ended ones too."""
+    return int(db.execute("SELECT COUNT(*) FROM grants WHERE agent = ?", (agent,)).fetchone()[0])
+
+
+def tidy(db: sqlite3.Connection, now: float) -> None:
+    """What has ended goes."""
+    db.execute("DELETE FROM grants WHERE until <= ?", (now,))
+
+
+_AHEAD_S = 3600.0
+"""What was given so long after now was given by a clock that has gone back since: it holds no longer."""
+
+
+def _grant(row: sqlite3.Row) -> Grant:
+    fields: dict[str, Any] = dict(row)
+    return Grant(**{**fields, "kind": GrantKind(fields["kind"]), "scope": Scope(fields["scope"])})

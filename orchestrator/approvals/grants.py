@@ -1,0 +1,156 @@
+"""Grants: what a person allowed an agent in advance, so that they are not asked each time.
+
+One noun for kinds of commands and for hosts. A grant is given by a person, by hand or with an approval, never by an
+agent; it holds for an hour, for one conversation or, when an operator says so, always; it is listed and taken back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from orchestrator.agents.agents import Agents
+from orchestrator.approvals import grant_rows as rows
+from orchestrator.approvals.grant_rows import Grant, GrantKind, Scope
+from orchestrator.approvals.policy import kinds
+from orchestrator.core.db import audit_rows
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import BadInput, Forbidden, NotFound, TooMany
+from orchestrator.core.events import Broker
+from orchestrator.core.models import CubicleKey, Event, Role, User
+from orchestrator.core.short_ids import typed_id
+from orchestrator.core.text import visible
+from orchestrator.web.urls import parse
+
+MOST = 200
+"""Grants of one agent; nobody reads a longer list."""
+_HOUR_S = 3600.0
+_DAY_S = 24 * _HOUR_S
+_LASTS_S = {Scope.HOUR: _HOUR_S, Scope.CONVERSATION: _DAY_S, Scope.ALWAYS: None}
+
+
+class Grants:
+    """Everything that was allowed in advance."""
+
+    def __init__(self, *, store: Store, agents: Agents, broker: Broker, now: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._agents = agents
+        self._broker = broker
+        self._now = now
+
+    def of_agent(self, agent: str, *, viewer: User) -> list[Grant]:
+        """What the agent may do without asking; a member sees what holds in their own conversation. Raises NotFound."""
+        self._agents.get(agent)
+        user = None if viewer.role is Role.OPERATOR else viewer.id
+        with self._store.reading() as db:
+            return rows.of_agent(db, agent, user, self._now())
+
+    def add(self, agent: str, kind: GrantKind, subject: str, scope: Scope, *, by: User, surface: str) -> Grant:
+        """Allow it: in the giver's own conversation or, always, in everybody's. Raises NotFound for an unknown agent,
+        BadInput for what is no such subject, Forbidden when a member says always, TooMany."""
+        self._agents.get(agent)
+        subject = _checked(kind, subject)
+        with self._store.writing() as db:
+            self.give(db, CubicleKey(agent, by.id), kind, (subject,), scope, by=by, surface=surface)
+            held = rows.of_agent(db, agent, None, self._now())
+        self._tell(CubicleKey(agent, by.id))
+        user = None if scope is Scope.ALWAYS else by.id
+        return next(g for g in held if (g.kind, g.subject, g.scope, g.user) == (kind, subject, scope, user))
+
+    def give(
+        self,
+        db: sqlite3.Connection,
+        key: CubicleKey,
+        kind: GrantKind,
+        subjects: Sequence[str],
+        scope: Scope,
+        *,
+        by: User,
+        surface: str,
+    ) -> None:
+        """The same within a transaction, for the conversation ``key``. Raises Forbidden, TooMany."""
+        if scope is Scope.ALWAYS and by.role is not Role.OPERATOR:
+            raise Forbidden("Only an operator can always allow something. You may allow it for this conversation.")
+        now, lasts_s = self._now(), _LASTS_S[scope]
+        rows.tidy(db, now)
+        if rows.count(db, key.agent) + len(subjects) > MOST:
+            raise TooMany(f"{key.agent} has {MOST} grants already. Take some back first: './hermit grants' lists them.")
+        who = f"{by.name} ({surface})"
+        for subject in subjects:
+            user = None if scope is Scope.ALWAYS else key.user
+            until = None if lasts_s is None else now + lasts_s
+            rows.give(db, Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who))
+            text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_told(kind, subject)}."
+            self._audit(db, key, f"{kind}.allowed", text, subject)
+
+    def covering(self, db: sqlite3.Connection, key: CubicleKey, wanted: Sequence[str]) -> list[Grant] | None:
+        """The grants by which a command of all these kinds need not be asked about; None when one is missing."""
+        if not wanted:
+            return None
+        held = rows.live(db, key, GrantKind.COMMAND, self._now())
+        found = [next((grant for grant in held if kinds.covers(grant.subject, kind)), None) for kind in wanted]
+        return [grant for grant in found if grant is not None] if all(found) else None
+
+    def hosts(self, db: sqlite3.Connection, key: CubicleKey) -> frozenset[str]:
+        """The hosts that the agent may fetch from in this conversation without a question."""
+        return frozenset(grant.subject for grant in rows.live(db, key, GrantKind.HOST, self._now()))
+
+    def revoke(self, agent: str, grant: str, *, by: User) -> None:
+        """From now on a person is asked again. Raises NotFound when there is none that is theirs to take back."""
+        self._agents.get(agent)
+        with self._store.writing() as db:
+            found = rows.one(db, agent, grant)
+            if found is None or (by.role is not Role.OPERATOR and found.user != by.id):
+                raise NotFound(f"{agent} has no such grant. './hermit grants {agent} list' shows which it has.")
+            rows.revoke(db, found.id)
+            key = CubicleKey(agent, by.id if found.user is None else found.user)
+            text = f"{by.name} took back what {agent} could do without a question: {_told(found.kind, found.subject)}."
+            self._audit(db, key, f"{found.kind}.revoked", text, found.subject)
+        self._tell(key)
+
+    def _tell(self, key: CubicleKey) -> None:
+        self._broker.publish(Event("agent", None, {"agent": key.agent}))
+
+    def _audit(self, db: sqlite3.Connection, key: CubicleKey, kind: str, text: str, subject: str) -> None:
+        detail = {"subject": subject}
+        audit_rows.add(db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=None, detail=detail)
+
+
+_SPANS = {
+    Scope.HOUR: "for an hour",
+    Scope.CONVERSATION: "for this conversation",
+    Scope.ALWAYS: "from now on",
+}
+
+
+def as_json(grant: Grant) -> dict[str, Any]:
+    """The grant as surfaces show it."""
+    return {
+        "id": grant.id,
+        "agent": grant.agent,
+        "user": grant.user,
+        "kind": str(grant.kind),
+        "subject": grant.subject,
+        "scope": str(grant.scope),
+        "since": grant.since,
+        "until": grant.until,
+        "by": grant.by,
+    }
+
+
+def _checked(kind: GrantKind, subject: str) -> str:
+    """The subject as it is kept; raises BadInput."""
+    if kind is GrantKind.HOST:
+        link = parse(f"https://{subject}/")
+        if link.url != f"https://{link.host}/" or "/" in subject:
+            raise BadInput("subject: write the host alone, such as example.com.")
+        return link.host
+    if not kinds.is_kind(subject):
+        raise BadInput(f"subject: this is no kind of command. Write it as one of {kinds.FORMS}.")
+    return subject
+
+
+def _told(kind: GrantKind, subject: str) -> str:
+    return f"fetch from {subject}" if kind is GrantKind.HOST else f"“{visible(subject)}”"

@@ -1,0 +1,301 @@
+"""Commands that run other commands: what they would run.
+
+Reads the table of wrappers (``nice``, ``timeout``, ``xargs``…); owns shells with a text to run (``bash -c``, ``eval``,
+``trap``, ``ssh``), and those with a manner of their own (``env``, ``find``, ``parallel``). It passes on what is inside,
+and finds fault only where the inside cannot be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from orchestrator.approvals.bash.words import UNKNOWN, Word
+from orchestrator.approvals.policy.parts import Call, Parts, ShellText, has_option, joined, operands, unknown_word
+from orchestrator.approvals.policy.wrapper_table import RUNNERS, WRAPPERS, Wrapper
+
+FED = "It runs the output of another command, which can't be checked in advance"
+MADE_UP = "It runs something that is only known once it runs"
+READS_ITSELF = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-")
+
+
+_KEYWORDS = frozenset({"time", "coproc"})
+"""Words of the shell itself, behind which a command begins anew, assignments and all."""
+_BEFORE_COMMAND = re.compile(r"[A-Za-z_]\w*\+?=|!$")
+
+SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish", "hush"})
+
+
+def unwrap(call: Call, name: str) -> Parts:
+    """What the command runs, if it is one that runs others."""
+    if name in SHELLS:
+        yield from _shell(call)
+    elif name in WRAPPERS:
+        yield from _wrapped(call, name)
+    elif name in _SPECIAL:
+        yield from _SPECIAL[name](call)
+    elif name in RUNNERS and call.args and call.args[0].text == RUNNERS[name]:
+        yield from _command_at(call, _skip_options(call.words, 2, Wrapper()))
+
+
+def _wrapped(call: Call, name: str) -> Parts:
+    wrapper = WRAPPERS[name]
+    start = _skip_options(call.words, 1, wrapper)
+    if wrapper.asks_only and has_option(call.words[1:start], *(f"-{letter}" for letter in wrapper.asks_only)):
+        return
+    if name == "xargs":
+        yield from _xargs(call, start)
+        return
+    if name == "coproc" and any(word.raw in ("{", "(") for word in call.args):
+        yield call.found(MADE_UP)
+    start += wrapper.skips
+    while name in _KEYWORDS and start < len(call.words) and _BEFORE_COMMAND.match(call.words[start].text):
+        start += 1
+    yield from _command_at(call, start)
+
+
+def _xargs(call: Call, start: int) -> Parts:
+    """The command that it makes of what it reads; with ``-I`` that stands where the command says so."""
+    mark = ""
+    for at, word in enumerate(call.words[1:start], 1):
+        found = _REPLACES.fullmatch(word.text)
+        if found:
+            following = call.words[at + 1].text if at + 1 < start else "{}"
+            mark = found[1] or found[2] or (following if word.text == "-I" else "{}")
+    inner = call.words[start:]
+    if not mark:
+        yield from _command_at(call, start, unknown_word())
+    elif inner and _is_injected(inner, mark):
+        yield call.found(FED)
+    elif inner:
+        words = tuple(
+            Word(word.text.replace(mark, UNKNOWN), word.raw, word.is_plain and mark not in word.text) for word in inner
+        )
+        yield Call(words, call.stdin, call.own_jobs, call.is_guess, call.scratch)
+
+
+_REPLACES = re.compile(r"-[a-zA-Z0-9]*I(.*)|-i(.*)|--replace(?:=.*)?")
+
+
+def _is_injected(words: tuple[Word, ...], mark: str) -> bool:
+    """What was read becomes part of a text that a shell runs, rather than a word of its own."""
+    name = words[0].text.rpartition("/")[2]
+    return name in (*SHELLS, "eval") and any(
+        mark in word.text and (word.text != mark or at == 2) for at, word in enumerate(words)
+    )
+
+
+def _command_at(call: Call, start: int, *more: Word) -> Parts:
+    if start < len(call.words):
+        yield call.behind(start, *more)
+
+
+def _skip_options(words: tuple[Word, ...], at: int, wrapper: Wrapper) -> int:
+    """The index of the first operand."""
+    while at < len(words):
+        text = words[at].text
+        if text == "--":
+            return at + 1
+        if not text.startswith("-") or text == "-":
+            return at
+        takes_next = any(name.startswith(text) for name in wrapper.long_valued)
+        if not text.startswith("--"):
+            valued = [index for index, letter in enumerate(text) if index and letter in wrapper.valued]
+            takes_next = bool(valued) and valued[0] == len(text) - 1
+        at += 2 if takes_next else 1
+    return at
+
+
+def _shell(call: Call) -> Parts:
+    """``bash -c TEXT``, ``bash -s``, ``bash FILE``, ``bash <<EOF``."""
+    at, has_text, reads_input = 1, False, False
+    while at < len(call.words):
+        text = call.words[at].text
+        if text[:1] not in ("-", "+") or text in ("-", "--"):
+            break
+        if not text.startswith("--"):
+            has_text = has_text or (text[0] == "-" and "c" in text)
+            reads_input = reads_input or (text[0] == "-" and "s" in text)
+            at += sum(letter in "oO" for letter in text[1:])
+        elif text in ("--rcfile", "--init-file"):
+            at += 1
+        elif text in ("--version", "--help"):
+            return
+        at += 1
+    rest = call.words[at + 1 :] if at < len(call.words) and call.words[at].text in ("-", "--") else call.words[at:]
+    if has_text:
+        if rest:
+            yield ShellText(rest[0].text, call.stdin, call.is_guess)
+    elif rest and not reads_input and not is_input(rest[0]):
+        return  # a script file: what is in it is not seen
+    elif rest and rest[0].raw.startswith(("<(", "$")):
+        yield call.found(FED)
+    else:
+        yield from _fed(call)
+
+
+def _fed(call: Call) -> Parts:
+    """A shell that reads its text from its input."""
+    if call.stdin.is_piped:
+        yield call.found(FED)
+    elif call.stdin.text is not None:
+        yield ShellText(call.stdin.text, is_guess=call.is_guess)
+
+
+def is_input(script: Word) -> bool:
+    """The file to run is no file, but what another command writes."""
+    return script.text in READS_ITSELF or script.raw.startswith("<(")
+
+
+def _eval(call: Call) -> Parts:
+    if any(UNKNOWN in word.text for word in call.args):
+        yield call.found(MADE_UP)
+    else:
+        yield ShellText(joined(call.args), call.stdin, call.is_guess)
+
+
+def _source(call: Call) -> Parts:
+    script = next(iter(operands(call.args)), None)
+    if script is not None and is_input(script):
+        if call.stdin.text is not None and not call.stdin.is_piped:
+            yield ShellText(call.stdin.text, is_guess=call.is_guess)
+        else:
+            yield call.found(FED)
+    elif script is not None and UNKNOWN in script.text:
+        yield call.found(MADE_UP)
+
+
+def _trap(call: Call) -> Parts:
+    action = next(iter(operands(call.args)), None)
+    if action is not None and action.text != "-" and not has_option(call.args[:1], "-l", "-p"):
+        yield ShellText(action.text, call.stdin, call.is_guess, call.scratch)
+
+
+def _alias(call: Call) -> Parts:
+    for word in call.args:
+        _, is_set, value = word.text.partition("=")
+        if is_set:
+            yield ShellText(value, is_guess=call.is_guess)
+
+
+def _env(call: Call) -> Parts:
+    at = 1
+    while at < len(call.words):
+        text = call.words[at].text
+        split = _ENV_TEXT.fullmatch(text)
+        if split:
+            first = split["text"] or split["long"] or ""
+            rest = call.words[at + 1 :]
+            yield ShellText(" ".join(["env", first, joined(rest)]), call.stdin, call.is_guess)
+            return
+        if text.startswith("-") and UNKNOWN in text:
+            yield call.found(MADE_UP)
+        if _ENV_VALUED.fullmatch(text):
+            at += 2
+        elif text.startswith("-") or "=" in text:
+            at += 1
+        else:
+            break
+    yield from _command_at(call, at)
+
+
+_ENV_TEXT = re.compile(r"-[iv0]*S(?P<text>.*)|--s[^=]*(?:=(?P<long>.*))?", re.DOTALL)
+_ENV_VALUED = re.compile(r"-[iv0]*[uC]|--[uc][a-z]*")
+
+
+def _find(call: Call) -> Parts:
+    at = 1
+    while at < len(call.words):
+        if call.words[at].text in ("-exec", "-execdir", "-ok", "-okdir"):
+            end = at + 1
+            while end < len(call.words) and call.words[end].text not in (";", "+"):
+                end += 1
+            inner = call.words[at + 1 : end]
+            if inner and _is_injected(inner, "{}"):
+                yield call.found(FED)
+            yield Call(inner, call.stdin, call.own_jobs, call.is_guess, call.scratch)
+            at = end
+        elif call.words[at].text == "-delete":
+            yield call.found("It deletes the files it finds")
+        elif call.words[at].text.startswith("-") and UNKNOWN in call.words[at].text:
+            yield call.found(MADE_UP)
+        at += 1
+
+
+def _fd(call: Call) -> Parts:
+    for at, word in enumerate(call.words):
+        if word.text in ("-x", "-X", "--exec", "--exec-batch"):
+            yield from _command_at(call, at + 1, unknown_word())
+            return
+
+
+def _parallel(call: Call) -> Parts:
+    """GNU parallel: a command before ``:::``, or whole commands behind it or from a pipe."""
+    texts = [word.text for word in call.words]
+    end = next((at for at, text in enumerate(texts) if text.startswith(":::")), len(texts))
+    start = min(end, _skip_options(call.words, 1, _PARALLEL))
+    if start < end:
+        yield ShellText(joined((*call.words[start:end], unknown_word())), call.stdin, call.is_guess)
+    elif end < len(texts):
+        for word in call.words[end + 1 :]:
+            yield ShellText(word.text, is_guess=call.is_guess)
+    else:
+        yield from _fed(call)
+
+
+_PARALLEL = Wrapper("jNnLsISadP", ("--jobs", "--max-args", "--colsep", "--results", "--joblog", "--delay"))
+
+
+def _watch(call: Call) -> Parts:
+    start = _skip_options(call.words, 1, Wrapper("nq", ("--interval",)))
+    yield ShellText(joined(call.words[start:]), call.stdin, call.is_guess)
+
+
+def _with_text(call: Call) -> Parts:
+    """``script -c TEXT`` and ``flock FILE -c TEXT``."""
+    for at, word in enumerate(call.args):
+        if word.text.startswith("--command="):
+            yield ShellText(word.text.partition("=")[2], call.stdin, call.is_guess)
+        elif re.fullmatch(r"-[a-zA-Z]*c|--command", word.text) and at + 1 < len(call.args):
+            yield ShellText(call.args[at + 1].text, call.stdin, call.is_guess)
+
+
+def _flock(call: Call) -> Parts:
+    yield from _with_text(call)
+    start = _skip_options(call.words, 1, Wrapper("wE", ("--wait", "--timeout", "--conflict-exit-code")))
+    if start + 1 < len(call.words) and not call.words[start + 1].text.startswith("-"):
+        yield call.behind(start + 1)
+
+
+def _ssh(call: Call) -> Parts:
+    start = _skip_options(call.words, 1, Wrapper("BbcDEeFIiJLlmOopQRSWw")) + 1
+    if start < len(call.words):
+        yield ShellText(joined(call.words[start:]), call.stdin, call.is_guess)
+    elif start == len(call.words):
+        yield from _fed(call)
+
+
+def _at_jobs(call: Call) -> Parts:
+    """``at`` and ``batch`` run later what they read now."""
+    if not has_option(call.args, "-l", "-c", "-f"):
+        yield from _fed(call)
+
+
+_SPECIAL: dict[str, Callable[[Call], Parts]] = {
+    ".": _source,
+    "alias": _alias,
+    "at": _at_jobs,
+    "batch": _at_jobs,
+    "env": _env,
+    "eval": _eval,
+    "fd": _fd,
+    "fdfind": _fd,
+    "find": _find,
+    "flock": _flock,
+    "parallel": _parallel,
+    "script": _with_text,
+    "source": _source,
+    "ssh": _ssh,
+    "trap": _trap,
+    "watch": _watch,
+}

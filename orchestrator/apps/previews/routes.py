@@ -1,0 +1,206 @@
+"""What the preview origin answers: an app's pages and files to whoever holds its ticket, within a frame; a page that
+says how to open it to everybody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from orchestrator.apps.previews import shim_loader as shim
+from orchestrator.apps.previews.apps import INDEX, App, Apps, Kind
+from orchestrator.apps.previews.connection import Request, Wire
+from orchestrator.apps.previews.csp import headers, held_policy, security_policy
+from orchestrator.apps.previews.signed_urls import Ticket, Tickets
+from orchestrator.apps.previews.static_files import StaticFiles, parts_below
+from orchestrator.apps.previews.storage import AppStorage
+from orchestrator.core.errors import NotFound, OrchestratorError, TooLarge
+from orchestrator.core.http_statuses import status_of
+
+LOOK_S = 2.0
+"""How soon a stream that is under way ends with its ticket."""
+_OUTSIDE = frozenset({"document", "embed", "object"})
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>:root{{color-scheme:light dark}}
+body{{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:15vh auto;padding:0 1rem}}</style>
+<h1>{title}</h1><p>{text}</p></html>
+"""
+
+
+class Live(Protocol):
+    """Leads requests to servers inside cubicles."""
+
+    async def answer(
+        self, wire: Wire, request: Request, app: App, path: bytes, *, base: str, policy: Mapping[str, str]
+    ) -> None:
+        """The server's answer; raises OrchestratorError before anything was answered."""
+
+
+class Routes:
+    """Everything on this origin."""
+
+    def __init__(
+        self,
+        *,
+        tickets: Tickets,
+        apps: Apps,
+        files: StaticFiles,
+        storage: AppStorage,
+        live: Live,
+        is_open: Callable[[Ticket], bool],
+        is_own_host: Callable[[str], bool],
+        origin_of: Callable[[str], str],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``is_open`` says whether a ticket's holder may still see its app, ``is_own_host`` whether we answer
+        to a Host header, ``origin_of`` how a browser calls us then."""
+        self._tickets = tickets
+        self._apps = apps
+        self._files = files
+        self._storage = storage
+        self._live = live
+        self._is_open = is_open
+        self._is_own_host = is_own_host
+        self._origin_of = origin_of
+        self._now = now
+
+    async def answer(self, wire: Wire, request: Request) -> None:
+        """One request."""
+        try:
+            await self._answer(wire, request)
+        except OrchestratorError as error:
+            status = status_of(error)
+            await _say(wire, request, status, "Not here" if status == 404 else "Not now", error.message)
+
+    async def _answer(self, wire: Wire, request: Request) -> None:
+        host = request.header("host")
+        if not self._is_own_host(host):
+            await _say(wire, request, 421, "Wrong address", "This install does not answer to that host name.")
+            return
+        if not request.path.startswith(b"/a/"):
+            await _say(wire, request, 404, "Apps of your agents", "Open them from the dashboard, under Apps.")
+            return
+        text, slash, path = request.path[3:].partition(b"/")
+        ticket = self._tickets.read(text.decode("latin-1"), now=self._now())
+        if not await asyncio.to_thread(self._is_open, ticket):
+            raise NotFound("This link has expired. Open the app from the dashboard.")
+        base = f"{self._origin_of(host)}/a/{text.decode('ascii')}/"
+        if request.header("sec-fetch-dest") in _OUTSIDE:
+            told = f"{ticket.app} is an app of {ticket.cubicle.agent}. It runs inside the dashboard: open it there."
+            await _say(wire, request, 403, "Open this in the dashboard", told)
+            return
+        if request.header("service-worker"):  # one would outlive the page, and the app
+            await _say(wire, request, 403, "Not possible", "Apps run without service workers.")
+            return
+        if not slash:
+            await wire.answer(308, [("Location", base), *headers(held_policy()).items()])
+            return
+        await self._serve(wire, request, ticket, path, base)
+
+    async def _serve(self, wire: Wire, request: Request, ticket: Ticket, path: bytes, base: str) -> None:
+        policy = headers(security_policy(base, ticket.dashboard), reach=base)
+        place, _, rest = path.partition(b"/")
+        if place == shim.PLACE:
+            await self._own(wire, request, ticket, rest, base=base, policy=policy)
+            return
+        app = await self._app(ticket)
+        if app.kind is Kind.LIVE:
+            policy = headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
+            async with self._until_shut(ticket):
+                await self._live.answer(wire, request, app, path, base=base, policy=policy)
+        elif request.method == "OPTIONS":
+            await wire.answer(204, _preflight(policy))
+        elif request.method not in ("GET", "HEAD"):
+            await _say(wire, request, 405, "Not possible", "This app is made of files: they can only be read.")
+        elif app.kind is Kind.INCOMPLETE:
+            await _say(wire, request, 404, "Not finished", app.missing)
+        else:
+            await self._file(wire, request, ticket, path, base=base, policy=policy)
+
+    @asynccontextmanager
+    async def _until_shut(self, ticket: Ticket) -> AsyncIterator[None]:
+        """An answer that goes on for long ends when its ticket does: this task is cancelled, which cuts the
+        connection."""
+        answering = asyncio.current_task()
+
+        async def watch() -> None:
+            is_open = True
+            while is_open:
+                await asyncio.sleep(LOOK_S)
+                is_open = await asyncio.to_thread(self._is_open, ticket)
+            if answering is not None:
+                answering.cancel()
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    async def _app(self, ticket: Ticket) -> App:
+        app = self._apps.recent(ticket.cubicle, ticket.app)
+        if app is None:
+            app = await asyncio.to_thread(self._apps.get, ticket.cubicle, ticket.app)
+            self._apps.keep(app)
+        return app
+
+    async def _file(
+        self, wire: Wire, request: Request, ticket: Ticket, path: bytes, *, base: str, policy: Mapping[str, str]
+    ) -> None:
+        parts = (ticket.app.encode(), *parts_below(path))
+        if not path or path.endswith(b"/"):
+            parts = (*parts, INDEX)
+        try:
+            await self._files.answer(wire, request, ticket.cubicle, parts, base=base, policy=policy)
+        except NotFound:
+            if parts[-1] == INDEX or not await asyncio.to_thread(self._apps.has_front, ticket.cubicle, parts):
+                raise
+            await wire.answer(308, [("Location", f"{base}{path.decode('latin-1')}/"), *policy.items()])
+
+    async def _own(
+        self, wire: Wire, request: Request, ticket: Ticket, name: bytes, *, base: str, policy: Mapping[str, str]
+    ) -> None:
+        """What the house itself has within an app: its script, and what the app remembers."""
+        key, app = ticket.cubicle, ticket.app
+        if name == shim.SCRIPT and request.method in ("GET", "HEAD"):
+            body = shim.script(base, await asyncio.to_thread(self._storage.get, key, app))
+            found = {**policy, "Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-store"}
+            await wire.answer(200, found.items(), body, is_head=request.method == "HEAD")
+        elif name == shim.STORAGE and request.method == "OPTIONS":
+            await wire.answer(204, _preflight(policy))
+        elif name == shim.STORAGE and request.method == "PUT":
+            body = await _whole(wire, shim.MAX_STORED_BYTES * 2)
+            await asyncio.to_thread(self._storage.put, key, app, body)
+            await wire.answer(204, policy.items())
+        else:
+            raise NotFound("There is no such file in this app.")
+
+
+async def _whole(wire: Wire, most: int) -> bytes:
+    """The request's body; raises TooLarge."""
+    body = b""
+    async for piece in wire.body():
+        body += piece
+        if len(body) > most:
+            raise TooLarge("This is more than an app can store.")
+    return body
+
+
+def _preflight(policy: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [
+        *policy.items(),
+        ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"),
+        ("Access-Control-Allow-Headers", "*"),
+        ("Access-Control-Max-Age", "600"),
+    ]
+
+
+async def _say(wire: Wire, request: Request, status: int, title: str, text: str) -> None:
+    page = _PAGE.format(title=html.escape(title), text=html.escape(text)).encode()
+    found = {**headers(held_policy("*")), "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
+    await wire.answer(status, found.items(), page, is_head=request.method == "HEAD")

@@ -1,0 +1,84 @@
+"""Tickets: whoever holds one sees one app of one cubicle, within one dashboard, for a while. Pure: it only writes and
+reads them. They are part of a URL, so that an app's relative links stay within it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import re
+from dataclasses import dataclass
+
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import CubicleKey
+
+GOOD_FOR_S = 12 * 3600
+_MAX_CHARS = 1_000
+_TICKET = re.compile(r"([A-Za-z0-9_-]{1,900})\.([A-Za-z0-9_-]{43})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What its holder may see."""
+
+    cubicle: CubicleKey
+    app: str
+    """The app's folder within ``www/``."""
+    dashboard: str
+    """The origin of the dashboard that may hold the app in a frame, such as ``http://127.0.0.1:3000``."""
+    expires_at: int
+    """Unix seconds."""
+    login: str = ""
+    """The login that it was made for (``People.login_of``): when that ends, so does the ticket."""
+    agent_since: float = 0.0
+    """When the agent was made, in Unix seconds: a later one of the same name is another."""
+
+
+class Tickets:
+    """Tickets under one key."""
+
+    def __init__(self, key: str) -> None:
+        self._key = hashlib.sha256(b"hermitshell preview ticket\0" + key.encode()).digest()
+
+    def write(self, ticket: Ticket) -> str:
+        """The text for a URL."""
+        key = ticket.cubicle
+        fields = [
+            key.agent,
+            key.user,
+            ticket.app,
+            ticket.dashboard,
+            ticket.expires_at,
+            ticket.login,
+            ticket.agent_since,
+        ]
+        body = _packed(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode())
+        return f"{body}.{self._signature(body)}"
+
+    def read(self, text: str, *, now: float) -> Ticket:
+        """The ticket; raises NotFound for any that we did not write, or that is too old."""
+        found = _TICKET.fullmatch(text) if len(text) <= _MAX_CHARS else None
+        if found is None or not hmac.compare_digest(self._signature(found[1]), found[2]):
+            raise NotFound("This link is not valid. Open the app from the dashboard.")
+        try:
+            agent, user, app, dashboard, expires_at, login, since = json.loads(_unpacked(found[1]))
+        except (ValueError, binascii.Error) as error:  # signed by another version of us
+            raise NotFound("This link is from another version. Open the app from the dashboard.") from error
+        if now > expires_at:
+            raise NotFound("This link has expired. Open the app from the dashboard again.")
+        key = CubicleKey(str(agent), int(user))
+        return Ticket(key, str(app), str(dashboard), int(expires_at), str(login), float(since))
+
+    def _signature(self, body: str) -> str:
+        return _packed(hmac.new(self._key, body.encode(), "sha256").digest())
+
+
+def _packed(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def _unpacked(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

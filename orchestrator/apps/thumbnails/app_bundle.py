@@ -1,0 +1,86 @@
+"""What the browser is given of an app: copies of its files, bounded, under numbers for names; the app's own paths are
+data. Each goes with the headers that it would have in a person's browser.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+from orchestrator.apps.previews.apps import INDEX, App
+from orchestrator.apps.previews.csp import SANDBOX, for_kind, headers, security_policy
+from orchestrator.apps.previews.shim_loader import PLACE, SCRIPT, script, with_shim
+from orchestrator.apps.previews.static_files import MAX_PAGE_BYTES, web_type
+from orchestrator.core.errors import Changing, NotFound, TooLarge, UnsafePath
+from orchestrator.core.models import CubicleKey
+from orchestrator.files.workspace import Workspaces
+
+MOST_BYTES, MOST_FILES, MOST_FOLDERS, MOST_DEPTH = 20_000_000, 500, 200, 12
+WIDTH, HEIGHT = 1280, 800
+_PORT = 8000
+_ORIGIN = f"http://127.0.0.1:{_PORT}"
+_BASE = f"{_ORIGIN}/a/app/"
+_SKIPPED = (NotFound, UnsafePath, TooLarge, Changing)
+"""Links, pipes, what is too much, what is being written just now: the picture goes without."""
+Path = tuple[bytes, ...]
+
+
+def packed(workspaces: Workspaces, app: App) -> dict[str, bytes]:
+    """The files for the errand, by their names in it. What the app remembers of its person is not among them. Raises
+    NotFound when its front page is gone, Unavailable."""
+    policy = headers(security_policy(_BASE, _ORIGIN), reach=_BASE)
+    files: dict[str, bytes] = {}
+    served: dict[str, Mapping[str, object]] = {}
+
+    def add(path: str, kind: str, content: bytes) -> None:
+        file = str(len(files))
+        files[file] = content
+        served[path] = {"file": file, "headers": {**for_kind(policy, kind), "Content-Type": kind}}
+        if (folder := path.removesuffix(INDEX.decode())) != path and folder[-1:] in ("", "/"):
+            served[folder] = served[path]
+
+    add(f"{PLACE.decode()}/{SCRIPT.decode()}", "text/javascript; charset=utf-8", script(_BASE, {}))
+    for path, content in _copies(workspaces, app.cubicle, (b"www", app.name.encode())):
+        kind = web_type(path.rpartition("/")[2])
+        is_page = kind.startswith("text/html") and len(content) <= MAX_PAGE_BYTES
+        add(path, kind, with_shim(content, _BASE) if is_page else content)
+    if "" not in served:
+        raise NotFound("The app has no front page any more.")
+    task = {"url": _BASE, "port": _PORT, "width": WIDTH, "height": HEIGHT, "sandbox": SANDBOX, "headers": dict(policy)}
+    return {**files, "task.json": json.dumps({**task, "files": served}).encode()}
+
+
+def _copies(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[tuple[str, bytes]]:
+    """The app's files by their paths within it, the front page first."""
+    left = MOST_BYTES
+    for _, path in zip(range(MOST_FILES), _paths(workspaces, key, top), strict=False):
+        try:
+            name = b"/".join(path).decode("utf-8")
+            with workspaces.copy_out(key, (*top, *path), max_bytes=left) as copy:
+                content = copy.file.read()
+        except (UnicodeDecodeError, *_SKIPPED):
+            continue
+        left -= len(content)
+        yield name, content
+
+
+def _paths(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[Path]:
+    yield (INDEX,)
+    folders: deque[Path] = deque([()])
+    for _ in range(MOST_FOLDERS):
+        if not folders:
+            return
+        here = folders.popleft()
+        try:
+            entries = workspaces.listing(key, (*top, *here), limit=MOST_FILES).entries
+        except _SKIPPED:
+            continue
+        for entry in entries:
+            path = (*here, entry.raw)
+            if entry.raw.startswith(b".") or path == (INDEX,):
+                continue
+            if entry.kind == "file":
+                yield path
+            elif entry.kind == "folder" and len(path) < MOST_DEPTH:
+                folders.append(path)

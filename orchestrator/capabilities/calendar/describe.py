@@ -1,0 +1,61 @@
+"""The calendar in words, for people and for models: when something is due, by the clock of whoever reads it. Pure.
+
+Titles and prompts are written by agents: they are shown on one line, and in quotation marks.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from orchestrator.capabilities.calendar.input import Wish, at, plan_of
+from orchestrator.capabilities.calendar.recurrence.describe import DAYS, MONTHS, describe
+from orchestrator.capabilities.calendar.recurrence.zones import wall_at, zone_named
+from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.core.text import in_quotes
+
+_PROMPT_CHARS = 300
+
+
+def quoted(entry: Entry) -> str:
+    """The entry's title."""
+    return in_quotes(entry.title)
+
+
+def prompt_of(entry: Entry) -> str:
+    """What the agent is told, or its beginning."""
+    return in_quotes(entry.prompt, _PROMPT_CHARS)
+
+
+def rhythm(wish: Wish, time_zone: str) -> str:
+    """How it comes due; the zone is named where it isn't the reader's."""
+    said = describe(plan_of(*wish.when))
+    return said if wish.time_zone == time_zone else f"{said} ({wish.time_zone})"
+
+
+def moment(when: datetime, time_zone: str) -> str:
+    """``Mon 2 Mar 2026 at 09:00``, by the reader's clock."""
+    wall = wall_at(when, zone_named(time_zone))
+    return f"{DAYS[wall.weekday()][:3]} {wall.day} {MONTHS[wall.month - 1][:3]} {wall.year} at {wall:%H:%M}"
+
+
+def due_next(entry: Entry, time_zone: str) -> str:
+    """When it is due next, as a sentence."""
+    if entry.status is EntryStatus.PAUSED:
+        return "It is paused."
+    if entry.next_at is None:
+        return "It does not come due any more."
+    return f"It next comes due on {moment(at(entry.next_at), time_zone)} ({time_zone})."
+
+
+def line(entry: Entry, time_zone: str) -> str:
+    """The entry on one line of a list."""
+    ahead = entry.status if entry.next_at is None else f"next {moment(at(entry.next_at), time_zone)}"
+    return f"{entry.id}: {quoted(entry)}, {rhythm(Wish.of(entry), time_zone)}; {ahead}"
+
+
+def lateness(late: timedelta) -> str:
+    """``2 hours``, ``5 minutes``."""
+    minutes = max(1, round(late.total_seconds() / 60))
+    if minutes < 120:
+        return f"{minutes} minute{'s' * (minutes > 1)}"
+    return f"{round(minutes / 60)} hours"

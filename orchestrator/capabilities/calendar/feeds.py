@@ -1,0 +1,105 @@
+"""Feeds: each cubicle's calendar for the person's own calendar app, read-only, at an address that is its own key.
+
+The secret is 256 random bits and kept as it is, since the address is to be shown again; whoever had it once loses it by
+``renew``. How often a feed, and how often a wrong address, is asked for is bounded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+
+from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.capabilities.calendar import rows
+from orchestrator.capabilities.calendar.input import Wish, at, plan_of
+from orchestrator.capabilities.calendar.recurrence import ics
+from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import NotFound, TooMany
+from orchestrator.core.models import CubicleKey
+
+WINDOW_S = 60.0
+MOST_READS = 30
+"""Of one feed, within the window."""
+MOST_GUESSES = 60
+"""Of addresses that are none, by everybody together."""
+_SHOWN_AFTER = timedelta(days=30)
+"""How long what has ended stays in the feed."""
+_NOBODY = CubicleKey("", 0)
+
+
+class Feeds:
+    """The feeds of all cubicles. All methods may be called from any thread."""
+
+    def __init__(self, store: Store, *, install: str, base_url: str, now: Callable[[], float]) -> None:
+        """``install`` sets our entries apart from those of other installs, ``base_url`` is where we answer."""
+        self._store = store
+        self._install = install
+        self._base_url = base_url
+        self._now = now
+        self._asked: dict[CubicleKey, deque[float]] = {}
+        self._lock = threading.Lock()  # protects _asked
+
+    def url(self, key: CubicleKey) -> str:
+        """The feed's address; made on first use."""
+        with self._store.reading() as db:
+            secret = rows.feed_of(db, key)
+        return self.renew(key) if secret is None else self._url(secret)
+
+    def renew(self, key: CubicleKey) -> str:
+        """A new address; nothing is at the one before."""
+        secret = secrets.token_urlsafe(32)
+        with self._store.writing() as db:
+            rows.set_feed(db, key, secret, _hash(secret))
+        return self._url(secret)
+
+    def read(self, secret: str) -> str:
+        """The calendar as iCalendar text. Raises NotFound for a wrong secret, TooMany when asked too often."""
+        with self._store.reading() as db:
+            key = rows.cubicle_of_feed(db, _hash(secret))
+            if key is not None and leaving_rows.is_leaving(db, key):
+                key = None
+        self._check_pace(key or _NOBODY, MOST_GUESSES if key is None else MOST_READS)
+        if key is None:
+            raise NotFound("There is no such calendar.")
+        with self._store.reading() as db:
+            entries = rows.every(db, key.agent, key.user)
+        now = at(self._now())
+        shown = [self._event(entry) for entry in entries if self._is_shown(entry)]
+        return ics.feed(f"{key.agent} (HermitShell)", shown, now=now)
+
+    def _is_shown(self, entry: Entry) -> bool:
+        if entry.status is EntryStatus.ENDED:
+            return entry.settled_at > self._now() - _SHOWN_AFTER.total_seconds()
+        return entry.status is EntryStatus.ACTIVE
+
+    def _event(self, entry: Entry) -> ics.Entry:
+        wish = Wish.of(entry)
+        return ics.Entry(
+            uid=f"{entry.id}.{self._install}@hermitshell",
+            title=entry.title,
+            text=entry.prompt,
+            plan=plan_of(*wish.when),
+            changed_at=at(entry.changed_at),
+            length=wish.length or ics.SHOWN_LENGTH,
+            color=entry.color,
+        )
+
+    def _url(self, secret: str) -> str:
+        return f"{self._base_url}/ics/{secret}.ics"
+
+    def _check_pace(self, key: CubicleKey, most: int) -> None:
+        now = self._now()
+        with self._lock:
+            asked = self._asked.setdefault(key, deque(maxlen=most))
+            if len(asked) == most and 0 <= now - asked[0] < WINDOW_S:
+                raise TooMany("This calendar is read too often. Try again in a minute.")
+            asked.append(now)
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,119 @@
+"""What people are told of the calendar: what an agent put there or changed, what was missed, what keeps failing. Each
+is a notice with what the person may do about it; the deeds are ``agenda``'s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from orchestrator.agents.users import People
+from orchestrator.approvals.notification_rows import Notice, Offer
+from orchestrator.approvals.notifications import Notices
+from orchestrator.capabilities.calendar import describe as saying
+from orchestrator.capabilities.calendar.input import Wish
+from orchestrator.capabilities.calendar.rows import Entry
+from orchestrator.core.errors import NotFound, TooMany
+from orchestrator.core.models import CubicleKey
+
+KIND = "calendar"
+CANCEL, UNDO, RESUME, RUN = "calendar.cancel", "calendar.undo", "calendar.resume", "calendar.run"
+
+MOST_TOLD = 100
+"""So often within an hour a person is told what one agent did with their calendar; then it has to wait."""
+_HOUR_S = 3600.0
+_CANCEL = Offer("Cancel it", CANCEL)
+
+
+class Announcer:
+    """The calendar's voice."""
+
+    def __init__(self, notices: Notices, people: People) -> None:
+        self._notices = notices
+        self._people = people
+
+    def zone(self, key: CubicleKey) -> str:
+        """The time zone of the person whose cubicle this is."""
+        try:
+            return self._people.get(key.user).time_zone
+        except NotFound:  # they are being deleted
+            return "UTC"
+
+    def made(self, entry: Entry, turn: int | None) -> Notice:
+        """An agent put an entry into the calendar. Raises TooMany, as the next two do."""
+        self._check_flood(entry)
+        zone = self.zone(entry.cubicle)
+        ahead = f" {saying.due_next(entry, zone)}" if entry.repeat else ""
+        text = (
+            f"{entry.cubicle.agent} put {saying.quoted(entry)} into the calendar: "
+            f"{saying.rhythm(Wish.of(entry), zone)}.{ahead}\nIts prompt: {saying.prompt_of(entry)}"
+        )
+        return self._post(entry, text, turn, (_CANCEL,))
+
+    def changed(self, before: Entry, entry: Entry, turn: int | None) -> Notice:
+        """An agent changed an entry."""
+        self._check_flood(entry)
+        zone = self.zone(entry.cubicle)
+        was, now = Wish.of(before), Wish.of(entry)
+        told = [f"{entry.cubicle.agent} changed {saying.quoted(before)} in the calendar."]
+        if was.title != now.title:
+            told.append(f"It is called {saying.quoted(entry)} now.")
+        if was.when != now.when:
+            told.append(f"It was {saying.rhythm(was, zone)}; now it is {saying.rhythm(now, zone)}.")
+        if was.prompt != now.prompt:
+            told.append(f"Its prompt: {saying.prompt_of(entry)}")
+        told.append(saying.due_next(entry, zone))
+        return self._post(entry, " ".join(told), turn, (Offer("Undo", UNDO), _CANCEL), before)
+
+    def removed(self, before: Entry, turn: int | None) -> Notice:
+        """An agent deleted an entry."""
+        self._check_flood(before)
+        text = (
+            f"{before.cubicle.agent} deleted {saying.quoted(before)} from the calendar. "
+            f"It was {saying.rhythm(Wish.of(before), self.zone(before.cubicle))}."
+        )
+        return self._post(before, text, turn, (Offer("Undo", UNDO),), before)
+
+    def missed(self, entry: Entry, due_at: datetime) -> Notice:
+        """Something that was to happen once did not."""
+        text = (
+            f"{saying.quoted(entry)} was due on {saying.moment(due_at, self.zone(entry.cubicle))}, more than a day "
+            "ago, while HermitShell did not run. It was skipped."
+        )
+        return self._post(entry, text, None, (Offer("Run it now", RUN),))
+
+    def paused(self, entry: Entry) -> Notice:
+        """An entry failed again and again."""
+        text = (
+            f"{saying.quoted(entry)} failed {entry.failures} times in a row, so the calendar does not run it any more. "
+            "Look at what its last turns say, then resume it or cancel it."
+        )
+        return self._post(entry, text, None, (Offer("Resume", RESUME), _CANCEL))
+
+    def over(self, entry: Entry, *, has_run: bool, but: Notice | None) -> None:
+        """An entry has had its last time, so there is nothing to cancel any more; its runs tell what came of it."""
+        what = "already ran" if has_run else "was missed"
+        self.settle(entry.id, f"{saying.quoted(entry)} {what}.", but=but)
+
+    def run_by_hand(self, entry: Entry) -> None:
+        """A person had it run, so nobody need offer that any more."""
+        self._notices.settle(KIND, str(entry.id), f"{saying.quoted(entry)} was run.", offering=RUN)
+
+    def settle(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
+        """What older notices about this entry offered is no longer to be had."""
+        self._notices.settle(KIND, str(entry), outcome, but=None if but is None else but.id)
+
+    def _check_flood(self, entry: Entry) -> None:
+        if self._notices.is_flooded(entry.cubicle, KIND, most=MOST_TOLD, within_s=_HOUR_S):
+            raise TooMany(
+                f"The person was told {MOST_TOLD} times within an hour what changed in their calendar (a "
+                "fixed limit). Nothing more can be changed for now; try again later."
+            )
+
+    def _post(
+        self, entry: Entry, text: str, turn: int | None, offers: Sequence[Offer], before: Entry | None = None
+    ) -> Notice:
+        detail = {} if before is None else {"before": {**asdict(Wish.of(before)), "status": str(before.status)}}
+        return self._notices.post(
+            entry.cubicle, KIND, text, turn=turn, subject=str(entry.id), detail=detail, offers=offers
+        )

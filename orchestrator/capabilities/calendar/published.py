@@ -1,0 +1,36 @@
+"""The calendar as its agent may read it: what goes into ``data/calendar.db``. Nobody reads that file back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.capabilities.calendar import published_db as agenda_file
+from orchestrator.capabilities.calendar.entries import MOST_AHEAD, Agenda
+from orchestrator.capabilities.calendar.notifications import Announcer
+from orchestrator.core.models import CubicleKey
+
+NAME = "calendar.db"
+RUNS_EACH = 20
+_NOTE = (
+    "A copy that HermitShell writes, with what comes due in the next 60 days. Changing it changes nothing: use the "
+    "panel actions CALENDAR_CREATE, CALENDAR_UPDATE and CALENDAR_DELETE, or `hermit calendar`."
+)
+
+
+class Snapshot:
+    """Builds the file."""
+
+    def __init__(self, agenda: Agenda, announcer: Announcer) -> None:
+        self._agenda = agenda
+        self._announcer = announcer
+
+    def build(self, key: CubicleKey, path: Path) -> None:
+        """Write the cubicle's calendar to ``path``."""
+        entries = self._agenda.every(key.agent, key.user)
+        agenda_file.write(
+            path,
+            [(entry, self._agenda.words(entry)) for entry in entries],
+            self._agenda.upcoming(agent=key.agent, user=key.user, limit=MOST_AHEAD),
+            [run for entry in entries for run in self._agenda.runs(entry.id, RUNS_EACH)],
+            about={"note": _NOTE, "time_zone": self._announcer.zone(key)},
+        )

@@ -1,0 +1,2 @@
+"""When things come due: cron expressions, repetition rules, time zones, iCalendar text, and the words for all of it.
+Pure."""

@@ -1,0 +1,96 @@
+"""The clock: wakes whoever looks after the calendar when something is due, when something changed, and every half
+minute, so that a host whose clock was set is noticed.
+
+One job with one date, in memory, is all that the scheduler is given: what is due when is in the database. The scheduler
+goes by the host's clock, and when that is put back it would wait for a date far ahead; the half minute does not.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.date import DateTrigger
+
+from orchestrator.core.errors import OrchestratorError
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_S = 30.0
+_SHORTEST_S = 1.0
+"""What could not be dealt with in one pass is tried again after this."""
+_JOB = "next"
+
+
+class Clock:
+    """A thread that does a pass whenever it is woken."""
+
+    def __init__(
+        self,
+        tick: Callable[[], None],
+        earliest: Callable[[], float | None],
+        *,
+        now: Callable[[], float] = time.time,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        """``tick`` deals with what is due by ``now``, ``earliest`` says when there will be more."""
+        self._tick = tick
+        self._earliest = earliest
+        self._now = now
+        self._heartbeat_s = heartbeat_s
+        self._woken = threading.Event()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._loop, name="calendar", daemon=True)
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}, daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin with a pass."""
+        self._scheduler.start()
+        self._woken.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something changed: look again, now. Returns at once."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """No more passes; the one under way ends first."""
+        self._is_closed = True
+        self._woken.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=30)
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=True)
+
+    def _loop(self) -> None:
+        while not self._is_closed:
+            self._woken.wait(self._heartbeat_s)
+            self._woken.clear()
+            if not self._is_closed:
+                self._pass()
+
+    def _pass(self) -> None:
+        try:
+            self._tick()
+            self._arm()
+        except OrchestratorError as error:
+            logger.warning("the calendar could not be looked after: %s", error.message)
+        except Exception:  # the top of a thread: the next pass may do better
+            logger.exception("a pass of the calendar broke")
+
+    def _arm(self) -> None:
+        """The scheduler rings when something is due next."""
+        upcoming = self._earliest()
+        if upcoming is None:
+            return  # whatever comes into the calendar wakes
+        left = upcoming - self._now()
+        if left > 2 * self._heartbeat_s:
+            return  # a later pass does it
+        when = datetime.now(UTC) + timedelta(seconds=left if left > 0 else _SHORTEST_S)
+        self._scheduler.add_job(self._woken.set, DateTrigger(when, UTC), id=_JOB, replace_existing=True)

@@ -1,0 +1,178 @@
+"""Meaning: a query's vector, paid for like a model call, compared with those of a cubicle's facts.
+
+A search waits for the vector a second at most and otherwise goes by words alone; while the model fails, nobody waits
+for it at all. What fails is logged once, and again only after it has worked.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from orchestrator.agents.agents import Agents
+from orchestrator.capabilities.memory.embedder import PROVIDER, Embedded, Embedder, Vector
+from orchestrator.capabilities.memory.embedding_worker import Vectorizing
+from orchestrator.capabilities.memory.rank_fusion import Found
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import OrchestratorError, UpstreamFailed
+from orchestrator.core.models import CubicleKey, TokenUse
+from orchestrator.llm.budget import Budget
+from orchestrator.llm.pricing import Price, believable, cost, reservation, tokens_reserved, tokens_used
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S = 1.0
+PAUSE_S = 30.0
+"""How long nobody waits after a failure."""
+MAX_QUERY_CHARS = 4_000
+_AT_ONCE = 8
+"""Queries whose vectors are under way; more of them go by words."""
+
+
+class Near(Protocol):
+    """Compares vectors (`nearest.Nearest`)."""
+
+    def changed(self, key: CubicleKey) -> None: ...
+
+    def of(self, key: CubicleKey, vector: Vector, limit: int) -> Sequence[Found]: ...
+
+
+class Meaning:
+    """See `searching.Meaning`."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        near: Near,
+        *,
+        store: Store,
+        agents: Agents,
+        budget: Budget,
+        price: Callable[[str, str], Price],
+        patience_s: float = PATIENCE_S,
+        pause_s: float = PAUSE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``price`` of a provider's model."""
+        self._embedder = embedder
+        self._near = near
+        self._agents = agents
+        self._budget = budget
+        self._price = price
+        self._patience_s = patience_s
+        self._pause_s = pause_s
+        self._clock = clock
+        self._room = threading.BoundedSemaphore(_AT_ONCE)
+        self._lock = threading.Lock()  # protects _trouble
+        self._trouble = ""
+        self._quiet_until = 0.0
+        self._vectorizing = Vectorizing(store, embedder.model, self.vectors, near.changed)
+
+    @property
+    def trouble(self) -> str:
+        """Why it does not work at the moment; empty when it does."""
+        return self._trouble
+
+    def start(self) -> None:
+        """Facts get their vectors from now on."""
+        if self._embedder.is_free:  # it takes its time to load, which no search shall wait for
+            threading.Thread(target=self._embedded, args=(["ok"],), name="loading embeddings", daemon=True).start()
+        self._vectorizing.start()
+
+    def close(self) -> None:
+        """Nothing of it runs any more."""
+        self._vectorizing.close()
+        self._embedder.close()
+
+    def changed(self, key: CubicleKey) -> None:
+        """A cubicle's facts are others now."""
+        self._near.changed(key)
+        self._vectorizing.wake()
+
+    def settled(self, timeout_s: float) -> bool:
+        """Wait until every fact has a vector; False when the time is up before, or when the model fails."""
+        return self._vectorizing.settled(timeout_s)
+
+    def nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:
+        """The nearest facts, or none when the query's vector does not come in time. Never raises."""
+        vector = self._in_time(key, query[:MAX_QUERY_CHARS], turn)
+        if vector is None:
+            return ()
+        try:
+            return self._near.of(key, vector, limit)
+        except OrchestratorError as error:
+            logger.warning("%s: its vectors can't be read: %s", key, error.message)
+            return ()
+
+    def vectors(self, key: CubicleKey, turn: int | None, texts: Sequence[str]) -> tuple[Vector, ...]:
+        """The vectors of texts, on the agent's bill. Raises UpstreamFailed, OverBudget, NotFound."""
+        if self._embedder.is_free:
+            return self._embedded(texts).vectors
+        model = self._embedder.model
+        price = self._price(PROVIDER, model)
+        size, agent = sum(len(text.encode()) for text in texts), self._agents.get(key.agent)
+        most = reservation(price, size, 0, messages=len(texts))
+        tokens = tokens_reserved(price, size, 0, messages=len(texts))
+        hold = self._budget.reserve(agent, key, turn, provider=PROVIDER, model=model, micro=most, tokens=tokens)
+        try:
+            found = self._embedded(texts)
+        except UpstreamFailed as error:
+            if error.may_have_cost:
+                self._budget.keep(hold, TokenUse(), "no embeddings came")
+            else:
+                self._budget.release(hold, "it was refused")
+            raise
+        except BaseException:
+            self._budget.keep(hold, TokenUse(), "it was cut off")
+            raise
+        use = believable(found.use)
+        self._budget.settle(hold, cost(price, use, hold.micro), use, tokens=tokens_used(use, hold.tokens))
+        return found.vectors
+
+    # --- a query's vector --------------------------------------------------------------------------------------
+
+    def _in_time(self, key: CubicleKey, query: str, turn: int | None) -> Vector | None:
+        if self._clock() < self._quiet_until or not self._room.acquire(blocking=False):
+            return None
+        found: list[Vector] = []
+        is_done = threading.Event()
+
+        def ask() -> None:
+            try:
+                found.extend(self.vectors(key, turn, [query]))
+            except OrchestratorError as error:
+                logger.info("%s: searching by words alone: %s", key, error.message)
+            finally:
+                self._room.release()
+                is_done.set()
+
+        threading.Thread(target=ask, name=f"query vector {key}", daemon=True).start()
+        if not is_done.wait(self._patience_s):
+            logger.info("%s: the embedding model is slow, so words alone are searched for a while", key)
+            self._be_quiet()
+        return found[0] if found else None
+
+    def _embedded(self, texts: Sequence[str]) -> Embedded:
+        """The model's answer; how it is doing is remembered."""
+        try:
+            found = self._embedder.embed(texts)
+        except UpstreamFailed as error:
+            self._note(error.message)
+            self._be_quiet()
+            raise
+        self._note("")
+        return found
+
+    def _be_quiet(self) -> None:
+        self._quiet_until = self._clock() + self._pause_s
+
+    def _note(self, trouble: str) -> None:
+        with self._lock:
+            was, self._trouble = self._trouble, trouble
+        if trouble and not was:
+            logger.warning("memories are searched by words alone for now: %s", trouble)
+        elif was and not trouble:
+            logger.info("the embedding model answers again")

@@ -1,0 +1,213 @@
+"""Installations: an agent wishes for packages, a courier finds out what that comes to, a person agrees to exactly that
+list, the courier fetches it, and the files lie in the cubicle's read-only ``data/packages``.
+
+A job does it: it resolves, waits for the person, and downloads. What runs of the packages runs inside the cubicle.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from orchestrator.agents.agents import Agents
+from orchestrator.approvals.answers import quoted
+from orchestrator.approvals.approvals import Approvals
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.packages import messages as sentences
+from orchestrator.capabilities.packages import records
+from orchestrator.capabilities.packages.capability import INSTALL, Install
+from orchestrator.capabilities.packages.input import read_wishes
+from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, kept, read_list, total_of
+from orchestrator.capabilities.packages.package_store import INSIDE, Shelf
+from orchestrator.capabilities.packages.records import Installation, read_installation
+from orchestrator.capabilities.packages.resolver import Courier
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import NotFound, Stopped, TooMany
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Turn
+from orchestrator.engine.helper_folder import Failed
+from orchestrator.files import quota as rules
+from orchestrator.files.workspace import Workspaces
+from orchestrator.jobs import rows
+from orchestrator.jobs.kinds import JobKind, Report, Running
+from orchestrator.jobs.pool import Jobs, reference
+from orchestrator.jobs.rows import Job, JobState
+from orchestrator.turns import rows as turn_rows
+
+KIND = "packages"
+KEPT_S = 7 * 24 * 3600.0
+"""So long the files lie in ``data/packages``; what was installed from them stays."""
+_HOUR_S = 3600.0
+_TIME_S = 2 * 3600.0
+"""The first one of all has its image built, which takes minutes."""
+_MOST_TOLD = 10
+_ENDED = {
+    ApprovalStatus.DENIED: (JobState.FAILED, sentences.DENIED),
+    ApprovalStatus.EXPIRED: (JobState.FAILED, sentences.EXPIRED),
+    ApprovalStatus.CANCELLED: (JobState.CANCELLED, sentences.CANCELLED),
+}
+
+
+class Packages:
+    """Every installation that an agent wished for."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        agents: Agents,
+        approvals: Approvals,
+        jobs: Jobs,
+        workspaces: Workspaces,
+        courier: Courier,
+        most_an_hour: int,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``most_an_hour`` requests of a cubicle may have an index asked."""
+        self._store, self._agents, self._approvals, self._jobs = store, agents, approvals, jobs
+        self._workspaces, self._shelf, self._courier = workspaces, Shelf(workspaces), courier
+        self._most_an_hour, self._now = most_an_hour, now
+        approvals.follow(KIND, self._decided)
+        jobs.add_kind(
+            JobKind(
+                KIND,
+                self._run,
+                _TIME_S,
+                report=_report,
+                prepare=courier.clear,
+                forget=lambda job: self._shelf.remove(job.cubicle, int(job.name)),
+                gave_up=sentences.GAVE_UP,
+                kept_s=KEPT_S,
+            )
+        )
+
+    @property
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {INSTALL.name: self._ask}
+
+    def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Installation]:
+        """The newest installations, of one status and one person where given."""
+        with self._store.reading() as db:
+            return [read_installation(job) for job in rows.every(db, KIND, progress=status, user=user, limit=limit)]
+
+    def get(self, number: int) -> Installation:
+        """The installation of this number; raises NotFound."""
+        with self._store.reading() as db:
+            found = rows.one(db, KIND, str(number))
+        if found is None:
+            raise NotFound("There is no such installation.")
+        return read_installation(found)
+
+    def note(self, turn: Turn) -> str:
+        """What this turn's agent has yet to hear: how wishes ended whose own turn was over by then."""
+        found = map(read_installation, self._jobs.tell(KIND, turn, most=_MOST_TOLD))
+        return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
+
+    # --- the wish ----------------------------------------------------------------------------------------------
+
+    def _ask(self, db: sqlite3.Connection, caller: Caller, action: Install) -> Outcome:
+        key, now = caller.key, self._now()
+        asked = read_wishes(action.system, action.packages)
+        before = _same(db, key, action.system, asked)
+        if before is not None and before.status != records.DONE:
+            text = sentences.WAITS if before.status == records.ASKED else sentences.LOOKED_UP
+            return Outcome(text, {"install": before.id}, waits_for=reference(KIND, str(before.id)))
+        if before is not None and self._shelf.has(key, before.id):
+            return Outcome(_ready(before), _result(before))
+        if len(rows.of_cubicle(db, KIND, key, since=now - _HOUR_S)) >= self._most_an_hour:
+            raise TooMany(
+                f"At most {self._most_an_hour} package requests an hour are looked up (HERMIT_INSTALLS_PER_HOUR in "
+                "hermit.env). Try again later, or ask for several packages at once."
+            )
+        payload = {"system": action.system, "asked": asked}
+        job = self._jobs.submit(db, KIND, key, caller.turn, payload, progress=records.RESOLVING)
+        return Outcome(sentences.LOOKED_UP, {"install": int(job.name)}, waits_for=reference(KIND, job.name))
+
+    def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
+        for job in rows.waiting_for(db, KIND, f"approval:{approval.id}"):
+            if approval.status is ApprovalStatus.APPROVED:
+                self._jobs.resume(db, job, records.DOWNLOADING)
+            else:
+                state, why = _ENDED[approval.status]
+                self._jobs.end(db, job, state, str(approval.status), error=f"{why}{quoted(approval)}")
+
+    # --- the work ----------------------------------------------------------------------------------------------
+
+    def _run(self, running: Running) -> dict[str, Any] | None:
+        one = read_installation(running.job)
+        if one.status == records.DOWNLOADING:
+            self._fetch(one, running)
+            return {}
+        self._resolve(one, running)
+        return None
+
+    def _resolve(self, one: Installation, running: Running) -> None:
+        packages = self._courier.resolve(one.id, one.system, one.asked, is_wanted=running.is_wanted)
+        self._check_room(one.cubicle, packages)
+        timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
+        with self._store.writing() as db:
+            approval = self._approvals.ask(
+                db,
+                one.cubicle,
+                one.turn,
+                kind=KIND,
+                text=as_question(one.system, packages),
+                reason=sentences.REASON,
+                detail=as_detail(one.system, one.asked, packages),
+                timeout_s=timeout_s,
+            )
+            listed = {"packages": kept(packages)}
+            if not rows.wait(db, running.job.id, f"approval:{approval.id}", records.ASKED, listed):
+                raise Stopped("Nobody wants these packages any more.")
+
+    def _fetch(self, one: Installation, running: Running) -> None:
+        packages = read_list(one.system, list(one.packages))
+        self._check_room(one.cubicle, packages)
+        try:
+            brought = self._courier.fetch(one.id, one.system, packages, is_wanted=running.is_wanted)
+            running.check_wanted()  # of an agent that is being deleted another of its name gets nothing
+            self._shelf.put(one.cubicle, one.id, one.system, brought)
+        finally:
+            self._courier.drop(one.id)
+
+    def _check_room(self, key: CubicleKey, packages: Sequence[Package]) -> None:
+        """The files fit into what the workspace may hold, and what is installed from them may need as much again."""
+        limit = rules.allowance(self._agents.get(key.agent).limits)
+        used = self._workspaces.measure(key)
+        if used.bytes + total_of(packages) > limit.bytes:
+            raise Failed("There is no room for them in the workspace. Delete what is no longer needed, then ask again.")
+
+
+def _same(db: sqlite3.Connection, key: CubicleKey, system: str, asked: Sequence[str]) -> Installation | None:
+    """The newest one of this cubicle with the same wish that is under way or done."""
+    theirs = map(read_installation, reversed(rows.of_cubicle(db, KIND, key)))
+    usable = (records.RESOLVING, records.ASKED, records.DOWNLOADING, records.DONE)
+    same = (one for one in theirs if one.system == system and one.asked == tuple(asked) and one.status in usable)
+    return next(same, None)
+
+
+def _report(db: sqlite3.Connection, job: Job) -> Report:
+    one = read_installation(job)
+    is_heard, is_done = one.turn is not None and turn_rows.is_open(db, one.turn), one.status == records.DONE
+    error = one.error
+    is_silent = is_heard or one.status in (records.DENIED, records.CANCELLED)
+    return Report(
+        error or _ready(one),
+        _result(one) if is_done else {"code": one.status, "install": one.id},
+        audit=f"packages.{one.status}",
+        said=error or f"{sentences.named(one.asked)}: downloaded in a helper container, {len(one.packages)} in all.",
+        detail={"install": one.id, "system": one.system, "asked": list(one.asked), "approval": one.approval},
+        notice="" if is_silent else sentences.notice(one.cubicle.agent, one.asked, error),
+        is_heard=is_heard,
+    )
+
+
+def _ready(one: Installation) -> str:
+    return sentences.ready(len(one.packages), f"{INSIDE}/{one.id}")
+
+
+def _result(one: Installation) -> dict[str, Any]:
+    packages = [{"name": package["name"], "version": package["version"]} for package in one.packages]
+    return {"install": one.id, "system": one.system, "folder": f"{INSIDE}/{one.id}", "packages": packages}

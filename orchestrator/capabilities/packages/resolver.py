@@ -1,0 +1,173 @@
+"""The courier: sends an errand with a task in a private folder, and reads what it brought as a stranger's word.
+
+The host looks at the report as text and at files as plain bytes: it compares sizes and hashes, and unpacks, loads or
+runs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.input import PIP
+from orchestrator.capabilities.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
+from orchestrator.core.errors import BadInput, Stopped, TooLarge, Unavailable
+from orchestrator.core.strict_json import read_object
+from orchestrator.core.text import one_line, visible
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed
+from orchestrator.engine.helpers import COURIER, HelperSpec
+from orchestrator.engine.protocol import HelperEngine
+
+RESOLVE_S, FETCH_S = 180, 900
+REPORT_BYTES = 2_000_000
+_SPARE_S = 15.0
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One file of an errand, checked."""
+
+    package: Package
+    path: Path
+    sha256: str
+
+
+class Courier:
+    """Sends errands, one at a time."""
+
+    def __init__(self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: Outside) -> None:
+        """``folder`` is private to the courier; ``image`` gives its image, built first where it is missing."""
+        self._helpers = helpers
+        self._folder = folder
+        self._image = image
+        self._outside = outside
+
+    def clear(self) -> None:
+        """No errand is under way, and nothing of one is left."""
+        self._helpers.clear_helpers(COURIER)
+        helper_folder.emptied(self._folder)
+
+    def resolve(
+        self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
+    ) -> tuple[Package, ...]:
+        """Everything that the wish comes to. Raises Failed, Stopped, Unavailable."""
+        task = {"do": "resolve", "system": system, "asked": list(asked), "time_s": RESOLVE_S}
+        try:
+            report = self._sent(f"{number}-resolve", task, max_bytes=REPORT_BYTES, is_wanted=is_wanted)
+            return read_list(system, report.get("packages"))
+        except TooLarge as error:
+            raise Failed(error.message) from error
+        except BadInput as error:
+            raise Failed(f"The index gave an answer that can't be used: {error.message}.") from error
+        finally:
+            self._drop(f"{number}-resolve")
+
+    def fetch(
+        self, number: int, system: str, packages: Sequence[Package], *, is_wanted: Callable[[], bool]
+    ) -> tuple[Brought, ...]:
+        """The packages' files, to the byte those of the list; ``drop`` them when they are stored. Raises as above."""
+        task = {"do": "fetch", "system": system, "packages": kept(packages), "time_s": FETCH_S}
+        room = sum(package.size for package in packages) + REPORT_BYTES
+        try:
+            self._sent(f"{number}-fetch", task, max_bytes=room, is_wanted=is_wanted)
+        except BadInput as error:
+            raise Failed(f"The helper container's report can't be used: {error.message}.") from error
+        folder = self._folder / f"{number}-fetch" / "out"
+        return tuple(_checked(package, folder / package.file) for package in packages)
+
+    def drop(self, number: int) -> None:
+        """What was fetched is no longer needed here."""
+        self._drop(f"{number}-fetch")
+
+    def _sent(
+        self, name: str, task: Mapping[str, Any], *, max_bytes: int, is_wanted: Callable[[], bool]
+    ) -> dict[str, Any]:
+        try:
+            errand = self._packed(name, task, max_bytes)
+        except OSError as error:
+            raise Unavailable("The folder for downloads in HERMIT_HOME can't be written. Look at the disk.") from error
+        self._helpers.run_helper(errand, is_wanted=is_wanted)
+        if not is_wanted():
+            raise Stopped("HermitShell is stopping.")
+        report = read_object(_read(errand.brought / "report.json", REPORT_BYTES))
+        if report.get("ok") is not True:
+            raise Failed(_sentence(task, report))
+        return report
+
+    def _packed(self, name: str, task: Mapping[str, Any], max_bytes: int) -> HelperSpec:
+        """The errand's two folders, with the task in one."""
+        outside = {
+            "pip_index_url": self._outside.pip_index_url,
+            "npm_registry": self._outside.npm_registry,
+            "proxies": dict(self._outside.proxies),
+            "max_bytes": MOST_BYTES,
+        }
+        certificates = self._outside.certificates()
+        files = {"task.json": json.dumps({**task, **outside}).encode()} | (
+            {"ca.pem": certificates} if certificates else {}
+        )
+        time_s = float(task["time_s"]) + _SPARE_S
+        return helper_folder.packed(
+            self._folder, name, COURIER, self._image(), files, time_s=time_s, max_bytes=max_bytes
+        )
+
+    def _drop(self, name: str) -> None:
+        helper_folder.drop(self._folder, name)
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    """A plain file that a container left, whatever else it may have made there."""
+    try:
+        with helper_folder.opened(path) as file:
+            if os.fstat(file.fileno()).st_size > max_bytes:
+                raise Failed("The helper container's report is too long.")
+            return file.read(max_bytes)
+    except OSError as error:
+        raise Failed(
+            "This took too long or needed too much room, and was stopped. Ask for less, or try again later."
+        ) from error
+
+
+def _checked(package: Package, path: Path) -> Brought:
+    kind, _, wanted = package.hash.partition(":")
+    agreed, ours = hashlib.new(kind), hashlib.sha256()
+    try:
+        with helper_folder.opened(path) as file:
+            if os.fstat(file.fileno()).st_size != package.size:
+                raise Failed(f"{package.name} is not of the size that was agreed to, so nothing was taken.")
+            while chunk := file.read(_CHUNK):
+                agreed.update(chunk)
+                ours.update(chunk)
+    except OSError as error:
+        raise Failed(f"{package.name} did not arrive. Try again later.") from error
+    if agreed.hexdigest() != wanted:
+        raise Failed(f"{package.name} is not what was agreed to (its hash is another), so nothing was taken.")
+    return Brought(package, path, ours.hexdigest())
+
+
+def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
+    """What was the matter, for an agent and its person; what pip or npm said is quoted as a stranger's words."""
+    system = task["system"]
+    said = report.get("said")
+    is_quoted = isinstance(said, str) and bool(said) and report.get("why") != "too_large"
+    quoted = f" It said: {one_line(visible(str(said)), 500)}" if is_quoted else ""
+    sentences = {
+        "not_found": "The index has no such package, or not in that version"
+        + (", or not as a wheel for this Python (source packages are not built)." if system == PIP else "."),
+        "conflict": "The packages, or what they need, don't go together.",
+        "unreachable": "The package index can't be reached from the helper container. './hermit doctor' and "
+        "docs/using.md (Packages) say what it needs.",
+        "unfit": "A package among them can't be taken.",
+        "slow": "Finding out took too long. Ask for fewer packages.",
+        "too_large": f"They take more than {size_in_words(MOST_BYTES)}, which is the most at a time.",
+        "changed": "A file is not what was agreed to (its size or hash is another), so nothing was taken.",
+    }
+    return sentences.get(str(report.get("why")), f"{system} could not do it.") + quoted

@@ -1,0 +1,161 @@
+"""Videos: an agent wishes for one, a job has it made in the studio, and it lies in the cubicle's ``out/``.
+
+A video lies hidden in the tray before the job's row says which name it gets, and gets it in one rename, so after a
+death one look tells how far it came: it is made again or named, and never there twice.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.agents.agents import Agents
+from orchestrator.capabilities import call_rows
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
+from orchestrator.capabilities.video import messages as sentences
+from orchestrator.capabilities.video.capability import CLAWMOTION, Clawmotion
+from orchestrator.capabilities.video.input import ending_of, read_wish
+from orchestrator.capabilities.video.renderer import Made, Studio
+from orchestrator.core.errors import TooMany
+from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.engine import helper_folder
+from orchestrator.engine.helper_folder import Failed
+from orchestrator.files import quota as rules
+from orchestrator.files.workspace import Workspaces
+from orchestrator.jobs import rows
+from orchestrator.jobs.kinds import JobKind, Report, Running
+from orchestrator.jobs.pool import Jobs, reference
+from orchestrator.jobs.rows import Job
+
+KIND = "video"
+MOST_OPEN = 2
+MOST_SECONDS_A_DAY = 1_800.0
+_DAY_S = 86_400.0
+_TIME_S = 2 * 3600.0
+"""The first one of all has its image built, which takes minutes."""
+_PLACING = "placing"
+_MOST_TOLD = 10
+
+
+class Motions:
+    """Every video that an agent wished for."""
+
+    def __init__(
+        self,
+        *,
+        agents: Agents,
+        jobs: Jobs,
+        workspaces: Workspaces,
+        studio: Studio,
+        check_room: Callable[[], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``check_room`` raises Unavailable when the house's disk is full."""
+        self._agents, self._jobs, self._workspaces = agents, jobs, workspaces
+        self._studio, self._check_room, self._now = studio, check_room, now
+        jobs.add_kind(
+            JobKind(
+                KIND,
+                self._run,
+                _TIME_S,
+                report=_report,
+                prepare=studio.clear,
+                gave_up=sentences.GAVE_UP,
+                kept_s=7 * _DAY_S,
+            )
+        )
+
+    @property
+    def deeds(self) -> Deeds:
+        """What carries out what agents ask for."""
+        return {CLAWMOTION.name: self._ask}
+
+    def note(self, turn: Turn) -> str:
+        """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""
+        found = self._jobs.tell(KIND, turn, most=_MOST_TOLD)
+        return "\n".join(sentences.note(job.payload["name"], job.error, _done(job)) for job in found)
+
+    def _ask(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
+        key, wish = caller.key, read_wish(action)
+        if len(rows.open_of(db, KIND, key)) >= MOST_OPEN:
+            raise TooMany(f"{MOST_OPEN} videos are being made already. Ask again when one of them is there.")
+        today = rows.of_cubicle(db, KIND, key, since=self._now() - _DAY_S)
+        left = MOST_SECONDS_A_DAY - sum(job.payload["seconds"] for job in today)
+        if wish.seconds > left:
+            most = MOST_SECONDS_A_DAY / 60
+            raise TooMany(f"At most {most:.0f} minutes of video are made within a day; {left:.0f} seconds are left.")
+        payload = {"text": wish.text, "seconds": wish.seconds, "name": wish.name}
+        job = self._jobs.submit(db, KIND, key, caller.turn, payload)
+        result = {"video": int(job.name), "file": f"out/{wish.name}"}
+        return Outcome(sentences.begun(wish.name), result, waits_for=reference(KIND, job.name))
+
+    # --- the work ----------------------------------------------------------------------------------------------
+
+    def _run(self, running: Running) -> dict[str, Any]:
+        """Make it, or end what a death left nearly done."""
+        job = running.job
+        try:
+            if job.progress == _PLACING:
+                self._show(running, job.result)  # where nothing lies hidden any more, it has its name
+            else:
+                self._make(running)
+        except OSError as error:
+            raise Failed(sentences.NO_OUT) from error
+        return {}
+
+    def _make(self, running: Running) -> None:
+        """The video is made, and lies in the tray."""
+        job, wish = running.job, running.job.payload
+        self._check_room()
+        try:
+            ending = ending_of(wish["name"])
+            made = self._studio.make(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
+            running.check_wanted()
+            self._check_space(job.cubicle, made)
+            with helper_folder.opened(made.path) as file:
+                self._workspaces.lay_out(job.cubicle, _hidden(job), file, max_bytes=made.size_bytes)
+            if not self._show(running, {"size_bytes": made.size_bytes, "left_out": made.left_out}):
+                raise Failed(sentences.TAKEN_AWAY)
+        finally:
+            self._studio.drop(job.name)
+
+    def _show(self, running: Running, facts: dict[str, Any]) -> bool:
+        """What lies hidden has its name; False when nothing does."""
+        job = running.job
+
+        def chosen(name: str) -> None:
+            running.record(_PLACING, **{**facts, "placed": name})
+
+        return self._workspaces.show_out(job.cubicle, _hidden(job), job.payload["name"], chosen=chosen) is not None
+
+    def _check_space(self, key: CubicleKey, made: Made) -> None:
+        limit = rules.allowance(self._agents.get(key.agent).limits)
+        if self._workspaces.measure(key).bytes + made.size_bytes > limit.bytes:
+            raise Failed(sentences.NO_ROOM)
+
+
+def _report(db: sqlite3.Connection, job: Job) -> Report:
+    is_heard = call_rows.is_awaited(db, reference(KIND, job.name))
+    error, placed, number = job.error, job.result.get("placed", ""), int(job.name)
+    size, seconds = job.result.get("size_bytes", 0), job.payload["seconds"]
+    made = {"video": number, "file": f"out/{placed}", "seconds": seconds, "size": size}
+    return Report(
+        error or _done(job),
+        {"code": "failed", "video": number} if error else {**made, "left_out": job.result.get("left_out", 0)},
+        audit=f"video.{job.state}",
+        said=error or _done(job),
+        detail={"video": number, "file": placed, "seconds": seconds, "size_bytes": size},
+        notice="" if is_heard or not error else sentences.notice(job.cubicle.agent, job.payload["name"], error),
+        is_heard=is_heard,
+    )
+
+
+def _hidden(job: Job) -> str:
+    return f".clawmotion-{job.name}.part"
+
+
+def _done(job: Job) -> str:
+    result = job.result
+    return sentences.done(result.get("placed", ""), result.get("size_bytes", 0), result.get("left_out", 0))

@@ -1,0 +1,148 @@
+"""``chat``: one turn, or a conversation. At a terminal it has line editing, history and Markdown
+(``talking``); elsewhere it is plain lines. Approvals and questions are asked in place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from orchestrator.cli.approvals import exact_lines, wish
+from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.context import Context
+from orchestrator.cli.deliveries import show_delivered
+from orchestrator.cli.event_stream import Growing, News
+from orchestrator.cli.follow import Follower
+from orchestrator.cli.help import explain
+from orchestrator.cli.questions import question_lines
+from orchestrator.cli.upload import send
+from orchestrator.core.text import one_line, terminal_safe
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    chat = commands.add_parser("chat", help="send TEXT to an agent and print its reply; without TEXT, a conversation")
+    chat.add_argument("agent", metavar="AGENT")
+    chat.add_argument("text", metavar="TEXT", nargs="?")
+    chat.add_argument(
+        "--file", metavar="PATH", type=Path, action="append", default=[], help="send a file along; may be repeated"
+    )
+    chat.set_defaults(run=run)
+    explain(
+        chat,
+        "Say TEXT and print the reply, or talk as long as you like. Approvals are asked in place.\n"
+        "A terminal has history, line editing and commands such as /help; a pipe gets the replies alone.",
+        "chat crab",
+        'chat crab "What is in in/?"',
+        'chat crab --file report.pdf "Sum it up."',
+        'chat crab "List three names for a boat." > names.txt',
+        more="The exit code is 0 when the last turn was done.",
+    )
+
+
+def run(context: Context, options: argparse.Namespace) -> int:
+    """One turn or many; the exit code is 0 when the last one was done."""
+    with context.client as client, client.news() if sys.stdout.isatty() else nullcontext() as news:
+        if options.text is not None or options.file:
+            files = [send(client, options.agent, file)["path"] for file in options.file]
+            return _say(client, news, options.agent, options.text or "", files)
+        client.get(agent_path(options.agent))  # an unknown agent is said before the first line is typed
+        if news is not None and sys.stdin.isatty() and context.environment.get("TERM") != "dumb":
+            # By its name: what draws a terminal takes a while to load, and nobody else needs it.
+            return int(import_module("orchestrator.cli.chat_terminal").converse(context, client, news, options.agent))
+        return _converse(client, news, options.agent)
+
+
+def _converse(client: Client, news: News | None, agent: str) -> int:
+    if sys.stdin.isatty():
+        print(f"You are talking to {agent}. Ctrl-C stops a running turn, Ctrl-D leaves.", file=sys.stderr)
+    code = 0
+    while True:
+        try:
+            line = input("> " if sys.stdin.isatty() else "")
+        except (EOFError, KeyboardInterrupt):
+            return code
+        if line.strip():
+            code = _say(client, news, agent, line)
+
+
+def _say(client: Client, news: News | None, agent: str, text: str, files: Sequence[str] = ()) -> int:
+    body = {"text": text, "files": list(files), "wait": False}
+    turn = client.post(agent_path(agent, "/messages"), body)["turn"]
+    growing = Growing(sys.stdout, sys.stderr)
+    try:
+        ended = Follower(client, turn, news, _Lines(growing)).until_the_end()
+    except KeyboardInterrupt:
+        growing.end_line()
+        client.post(f"/turns/{turn}/stop")
+        print("Stopped.", file=sys.stderr)
+        return 130
+    if ended["status"] == "done":
+        growing.finish(ended["reply"] or "")
+        show_delivered(client, agent, turn)
+        return 0
+    if ended["reply"]:
+        growing.finish(ended["reply"])
+    growing.end_line()
+    print(f"hermit: {terminal_safe(ended['error'] or 'The turn was stopped.')}", file=sys.stderr)
+    return 1
+
+
+class _Lines:
+    """A turn in plain lines: words on standard output, all else beside it. Where nobody sits, nobody is asked."""
+
+    def __init__(self, growing: Growing) -> None:
+        self._growing = growing
+        self._failed: set[str] = set()
+
+    def write(self, text: str) -> None:
+        """As it grows."""
+        self._growing.write(text)
+
+    def output(self, n: int, text: str) -> None:
+        """The first few lines."""
+        self._growing.print(n, text)
+
+    def command(self, step: Mapping[str, Any]) -> None:
+        """On a line of its own, below the thought that led to it."""
+        self._growing.complete(step["thought"])
+        print(f"  $ {one_line(step['command'], 100)}", file=sys.stderr)
+
+    def decide(self, approval: Mapping[str, Any]) -> Literal["approve", "deny"] | None:
+        """Asked in place; anything but a yes is a no."""
+        self._growing.end_line()
+        lines = ["", f"{terminal_safe(approval['reason'])} {wish(approval)}:", "", *exact_lines(approval)]
+        print("\n".join(lines), file=sys.stderr)
+        number = approval["id"]
+        if not sys.stdin.isatty():
+            print(f"\nWaiting: ./hermit approve {number}  or  ./hermit deny {number}", file=sys.stderr)
+            return None
+        ask = "Run it? [y/N] " if approval["step"] is not None else "Agree to it? [y/N] "
+        print(f"\n{ask}", end="", file=sys.stderr, flush=True)
+        return "approve" if sys.stdin.readline().strip().lower() in ("y", "yes") else "deny"
+
+    def answer(self, question: Mapping[str, Any]) -> str | None:
+        """Asked in place; an empty line is for later."""
+        self._growing.end_line()
+        if question["id"] not in self._failed:
+            print("\n".join(["", f"{question['agent']} asks:", *question_lines(question)]), file=sys.stderr)
+        self._failed.add(question["id"])
+        if not sys.stdin.isatty():
+            print(f"\nWaiting: ./hermit answer {question['id']} TEXT", file=sys.stderr)
+            return None
+        print("\nYour answer: ", end="", file=sys.stderr, flush=True)
+        said = sys.stdin.readline()
+        if said.strip():
+            return said
+        print(f"Later, then: ./hermit answer {question['id']} TEXT", file=sys.stderr)
+        return None
+
+    def note(self, text: str) -> None:
+        """Beside the conversation."""
+        self._growing.end_line()
+        print(terminal_safe(text), file=sys.stderr)

@@ -1,0 +1,182 @@
+"""A turn as it goes on, for a terminal: the house's news in a thread of its own, and the reply as it grows.
+
+News only serve watching. They may stop at any time, and then whoever follows a turn looks by itself as before; nothing
+that is decided depends on them.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import socket
+import threading
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException
+from typing import IO, Any, Self
+from urllib.parse import urlsplit
+
+from orchestrator.core.text import terminal_safe
+
+_SILENT_S = 40.0
+"""The house says every 15 s that it lives; without a word for so long the line is dead."""
+_MOST_LINES = 12
+"""Of what one command prints while it runs."""
+_MOST_WAITING = 1_000
+
+
+class News:
+    """The events of one house as they come, until the line breaks."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._url = urlsplit(url)
+        self._token = token
+        self._events: queue.Queue[tuple[str, dict[str, Any]] | None] = queue.Queue(_MOST_WAITING)
+        self._socket: socket.socket | None = None
+        self._lock = threading.Lock()  # protects _socket and _is_closed
+        self._is_closed = False
+        self.is_live = False
+        """News come. Without them one has to look."""
+        self._thread = threading.Thread(target=self._listen, name="news", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._is_closed = True
+            if self._socket is not None:
+                _hang_up(self._socket)
+        self._thread.join(2.0)
+
+    def next(self, timeout_s: float) -> tuple[str, dict[str, Any]] | None:
+        """The next event; None when there was none in time, or the line has just broken."""
+        try:
+            return self._events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def _listen(self) -> None:
+        host, port = self._url.hostname or "127.0.0.1", self._url.port or 80
+        line = HTTPConnection(host, port, timeout=_SILENT_S)
+        try:
+            line.connect()
+            with self._lock:
+                if self._is_closed:
+                    return
+                self._socket = line.sock
+            line.request("GET", "/api/events", headers={"Authorization": f"Bearer {self._token}"})
+            answer = line.getresponse()
+            with answer:
+                if answer.status == 200:
+                    self._read(answer)
+        except (OSError, HTTPException, ValueError):
+            return  # the house was stopped, or speaks otherwise: whoever follows looks by itself
+        finally:
+            self.is_live = False
+            line.close()
+            self._put(None)
+
+    def _read(self, stream: IO[bytes] | Any) -> None:
+        kind = ""
+        self.is_live = True
+        for raw in stream:
+            text = raw.decode("utf-8", "replace").rstrip("\r\n")
+            if text.startswith("event: "):
+                kind = text.removeprefix("event: ")
+            elif text.startswith("data: ") and kind:
+                body = json.loads(text.removeprefix("data: "))
+                if isinstance(body, dict):
+                    self._put((kind, body))
+            elif not text:
+                kind = ""
+
+    def _put(self, event: tuple[str, dict[str, Any]] | None) -> None:
+        """An event is a hint to look, so of too many the oldest can go."""
+        while True:
+            try:
+                self._events.put_nowait(event)
+            except queue.Full:
+                self._drop_oldest()
+            else:
+                return
+
+    def _drop_oldest(self) -> None:
+        try:
+            self._events.get_nowait()
+        except queue.Empty:
+            return
+
+
+class Growing:
+    """What an agent writes and its commands print, shown as it grows: words on ``out``, the rest on ``aside``."""
+
+    def __init__(self, out: IO[str], aside: IO[str]) -> None:
+        self._out = out
+        self._aside = aside
+        self._text = ""
+        """What stands on the lines that are being written."""
+        self._printed: dict[int, int] = {}
+        """How many lines of each command's output are shown."""
+
+    def write(self, text: str) -> None:
+        """The words so far. Where they are not what was shown and more, they begin anew on a line of their own."""
+        text = terminal_safe(text)
+        if self._text.startswith(text):
+            return
+        if not text.startswith(self._text):
+            self.end_line()
+        print(text[len(self._text) :], end="", file=self._out, flush=True)
+        self._text = text
+
+    def complete(self, thought: str) -> None:
+        """The thought whose beginning was shown stands there as a whole, with nothing to come after it on its line. Of
+        one that nobody saw begin, nothing is shown."""
+        text = terminal_safe(thought).rstrip()
+        if self._text and text.startswith(self._text):
+            self.write(text)
+        self.end_line()
+
+    def end_line(self) -> None:
+        """What comes next stands on lines of its own; what was written is over."""
+        if self._text and not self._text.endswith("\n"):
+            print(file=self._out, flush=True)
+        self._text = ""
+
+    def finish(self, reply: str) -> None:
+        """The whole reply stands there, once."""
+        text = terminal_safe(reply)
+        if self._text and text.rstrip() == self._text.rstrip():
+            self.end_line()
+            return
+        if self._text and text.startswith(self._text):
+            text = text[len(self._text) :]
+        else:
+            self.end_line()
+        print(text, file=self._out, flush=True)
+        self._text = ""
+
+    def print(self, n: int, output: str) -> None:
+        """What the n-th command has printed so far: its whole lines, the first few."""
+        lines = terminal_safe(output).split("\n")[:-1]
+        shown = self._printed.get(n, 0)
+        if shown > _MOST_LINES or len(lines) <= shown:
+            return
+        self.end_line()
+        for line in lines[shown:_MOST_LINES]:
+            print(f"    {line}", file=self._aside)
+        if len(lines) > _MOST_LINES:
+            print("    …", file=self._aside)
+        self._printed[n] = len(lines)
+
+
+def is_of(body: Mapping[str, Any], turn: int) -> bool:
+    """The news is about this turn."""
+    return body.get("turn") == turn
+
+
+def _hang_up(line: socket.socket) -> None:
+    try:
+        line.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # it is closed already

@@ -1,0 +1,186 @@
+"""``files``: list, fetch, send and delete files of an agent's workspace. What it writes on this machine replaces
+nothing unless told so, and has a name that is safe here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import quote, unquote_to_bytes
+
+from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.confirm import add_yes, confirm
+from orchestrator.cli.context import Context, show, table
+from orchestrator.cli.help import explain
+from orchestrator.cli.upload import Meter, send
+from orchestrator.core.errors import BadInput, Conflict
+from orchestrator.core.text import one_line
+from orchestrator.files.names import parts_of, safe_name, shown
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command with its four verbs."""
+    files = commands.add_parser("files", help="files of an agent's workspace: ls, get, put, rm")
+    verbs = files.add_subparsers(dest="verb", metavar="VERB", required=True)
+    listing = verbs.add_parser("ls", help="what is in a folder, e.g. ls crab out")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    getting = verbs.add_parser("get", help="fetch a file, e.g. get crab out/report.pdf")
+    getting.add_argument("-o", "--output", metavar="FILE", help="where to; - is standard output")
+    getting.add_argument("--force", action="store_true", help="replace a file that is there")
+    getting.add_argument(
+        "--zip", action="store_true", help="fetch a folder, or without PATH everything, as one archive"
+    )
+    putting = verbs.add_parser("put", help="send files into in/, e.g. put crab report.pdf")
+    removing = verbs.add_parser("rm", help="delete files, or folders with all that is in them")
+    for verb, run in ((listing, _list), (getting, _get), (putting, _put), (removing, _remove)):
+        verb.add_argument("agent", metavar="AGENT")
+        verb.add_argument("--user", metavar="ID", type=int, help="another person's workspace (operator)")
+        verb.set_defaults(run=run)
+    for verb in (listing, getting):
+        verb.add_argument("path", metavar="PATH", nargs="?", default="", help="in the workspace, e.g. out/report.pdf")
+    putting.add_argument("files", metavar="FILE", nargs="+", type=Path, help="on this machine")
+    removing.add_argument("paths", metavar="PATH", nargs="+", help="in the workspace")
+    add_yes(removing)
+    explain(
+        files,
+        "Files of your workspace with an agent: what you sent is in in/, what it made for you in out/.",
+        "files ls crab out",
+        "files get crab out/report.pdf",
+        "files put crab a.pdf b.csv",
+    )
+    explain(listing, "What is in a folder of your workspace.", "files ls crab", "files ls crab out --json")
+    explain(
+        getting,
+        "Fetch a file, or with --zip a folder. Nothing here is replaced without --force.",
+        "files get crab out/report.pdf",
+        "files get crab out/report.pdf -o - | less",
+        "files get crab out --zip",
+    )
+    explain(putting, "Send files into in/.", "files put crab report.pdf", "files put crab a.pdf b.csv")
+    explain(removing, "Delete files, or folders with all that is in them.", "files rm crab work/build")
+
+
+def _list(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        entries = list(_entries(client, options))
+    rows = [(entry["modified"][:16].replace("T", " "), _size(entry), _name(entry)) for entry in entries]
+    width = max((len(size) for _, size, _ in rows), default=0)
+    head = ("MODIFIED (UTC)", "SIZE", "NAME")
+    padded = [(at, size.rjust(width), name) for at, size, name in rows]
+    lines = [context.paint(line, "bold") if n == 0 else line for n, line in enumerate(table(padded, head=head))]
+    show({"entries": entries}, as_json=options.json, lines=lines)
+    return 0
+
+
+def _get(context: Context, options: argparse.Namespace) -> int:
+    path = _remote(options.agent, options.path)
+    parts = os.fsencode(options.path.rstrip("/")).split(b"/")
+    name = safe_name(parts[-1] or options.agent) + (".zip" if options.zip else "")
+    target = None if options.output == "-" else _target(options.output, name, may_replace=options.force)
+    with (
+        context.client as client,
+        client.download(path, user=options.user, zip="1" if options.zip else None) as answer,
+    ):
+        if "Content-Disposition" not in answer.headers:
+            raise BadInput(f"{shown(*parts) or 'This'} is a folder. Add --zip to fetch it as an archive.")
+        length = answer.headers.get("Content-Length")
+        pieces = Meter(name, int(length) if length else None).over(client.pieces(answer))
+        if target is None:
+            _write(sys.stdout.buffer, pieces)
+            return 0
+        with _new_file(target, may_replace=options.force) as file:
+            _write(file, pieces)
+    print(one_line(str(target), 500))
+    return 0
+
+
+def _put(context: Context, options: argparse.Namespace) -> int:
+    with context.client as client:
+        for file in options.files:
+            stored = send(client, options.agent, file, user=options.user)
+            print(f"{shown(unquote_to_bytes(stored['path']))}  {stored['size']:,} bytes  {stored['type']}")
+    return 0
+
+
+def _remove(context: Context, options: argparse.Namespace) -> int:
+    remotes = [(path, _remote(options.agent, path)) for path in options.paths]
+    named = ", ".join(one_line(path, 100) for path in options.paths[:5])
+    more = f" and {len(remotes) - 5} more" if len(remotes) > 5 else ""
+    confirm(f"This deletes {named}{more} from {options.agent}'s workspace", yes=options.yes)
+    with context.client as client:
+        for path, remote in remotes:
+            client.delete(remote, user=options.user)
+            print(f"{one_line(path, 500)} is deleted.")
+    return 0
+
+
+# --- there -----------------------------------------------------------------------------------------------------
+
+
+def _entries(client: Client, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    path, after = _remote(options.agent, options.path), None
+    while True:
+        body = client.get(path, after=after, limit=1000, user=options.user)
+        if not isinstance(body, dict) or "entries" not in body:
+            raise BadInput(f"{one_line(options.path)} is a file. './hermit files get' fetches it.")
+        yield from body["entries"]
+        if (after := body["next"]) is None:
+            return
+
+
+def _remote(agent: str, path: str) -> str:
+    """The URL of what somebody typed, whatever bytes are in it; raises UnsafePath where it would lead elsewhere."""
+    parts = parts_of(path.removesuffix("/"))
+    return agent_path(agent, "/files/" + "/".join(quote(part, safe="") for part in parts))
+
+
+def _size(entry: dict[str, Any]) -> str:
+    return f"{entry['size']:,}" if entry["kind"] == "file" else ""
+
+
+def _name(entry: dict[str, Any]) -> str:
+    ends = {"file": "", "folder": "/", "other": "  (a link or another special file)"}
+    return one_line(entry["name"], 500) + ends.get(entry["kind"], "")
+
+
+# --- here ------------------------------------------------------------------------------------------------------
+
+
+def _target(wanted: str | None, name: str, *, may_replace: bool) -> Path:
+    """Where to write; raises Conflict when something is there."""
+    target = Path(wanted or name)
+    if target.is_dir():
+        target /= name
+    _check_free(target, may_replace=may_replace)
+    return target
+
+
+def _check_free(target: Path, *, may_replace: bool) -> None:
+    if not may_replace and os.path.lexists(target):
+        raise Conflict(f"{target} is there already. Add --force to replace it, or -o FILE for another name.")
+
+
+@contextmanager
+def _new_file(target: Path, *, may_replace: bool) -> Iterator[BinaryIO]:
+    """A file that has its name once it is whole, and is gone when it does not become so."""
+    part = target.with_name(f".hermit-{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+        _check_free(target, may_replace=may_replace)
+        part.replace(target)
+    except OSError as error:
+        raise BadInput(f"{target} can't be written ({error.strerror}).") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _write(file: BinaryIO, pieces: Iterable[bytes]) -> None:
+    file.writelines(pieces)
+    file.flush()

@@ -1,0 +1,347 @@
+"""Settings: read once from the environment and ``HERMIT_HOME/hermit.env``, frozen, passed down. Nobody else reads them.
+
+A name set in the environment wins over the file. ``SETTINGS`` lists every name with its help, for ``--help`` and the
+docs.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.models import USUAL_RATES, Rates
+
+SETTINGS = {
+    "HERMIT_HOME": "where everything persistent is stored (default: data/ in the program's folder)",
+    "HERMIT_HOST": "address of the dashboard and API (default 127.0.0.1)",
+    "HERMIT_PORT": "port of the dashboard and API (default 3000)",
+    "HERMIT_PREVIEW_PORT": "port of the web-app previews, a separate origin (default 3001)",
+    "HERMIT_PUBLIC_URL": "address of the dashboard behind your proxy or tunnel, for links (default: none)",
+    "HERMIT_PREVIEW_URL": "address of the previews there, with another host name than the dashboard's (default: none)",
+    "HERMIT_ADMIN_USER": "the operator's name",
+    "HERMIT_ADMIN_PASSWORD": "the operator's password (without it `up` prints a one-time login link)",
+    "HERMIT_API_TOKEN": "a fixed operator API token, for automation",
+    "HERMIT_LLM_BASE_URL": "any OpenAI-compatible model server",
+    "HERMIT_LLM_API_KEY": "its key",
+    "HERMIT_LLM_MODEL": "the model to ask it for",
+    "HERMIT_EMBEDDINGS_BASE_URL": "an OpenAI-compatible embeddings server, to find memories by meaning",
+    "HERMIT_EMBEDDINGS_API_KEY": "its key",
+    "HERMIT_EMBEDDINGS_MODEL": "the embedding model to ask it for; local: one in this process (optional packages)",
+    "OPENROUTER_API_KEY": "key for OpenRouter",
+    "OPENAI_API_KEY": "key for OpenAI",
+    "ANTHROPIC_API_KEY": "key for Anthropic",
+    "GEMINI_API_KEY": "key for Google Gemini",
+    "GROQ_API_KEY": "key for Groq",
+    "MISTRAL_API_KEY": "key for Mistral",
+    "DEEPSEEK_API_KEY": "key for DeepSeek",
+    "XAI_API_KEY": "key for xAI",
+    "TELEGRAM_BOT_TOKEN": "a bot for the first agent",
+    "HERMIT_TELEGRAM_OPERATOR_ID": "the operator's numeric Telegram id",
+    "HERMIT_TELEGRAM_API_URL": "Bot API server (default https://api.telegram.org)",
+    "HERMIT_TELEGRAM_WEBHOOK_URL": "public https address of the dashboard where Telegram posts updates (else polled)",
+    "HERMIT_ALLOWED_HOSTS": "other Host names that the dashboard answers to, separated by commas",
+    "HERMIT_CUBICLE_RUNTIME": "OCI runtime of the cubicles, e.g. runsc (default: the engine's)",
+    "HERMIT_PIP_INDEX_URL": "package index for Python (default: pip's own)",
+    "HERMIT_NPM_REGISTRY": "package registry for Node (default: npm's own)",
+    "HERMIT_SLEEP_MINUTES": "idle minutes after which an agent's container stops until its next message (60; 0: never)",
+    "HERMIT_FILES_PER_MINUTE": "files that a cubicle can deliver within a minute (default 20)",
+    "HERMIT_FILES_PER_DAY": "the same within a day (default 200)",
+    "HERMIT_INSTALLS_PER_HOUR": "package requests of a cubicle within an hour (default 10)",
+    "HERMIT_LOG_FORMAT": "json writes the orchestrator's log as JSON lines (default: text)",
+    "HERMIT_KEEP_CONVERSATIONS_DAYS": "days after which messages and answers are deleted (default 0: never)",
+    "HERMIT_KEEP_DETAILS_DAYS": "the same for output of commands, notices, questions, old approvals (365; 0: never)",
+    "HERMIT_KEEP_AUDIT_DAYS": "the same for the audit log (default 0: never)",
+    "HERMIT_KEEP_BACKUPS_DAYS": "the same for backups in HERMIT_HOME/backups, except the newest (default 0: never)",
+    "HERMIT_APP_PICTURES": "0 takes no pictures of web apps or PDFs, and never builds the image for that",
+    "HERMIT_FETCH_HTTP": "1 also allows approved downloads over plain http, which anybody on the way can change",
+    "HERMIT_TERMINAL": "1 gives operators a terminal in their own cubicles, in the dashboard",
+}
+
+PROVIDER_KEYS = tuple(name for name in SETTINGS if name.endswith("_API_KEY") and not name.startswith("HERMIT_"))
+
+TELEGRAM_API_URL = "https://api.telegram.org"
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """For how many days what is kept; 0 for ever."""
+
+    conversations_days: int
+    details_days: int
+    audit_days: int
+    backups_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What this install was told. ``repr`` shows no secret."""
+
+    home: Path
+    host: str
+    port: int
+    preview_port: int
+    public_url: str
+    """The dashboard's origin as people reach it by way of a proxy, or empty."""
+    preview_url: str
+    """The previews' origin likewise."""
+    admin_user: str
+    allowed_hosts: frozenset[str]
+    runtime: str
+    llm_base_url: str
+    llm_model: str
+    embeddings_base_url: str
+    embeddings_model: str
+    telegram_operator_id: int | None
+    telegram_api_url: str
+    telegram_webhook_url: str
+    """Where Telegram reaches the dashboard, or empty: then the bots ask for their updates themselves."""
+    sleep_after_s: float
+    """How long a cubicle is idle before it is stopped; 0 for never."""
+    log_format: str
+    """``text`` or ``json``."""
+    keep: Keep
+    rates: Rates
+    app_pictures: bool
+    """Pictures of web apps are taken."""
+    fetch_http: bool
+    """Approved downloads may come without encryption too."""
+    terminal: bool
+    """Operators have terminals in the dashboard."""
+    secrets: Secrets
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds the dashboard."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 - compared, not bound
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def is_in_the_open(self) -> bool:
+        """Others on the network reach the dashboard without encryption: passwords can be read on the way."""
+        if self.public_url.startswith("https://") or self.host == "localhost":
+            return False
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:  # a name, which may be any address
+            return True
+
+    @property
+    def link_url(self) -> str:
+        """Where people find the dashboard: in links that leave this machine."""
+        return self.public_url or self.url
+
+    @property
+    def is_arranged(self) -> bool:
+        """They say already who the operator is, or which model answers: nobody needs the first-run page."""
+        named = self.admin_user or self.secrets.get("HERMIT_ADMIN_PASSWORD")
+        return bool(named or self.llm_base_url or self.secrets.provider_keys())
+
+    @property
+    def has_own_bot_server(self) -> bool:
+        """Bots are at another Bot API server than Telegram's, which may give tokens of its own form."""
+        return self.telegram_api_url != TELEGRAM_API_URL
+
+    @property
+    def telegram_webhook_host(self) -> str:
+        """The host name of the webhook's address, or empty."""
+        return urlsplit(self.telegram_webhook_url).hostname or ""
+
+
+class Secrets:
+    """Values that must reach no log, page or error text."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
+
+    def __repr__(self) -> str:
+        return f"<{len(self._values)} secrets>"
+
+    def get(self, name: str) -> str:
+        """The secret, or an empty string when it is not set."""
+        return self._values.get(name, "")
+
+    def every(self) -> set[str]:
+        """All of them, for blotting them out."""
+        return {value for value in self._values.values() if value}
+
+    def provider_keys(self) -> dict[str, str]:
+        """The provider keys that are set, by their setting's name, in order of preference."""
+        return {name: self._values[name] for name in PROVIDER_KEYS if self._values.get(name)}
+
+
+def load(environment: Mapping[str, str], root: Path) -> Settings:
+    """Read the settings; ``root`` is the program's folder, to which a relative HERMIT_HOME belongs.
+
+    Raises ConfigError that names the setting and what it must be.
+    """
+    home = (root / Path(environment.get("HERMIT_HOME") or "data").expanduser()).resolve()
+    values = {**_read_file(home / "hermit.env"), **{k: v for k, v in environment.items() if k in SETTINGS and v}}
+    secret_names = tuple(name for name in SETTINGS if name.endswith(("_PASSWORD", "_TOKEN", "_API_KEY")))
+    for name, value in values.items():
+        _check_text(name, value)
+    return Settings(
+        home=home,
+        host=values.get("HERMIT_HOST", "127.0.0.1"),
+        port=_port(values, "HERMIT_PORT", 3000),
+        preview_port=_port(values, "HERMIT_PREVIEW_PORT", 3001),
+        public_url=(public := _origin(values, "HERMIT_PUBLIC_URL")),
+        preview_url=_preview(values, public),
+        admin_user=values.get("HERMIT_ADMIN_USER", ""),
+        allowed_hosts=_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", ""))
+        | ({urlsplit(public).hostname or ""} - {""}),
+        runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
+        llm_base_url=_url(values, "HERMIT_LLM_BASE_URL"),
+        llm_model=values.get("HERMIT_LLM_MODEL", ""),
+        embeddings_base_url=_url(values, "HERMIT_EMBEDDINGS_BASE_URL"),
+        embeddings_model=values.get("HERMIT_EMBEDDINGS_MODEL", "").strip(),
+        telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
+        telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or TELEGRAM_API_URL,
+        telegram_webhook_url=_webhook(values),
+        sleep_after_s=60.0 * _whole(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
+        log_format=_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),
+        keep=_keep(values),
+        rates=Rates(
+            files_per_minute=_whole(values, "HERMIT_FILES_PER_MINUTE", USUAL_RATES.files_per_minute, "files"),
+            files_per_day=_whole(values, "HERMIT_FILES_PER_DAY", USUAL_RATES.files_per_day, "files"),
+            installs_per_hour=_whole(values, "HERMIT_INSTALLS_PER_HOUR", USUAL_RATES.installs_per_hour, "requests"),
+        ),
+        app_pictures=_switch(values, "HERMIT_APP_PICTURES", default="1"),
+        fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
+        terminal=_switch(values, "HERMIT_TERMINAL"),
+        secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _indexes(values)),
+    )
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    values = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise ConfigError(f"{path}, line {number}: write NAME=value.")
+        if match[1] not in SETTINGS:
+            raise ConfigError(f"{path}, line {number}: there is no setting called {match[1]}.")
+        values[match[1]] = _unquoted(match[2])
+    return values
+
+
+def _unquoted(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value
+
+
+def _port(values: Mapping[str, str], name: str, default: int) -> int:
+    text = values.get(name, "").strip() or str(default)
+    if not text.isdecimal() or len(text) > 5 or not 1 <= int(text) <= 65535:
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be a port number from 1 to 65535.")
+    return int(text)
+
+
+def _keep(values: Mapping[str, str]) -> Keep:
+    def days(what: str, default: int = 0) -> int:
+        return _whole(values, f"HERMIT_KEEP_{what}_DAYS", default, "days")
+
+    return Keep(days("CONVERSATIONS"), days("DETAILS", 365), days("AUDIT"), days("BACKUPS"))
+
+
+def _choice(values: Mapping[str, str], name: str, *words: str) -> str:
+    """One of the words; the first when nothing is said."""
+    text = values.get(name, "").strip().lower() or words[0]
+    if text not in words:
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be {' or '.join(words)}.")
+    return text
+
+
+def _whole(values: Mapping[str, str], name: str, default: int, what: str) -> int:
+    text = values.get(name, "").strip() or str(default)
+    if not text.isdecimal() or len(text) > 6:
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be a whole number of {what}, or 0.")
+    return int(text)
+
+
+def _url(values: Mapping[str, str], name: str) -> str:
+    text = values.get(name, "").strip().rstrip("/")
+    if text and not _is_url(text):
+        raise ConfigError(f"{name} is {text!r}; it must be a URL such as https://example.org/v1.")
+    return text
+
+
+def _origin(values: Mapping[str, str], name: str) -> str:
+    url = _url(values, name)
+    parts = urlsplit(url)
+    if url and (parts.path or parts.query or parts.fragment):
+        raise ConfigError(
+            f"{name} is {url!r}; it must be an address without a path, such as https://hermit.example.org."
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}" if url else ""
+
+
+def _preview(values: Mapping[str, str], public: str) -> str:
+    """Another name than the dashboard's: under the same one, an app could act for the dashboard."""
+    name = "HERMIT_PREVIEW_URL"
+    url = _origin(values, name)
+    if url and public and urlsplit(url).hostname == urlsplit(public).hostname:
+        raise ConfigError(f"{name} is {url!r}; it must have another host name than HERMIT_PUBLIC_URL.")
+    return url
+
+
+def _indexes(values: Mapping[str, str]) -> dict[str, str]:
+    """Secrets, as they may hold a name and a password."""
+    return {name: _url(values, name) for name in ("HERMIT_PIP_INDEX_URL", "HERMIT_NPM_REGISTRY")}
+
+
+def _webhook(values: Mapping[str, str]) -> str:
+    """Telegram itself posts to https alone; a Bot API server of one's own takes any address."""
+    name = "HERMIT_TELEGRAM_WEBHOOK_URL"
+    url = _url(values, name)
+    if url.startswith("http:") and not values.get("HERMIT_TELEGRAM_API_URL", "").strip():
+        raise ConfigError(f"{name} is {url!r}; Telegram posts to https addresses alone.")
+    return url
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket or a port that is none
+        return False
+
+
+def _switch(values: Mapping[str, str], name: str, *, default: str = "0") -> bool:
+    text = values.get(name, "").strip() or default
+    if text not in ("0", "1"):
+        raise ConfigError(f"{name} is {text[:40]!r}; it must be 1 or 0.")
+    return text == "1"
+
+
+def _telegram_id(values: Mapping[str, str], name: str) -> int | None:
+    text = values.get(name, "").strip()
+    if text and (not text.isdecimal() or len(text) > 15 or int(text) == 0):
+        raise ConfigError(f"{name} must be a number. Write to @userinfobot in Telegram to see yours.")
+    return int(text) if text else None
+
+
+def _check_text(name: str, value: str) -> None:
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in value):
+        raise ConfigError(f"{name} holds a control character or bytes that are no UTF-8. Write it anew.")
+
+
+def _hosts(text: str, host: str) -> frozenset[str]:
+    named = {name.strip().lower() for name in text.split(",") if name.strip()}
+    bound = {host.lower()} - {"", "0.0.0.0", "::"}  # noqa: S104 - a wildcard is no name
+    return frozenset({"localhost", "127.0.0.1", "::1"} | named | bound)

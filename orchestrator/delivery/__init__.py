@@ -1,1 +1,0 @@
-"""Delivery: what lands in a cubicle's ``out/`` reaches the person, once."""

@@ -1,0 +1,48 @@
+"""The door's routes for what an agent asks of the host by a command: ask, look again, and what there is to ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.capabilities.call_rows import Call
+from orchestrator.capabilities.calls import Calls
+from orchestrator.core.errors import BadInput
+from orchestrator.door.request import DoorRequest, text, whole
+from orchestrator.door.router import DoorRoutes, Result
+
+CALL_BYTES = 256 * 1024
+"""The longest texts of a call's fields fit, with every character escaped."""
+
+
+def add_call_routes(routes: DoorRoutes, calls: Calls) -> None:
+    """``POST calls``, ``GET calls``, ``GET calls/ID`` and ``GET turns/ID/waited``."""
+
+    def call(request: DoorRequest) -> Result:
+        body = request.fields()
+        fields = body.get("fields", {})
+        if not isinstance(fields, dict):
+            raise BadInput("fields: send an object.")
+        named = None if body.get("turn") is None else whole(body, "turn")
+        return call_json(
+            calls.command(calls.caller(request.key, named), text(body, "call"), text(body, "name"), fields)
+        )
+
+    def offered(request: DoorRequest) -> Result:
+        return {"commands": calls.offered(request.key)}
+
+    def called(request: DoorRequest) -> Result:
+        return call_json(calls.wait(request.key, request.name, request.wait_s()))
+
+    def waited(request: DoorRequest) -> Result:
+        seconds, is_waiting = calls.waited_s(request.key, request.turn, since=request.unix_time("since"))
+        return {"waited_s": seconds, "is_waiting": is_waiting}
+
+    routes.add("POST", "calls", call, most_bytes=CALL_BYTES)
+    routes.add("GET", "calls", offered)
+    routes.add("GET", "calls/*", called)
+    routes.add("GET", "turns/*/waited", waited)
+
+
+def call_json(call: Call) -> dict[str, Any]:
+    """A call as its caller sees it."""
+    return {"call": call.id, "status": call.status, "text": call.text, "result": call.result}

@@ -1,0 +1,214 @@
+"""Putting a file into a folder, whole or not at all: one from outside under a safe name, where it replaces nothing, or
+one that the host keeps there, which replaces the one before.
+
+The folder is given by descriptor. It is written under a random name first, so nothing that lies there already, link or
+file, is ever written to.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+
+from orchestrator.core.errors import Conflict, TooLarge, Unavailable
+from orchestrator.files.models import Readable, Stored
+from orchestrator.files.names import numbered, safe_name
+from orchestrator.files.safe_open import refusal
+
+_CHUNK = 1 << 18
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PREFIX = ".arriving-"
+_FORGOTTEN_S = 86_400.0
+_NUMBERS = 100
+_NOREPLACE = 1
+_UNKNOWN = {errno.ENOSYS, errno.EINVAL, errno.EPERM}
+
+
+def store(folder: int, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True) -> Stored:
+    """The bytes of ``stream`` are a new file in ``folder``, readable for everybody who sees the folder.
+
+    Its name is made safe, and numbered if it is taken; unless ``is_numbered`` it raises Conflict then. Raises TooLarge
+    over ``max_bytes`` and Unavailable when the disk refuses; what reading the stream raises goes through. Then nothing
+    is left behind.
+    """
+    wanted = safe_name(name)
+
+    def settle(temporary: str) -> str:
+        return _settled(folder, temporary, wanted) if is_numbered else _settled_as(folder, temporary, wanted)
+
+    return _arrived(folder, wanted, stream, max_bytes, settle)
+
+
+def replace(folder: int, name: str, stream: Readable, *, max_bytes: int) -> Stored:
+    """The bytes of ``stream`` are ``name`` in ``folder``, in the place of what was there; raises as ``store``."""
+
+    def settle(temporary: str) -> str:
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return name
+
+    return _arrived(folder, name, stream, max_bytes, settle)
+
+
+def lay_hidden(folder: int, hidden: str, stream: Readable, *, max_bytes: int) -> Stored:
+    """The bytes of ``stream`` are ``hidden`` in ``folder``, a new file of the folder's owner, in the place of what a
+    death left there. Raises as ``store``; then nothing is left behind."""
+    with _explained(hidden):
+        with suppress(FileNotFoundError):
+            os.unlink(hidden, dir_fd=folder)
+        descriptor = os.open(hidden, _NEW, 0o600, dir_fd=folder)
+    try:
+        try:
+            size, digest = _filled(descriptor, hidden, stream, max_bytes)
+            owner, ours = os.fstat(folder), os.fstat(descriptor)
+            if (owner.st_uid, owner.st_gid) != (ours.st_uid, ours.st_gid):
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(hidden, dir_fd=folder)
+        raise
+    return Stored(hidden, size, digest)
+
+
+def show(folder: int, hidden: str, name: str, *, chosen: Callable[[str], None]) -> str | None:
+    """What lies hidden has a name that people see: this one, or numbered the first free one, which ``chosen`` hears
+    before it is taken. None when nothing lies there, as after a death that came later. Raises Unavailable."""
+    for candidate in _candidates(name):
+        with _explained(name), suppress(FileExistsError, FileNotFoundError):
+            if not _is_there(folder, hidden):
+                return None
+            if _is_there(folder, candidate):
+                continue
+            chosen(candidate)
+            _rename_to_new(folder, hidden, candidate)
+            os.fsync(folder)
+            return candidate
+    raise Unavailable(f"{name} could not be stored: too many files of that name. Give it another one.")
+
+
+def _is_there(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _arrived(folder: int, wanted: str, stream: Readable, max_bytes: int, settle: Callable[[str], str]) -> Stored:
+    """``settle`` gives the whole file, which lies under the name that it is handed, its own name."""
+    temporary = f"{_PREFIX}{secrets.token_hex(16)}"
+    _clear_forgotten(folder)
+    with _explained(wanted):
+        descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
+    try:
+        try:
+            size, digest = _filled(descriptor, wanted, stream, max_bytes)
+        finally:
+            os.close(descriptor)
+        with _explained(wanted):
+            final = settle(temporary)
+            os.fsync(folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    return Stored(final, size, digest)
+
+
+def _filled(descriptor: int, wanted: str, stream: Readable, max_bytes: int) -> tuple[int, str]:
+    digest, size = hashlib.sha256(), 0
+    while chunk := stream.read(min(_CHUNK, max_bytes + 1 - size)):
+        size += len(chunk)
+        if size > max_bytes:
+            raise TooLarge(f"{wanted} is larger than the {max_bytes:,} bytes that a file may have here.")
+        digest.update(chunk)
+        with _explained(wanted):
+            _write_all(descriptor, chunk)
+    with _explained(wanted):
+        os.fchmod(descriptor, 0o644)
+        os.fsync(descriptor)
+    return size, digest.hexdigest()
+
+
+def _write_all(descriptor: int, chunk: bytes) -> None:
+    left = memoryview(chunk)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _settled(folder: int, temporary: str, wanted: str) -> str:
+    """The first free name, which the file has now."""
+    for name in _candidates(wanted):
+        with suppress(FileExistsError):
+            _rename_to_new(folder, temporary, name)
+            return name
+    raise Unavailable(f"{wanted} could not be stored: too many files of that name. Give it another one.")
+
+
+def _settled_as(folder: int, temporary: str, wanted: str) -> str:
+    try:
+        _rename_to_new(folder, temporary, wanted)
+    except FileExistsError:
+        raise Conflict(f"There is something called {wanted} already.") from None
+    return wanted
+
+
+def _candidates(wanted: str) -> Iterator[str]:
+    yield wanted
+    yield from (numbered(wanted, str(number)) for number in range(2, _NUMBERS))
+    yield from (numbered(wanted, secrets.token_hex(8)) for _ in range(3))
+
+
+def _rename_to_new(folder: int, name: str, new: str) -> None:
+    """Raises FileExistsError when ``new`` is there, whatever it is."""
+    call = _renameat2()
+    if call is not None:
+        if call(folder, os.fsencode(name), folder, os.fsencode(new), ctypes.c_uint(_NOREPLACE)) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in _UNKNOWN:
+            raise OSError(code, os.strerror(code))
+    os.link(name, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    os.unlink(name, dir_fd=folder)
+
+
+@cache
+def _renameat2() -> Callable[..., int] | None:
+    """The C library's call, where it has it."""
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    return found
+
+
+def _clear_forgotten(folder: int) -> None:
+    """Half a file, left by a death in the middle of an upload, goes after a day. Nobody but the host writes here."""
+    with os.scandir(folder) as entries:
+        forgotten = [entry.name for entry in entries if entry.name.startswith(_PREFIX) and _is_forgotten(entry)]
+    for name in forgotten:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+
+
+def _is_forgotten(entry: os.DirEntry[str]) -> bool:
+    try:
+        facts = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(facts.st_mode) and facts.st_mtime < time.time() - _FORGOTTEN_S
+
+
+@contextmanager
+def _explained(wanted: str) -> Iterator[None]:
+    """What the disk says, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise refusal(error, (os.fsencode(wanted),)) from error

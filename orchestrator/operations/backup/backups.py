@@ -1,0 +1,222 @@
+"""The backups of a running house: made one at a time into ``HERMIT_HOME/backups``, listed, handed out, deleted. A
+backup under way has no name yet, and none when it fails or the house stops.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from orchestrator.core.audit import Audit
+from orchestrator.core.errors import Conflict, NotFound, OrchestratorError, Unavailable
+from orchestrator.core.events import Broker
+from orchestrator.core.home import Home
+from orchestrator.core.models import Event, Stage, User
+from orchestrator.files.free_space import Reserve
+from orchestrator.operations.backup import create as making
+from orchestrator.operations.backup.write import PACKED, PLAIN, Written
+
+logger = logging.getLogger(__name__)
+
+MOST_LISTED = 500
+_TELL_EVERY_S = 0.5
+_STOP_S = 20.0
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GIVEN_UP = "HermitShell is being stopped, so the backup was cancelled. Nothing of it is left."
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The backup under way, or how the last one ended."""
+
+    stage: Stage = Stage.NONE
+    file: str = ""
+    doing: str = ""
+    done_bytes: int = 0
+    total_bytes: int = 0
+    """About."""
+    started_at: float | None = None
+    ended_at: float | None = None
+    problem: str = ""
+    remarks: tuple[str, ...] = ()
+    """What is not in it, a sentence each."""
+
+    @property
+    def percent(self) -> int:
+        """Of what is being done."""
+        return min(99, 100 * self.done_bytes // max(self.total_bytes, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A backup that is there."""
+
+    name: str
+    size_bytes: int
+    made_at: float
+
+
+class Backups:
+    """All of them. May be used from any thread."""
+
+    def __init__(self, home: Home, audit: Audit, broker: Broker, *, now: Callable[[], float] = time.time) -> None:
+        self._home = home
+        self._audit = audit
+        self._broker = broker
+        self._now = now
+        self._reserve = Reserve(home.path, ballast=home.ballast)
+        self._progress = Progress()
+        self._told_at = 0.0
+        self._lock = threading.Lock()  # protects _progress, _told_at and _thread
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        """How the backup under way stands, or the last one ended."""
+        with self._lock:
+            return self._progress
+
+    def every(self) -> list[Kept]:
+        """Those that are there, newest first. What lies there and is not a regular file with such a name is none."""
+        found = []
+        with os.scandir(self._home.backups) as entries:
+            for entry in entries:
+                if entry.name.endswith((*PACKED, *PLAIN)) and entry.is_file(follow_symlinks=False):
+                    facts = entry.stat(follow_symlinks=False)
+                    found.append(Kept(entry.name, facts.st_size, facts.st_mtime))
+        return sorted(found, key=lambda kept: (-kept.made_at, kept.name))[:MOST_LISTED]
+
+    def free_bytes(self) -> int:
+        """What a backup may take of the disk. Raises Unavailable."""
+        room = self._reserve.room()
+        return max(0, room.free_bytes - room.reserve_bytes)
+
+    # --- doing ---------------------------------------------------------------------------------------------------
+
+    def begin(self, by: User) -> Progress:
+        """A backup is made from now on. Raises Conflict while one is being made."""
+        name = time.strftime("hermit-%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
+        with self._lock:
+            if self._progress.stage is Stage.RUNNING:
+                raise Conflict("A backup is already being made. Wait until it is finished.")
+            self._progress = begun = Progress(Stage.RUNNING, name, making.WRITING, started_at=self._now())
+            self._thread = threading.Thread(target=self._run, args=(name, by), name="backup", daemon=True)
+            self._thread.start()
+        self._tell()
+        return begun
+
+    def open(self, name: str, by: User) -> tuple[BinaryIO, int]:
+        """A backup for reading, and its size. Raises NotFound."""
+        try:
+            file = os.fdopen(os.open(self._path(name), _OPEN), "rb")
+        except OSError as error:
+            raise _unknown() from error
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            file.close()
+            raise _unknown()
+        self._audit.note("backup.downloaded", f"{by.name} downloaded the backup {name}.", None, file=name)
+        return file, facts.st_size
+
+    def remove(self, name: str, by: User) -> None:
+        """A backup is gone. Raises NotFound, Unavailable."""
+        path = self._path(name)
+        self._audit.note("backup.deleted", f"{by.name} deleted the backup {name}.", None, file=name)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise Unavailable(f"{name} can't be deleted ({error.strerror}).") from error
+        self._tell()
+
+    def expire(self, before: float) -> int:
+        """Backups made before then go, but for the newest; returns how many. Raises Unavailable."""
+        old = [kept.name for kept in self.every()[1:] if kept.made_at < before]
+        try:
+            for name in old:
+                (self._home.backups / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise Unavailable(f"Old backups can't be deleted ({error.strerror}).") from error
+        if old:
+            self._tell()
+        return len(old)
+
+    def close(self) -> None:
+        """A backup under way is given up."""
+        self._closing.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            thread.join(_STOP_S)
+
+    # --- the thread ----------------------------------------------------------------------------------------------
+
+    def _run(self, name: str, by: User) -> None:
+        try:
+            path = self._home.backups / name
+            written = making.make(self._home, path, self._watch, may_replace=False, fits=self._check_room)
+            size = path.stat().st_size
+            self._audit.note(
+                "backup.made", f"{by.name} made the backup {name}.", None, file=name, bytes=size, files=written.files
+            )
+        except OrchestratorError as error:
+            self._end(error.message)
+        except Exception:  # the top of a thread: whoever waits must hear that it ended
+            logger.exception("the backup broke off")
+            self._end("The backup failed, and nothing of it is left; the orchestrator's log says why.")
+        else:
+            self._end("", written)
+
+    def _check_room(self, needed: int) -> None:
+        free = self.free_bytes()
+        if free < needed:
+            raise Unavailable(
+                f"A backup may take up to {_size(needed)}, and {_size(free)} are free for it on the disk of "
+                "HERMIT_HOME. Free some space, delete an older backup, or write it to another disk: "
+                "'./hermit backup /other/disk/hermit.tar.gz'."
+            )
+
+    def _watch(self, doing: str, done: int, total: int) -> None:
+        if self._closing.is_set():
+            raise Unavailable(_GIVEN_UP)
+        now = time.monotonic()
+        with self._lock:
+            is_due = doing != self._progress.doing or now - self._told_at >= _TELL_EVERY_S
+            if not is_due:
+                return
+            self._told_at = now
+            self._progress = replace(self._progress, doing=doing, done_bytes=done, total_bytes=total)
+        self._tell()
+
+    def _end(self, problem: str, written: Written | None = None) -> None:
+        remarks = () if written is None else tuple(making.words(written))
+        with self._lock:
+            stage = Stage.FAILED if problem else Stage.DONE
+            ended = replace(self._progress, stage=stage, ended_at=self._now(), problem=problem, remarks=remarks)
+            self._progress = replace(ended, doing="", done_bytes=0, total_bytes=0)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._broker.publish(Event("backup", None, {}))
+
+    def _path(self, name: str) -> Path:
+        """Where a backup of the list lies; a name that is not on it leads nowhere."""
+        if not any(kept.name == name for kept in self.every()):
+            raise _unknown()
+        return self._home.backups / name
+
+
+def _unknown() -> NotFound:
+    return NotFound("There is no backup of this name. GET /api/backups lists them.")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"

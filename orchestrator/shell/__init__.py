@@ -1,1 +1,0 @@
-"""Reading bash, bounded: from a command's text to the simple commands in it, however nested. Pure."""

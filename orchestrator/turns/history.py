@@ -1,0 +1,74 @@
+"""Reading back: a conversation searched by its words, looked at around one of its turns, and the summary that stands
+for its older part. It only reads; what was cleared is not there any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.core.db.database import Store
+from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.turns import rows as turn_rows
+from orchestrator.turns import search_rows as turn_words
+from orchestrator.turns import summary_rows
+from orchestrator.turns.summary_rows import Summary
+
+Pieces = tuple[tuple[str, bool], ...]
+"""A text in pieces, each with whether it is a word that was looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """A turn that was found, and where the words stand in it."""
+
+    turn: Turn
+    prompt: Pieces
+    reply: Pieces
+
+
+class History:
+    """Every conversation, to be read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def search(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Turn]:
+        """The turns that hold every word or one that begins with it, newest first; ``before`` is the id to go on from.
+        A turn is found as soon as it has ended."""
+        with self._store.reading() as db:
+            ids = turn_words.find(db, key, words, limit=limit, before=before)
+            return [turn for turn in (turn_rows.one(db, turn) for turn in ids) if turn is not None]
+
+    def passages(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Passages]:
+        """The same turns, with what to show of each."""
+        with self._store.reading() as db:
+            found = turn_words.passages(db, key, words, limit=limit, before=before)
+            turns = [(turn_rows.one(db, turn), prompt, reply) for turn, prompt, reply in found]
+        return [Passages(turn, _pieces(prompt), _pieces(reply)) for turn, prompt, reply in turns if turn is not None]
+
+    def following(self, key: CubicleKey, after: int, *, limit: int = 50) -> list[Turn]:
+        """The turns that came next after one, oldest first."""
+        with self._store.reading() as db:
+            return turn_rows.following(db, key, after=after, limit=limit)
+
+    def around(self, turn: Turn, *, limit: int) -> tuple[list[Turn], list[Turn]] | None:
+        """So many turns before this one and after it, oldest first; None when it was cleared."""
+        with self._store.reading() as db:
+            until = turn_rows.history(db, turn.cubicle, limit=limit + 1, before=turn.id + 1)
+            after = turn_rows.following(db, turn.cubicle, after=turn.id, limit=limit)
+        return (until[:-1], after) if until and until[-1].id == turn.id else None
+
+    def summary(self, key: CubicleKey) -> Summary | None:
+        """What the agent is told instead of the older part; None while it is told everything."""
+        with self._store.reading() as db:
+            return summary_rows.latest(db, key)
+
+
+def _pieces(passage: str) -> Pieces:
+    """The marks out of the text. One that the text brought itself may begin or end a piece, and nothing worse."""
+    first, *rest = passage.split(turn_words.BEGINS)
+    pieces = [(first, False)]
+    for piece in rest:
+        found, _, after = piece.partition(turn_words.ENDS)
+        pieces += [(found, True), (after, False)]
+    return tuple((text.replace(turn_words.ENDS, ""), is_found) for text, is_found in pieces if text)

@@ -1,0 +1,20 @@
+"""What the house's fetches go through: the network, whose certificates are trusted, and how much may come. A test puts
+others in; no setting and no request can."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+
+from orchestrator.web.body import Limits
+from orchestrator.web.fetcher import tls_context
+from orchestrator.web.network import Network, SystemNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class Internet:
+    """The way out of the house, for what a person approved."""
+
+    network: Network = field(default_factory=SystemNetwork)
+    tls: ssl.SSLContext = field(default_factory=tls_context)
+    limits: Limits = field(default_factory=Limits)

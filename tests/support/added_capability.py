@@ -1,0 +1,58 @@
+"""What a program says of a capability that the documentation's example adds to it: run in a copy of the program, with a
+folder for a home; one line of JSON comes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from crab.hermit_commands import FILE, read_commands
+from crab.hermit_words import read
+from crab.prompt import build_system_prompt
+from dashboard.api.openapi import document
+from dashboard.app import create_app
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.core.models import CubicleKey
+from tests.support.app_fixture import paper_house
+from tests.unit.conftest import logged_in
+
+KEY = CubicleKey("crab", 1)
+
+
+def main(home: Path) -> None:
+    """Ask by every way that there is."""
+    home.mkdir()
+    with paper_house(home) as house:
+        calls, caller = house.app._capabilities.calls, Caller(KEY, None)
+        house.services.workspaces.prepare(KEY, uid=os.getuid(), gid=os.getgid())
+        house.app._capabilities._commands.publish(KEY)
+        (listed,) = home.rglob(FILE)
+        commands = read_commands(listed.read_text(encoding="utf-8"))
+        command, _ = commands.find(["toss", "7"])
+        assert command is not None
+        asked = read(command, ["7"])
+        operator = house.services.people.operator()
+        browser = logged_in(house, create_app(house.services), operator).client
+        schemas = json.dumps(document()["components"]["schemas"])
+        told: dict[str, object] = {
+            "help": commands.overview(frozenset(calls.offered(KEY))),
+            "page": command.page(),
+            "command": dict(calls.command(caller, "c1", command.call, asked.fields).result),
+            "panel": calls.batch(caller, 1, ["TOSS:5", {"name": "toss", "coins": 101}, "TOSS:many"]),
+            "settings": browser.get("/agents/crab/settings").get_data(as_text=True),
+            "wizard": browser.get("/agents/new").get_data(as_text=True),
+            "openapi": [found for found in re.findall(r'"enum": \[([^]]*)', schemas) if '"questions"' in found],
+            "prompt": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt(["chance"])}),
+            "without": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt(["memory"])}),
+        }
+        house.services.agents.change("crab", {"toolsets": ["memory"]})
+        told["off"] = [*calls.batch(caller, 2, ["TOSS:5"]), calls.offered(KEY)]
+        sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,98 @@
+"""A shop for tests of what is commanded on Telegram: a whole house without crabs, a counter, and two people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.channels.chat.command_context import CommandContext
+from orchestrator.channels.chat.commands import Commands
+from orchestrator.channels.chat.message import Message
+from orchestrator.core.models import Approval, CubicleKey, User
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.chat_fakes import telegram_store
+from tests.support.chat_fixture import ADA, BOB, DANGEROUS, ChatFixture
+
+
+@dataclass
+class CommandsFixture:
+    """A whole house with a counter, and people who send commands."""
+
+    house: PaperHouse
+    counter: ChatFixture
+    commands: Commands
+    ada: User
+    bob: User
+
+    @property
+    def key(self) -> CubicleKey:
+        """Ada's cubicle."""
+        return CubicleKey("crab", self.ada.id)
+
+    def letters(self, text: str, *, by: int = ADA, chat: int | None = None) -> list[Message]:
+        """Say it; the answer is posted."""
+        user = self.ada if by == ADA else self.bob
+        letters = self.commands.run(self.counter.message(text, by=by, chat=chat), user)
+        for letter in letters:
+            assert self.counter.mail.post(letter)
+        return letters
+
+    def says(self, text: str, *, by: int = ADA, chat: int | None = None) -> str:
+        """Say it; all words of the answer."""
+        return "\n\n".join(letter.body.rich.text for letter in self.letters(text, by=by, chat=chat))
+
+    def makes(self, path: str, content: bytes = b"hello", *, key: CubicleKey | None = None, at: float = 0.0) -> None:
+        """The agent leaves a file in its workspace."""
+        place = self.house.services.settings.home / "workspaces" / "crab" / str((key or self.key).user) / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        if at:
+            os.utime(place, (at, at))
+
+    def waits(self, *prompts: str, user: User | None = None) -> list[int]:
+        """Messages that nobody works on yet."""
+        key = CubicleKey("crab", (user or self.ada).id)
+        return [self.house.services.turns.submit(key, text, source="telegram").id for text in prompts]
+
+    def works(self, user: User | None = None) -> None:
+        """A crab takes the first of what waits."""
+        assert self.house.services.turns.take(CubicleKey("crab", (user or self.ada).id), "boot", 20)
+
+    def wants(self, command: str = DANGEROUS, user: User | None = None) -> Approval:
+        """The agent asks whether it may."""
+        key = CubicleKey("crab", (user or self.ada).id)
+        self.waits("tidy up", user=user)
+        turn = self.house.services.turns.take(key, "boot", 20)
+        assert turn is not None
+        self.house.steps.start(key, turn.id, 1, thought="", command=command, approval=None)
+        return self.house.steps.ask(key, turn.id, 1)
+
+
+@contextmanager
+def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
+    """A house without crabs; ada and bob use Telegram."""
+    with paper_house(tmp_path / "home", crabs=False) as house:
+        services, store = house.services, house.app._store
+        ada = services.people.change(services.people.operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
+        bob = services.people.add({"name": "bob", "telegram_id": BOB})
+        made = ChatFixture(store, services.people, services.approvals, services.turns, house.steps, tmp_path)
+        made.opens(ADA)
+        commands = Commands(
+            CommandContext(
+                services,
+                telegram_store(store),
+                made.buttons,
+                made.asking,
+                made.cards,
+                made.groups,
+                made.papers,
+                made.zones,
+                now=made.now,
+            )
+        )
+        made.handlers |= commands.handlers
+        made.presses = made.fresh_presses()
+        yield CommandsFixture(house, made, commands, ada, bob)

@@ -1,0 +1,174 @@
+"""What tests of deliveries are made from: a tray on the disk without a container, a database, and carriers, each of
+which misbehaves in one named way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.agents.agents import Agents
+from orchestrator.agents.users import People
+from orchestrator.capabilities.delivery.deliveries import Deliveries
+from orchestrator.capabilities.delivery.download_links import DownloadLinks
+from orchestrator.capabilities.delivery.intake import Taking
+from orchestrator.capabilities.delivery.outbox_folder import Trays
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.events import Broker
+from orchestrator.core.home import prepare
+from orchestrator.core.hooks import Hooks
+from orchestrator.core.models import USUAL_RATES, CubicleKey, Delivery, Rates, Turn, TurnStatus
+from orchestrator.files.workspace import Workspaces
+from orchestrator.turns import rows as turn_rows
+
+KEY = CubicleKey("crab", 1)
+
+
+class Died(BaseException):
+    """The process ended here, as by SIGKILL: nothing after it is done, nothing is put in order."""
+
+
+@dataclass
+class PaperCarrier:
+    """Takes everything, once for each id, as its contract says."""
+
+    name: str = "paper"
+    largest_bytes: int = 1_000_000
+    taken: dict[int, bytes] = field(default_factory=dict)
+    told: dict[int, str] = field(default_factory=dict)
+    calls: list[int] = field(default_factory=list)
+
+    def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
+        """The owner's chat, always."""
+        return f"{self.name}:{key.user}"
+
+    def send(self, delivery: Delivery, copy: Path) -> None:
+        """Keeps what the copy holds."""
+        self.calls.append(delivery.id)
+        self.taken.setdefault(delivery.id, copy.read_bytes())
+
+    def tell(self, delivery: Delivery, text: str) -> None:
+        """Keeps the words."""
+        self.calls.append(delivery.id)
+        self.told.setdefault(delivery.id, text)
+
+
+class RefusingCarrier(PaperCarrier):
+    """Says no to every file."""
+
+    def send(self, delivery: Delivery, copy: Path) -> None:
+        """Raises."""
+        raise Unavailable("The chat is gone.")
+
+
+class BrokenCarrier(PaperCarrier):
+    """Has a fault of its own."""
+
+    def send(self, delivery: Delivery, copy: Path) -> None:
+        """Raises what nobody expects."""
+        raise ZeroDivisionError
+
+    def tell(self, delivery: Delivery, text: str) -> None:
+        """Raises too."""
+        raise ZeroDivisionError
+
+
+class DyingCarrier(PaperCarrier):
+    """The house dies while it hands a file over, before or after the carrier has it."""
+
+    is_after = False
+
+    def send(self, delivery: Delivery, copy: Path) -> None:
+        """Dies."""
+        if self.is_after:
+            super().send(delivery, copy)
+        raise Died
+
+
+class DeafCarrier(PaperCarrier):
+    """Reaches nobody."""
+
+    def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
+        """Nowhere."""
+        return None
+
+
+@dataclass
+class Outgoing:
+    """The parts, over one home; ``again`` is the same home after a death."""
+
+    home: Path
+    store: Store
+    broker: Broker
+    hooks: Hooks
+    workspaces: Workspaces
+    trays: Trays
+    deliveries: Deliveries
+    taking: Taking
+    out: Path
+
+    @property
+    def outbox(self) -> list[str]:
+        """The private copies there are."""
+        return sorted(path.name for path in (self.home / "outbox").iterdir())
+
+    def put(self, name: str | bytes, content: bytes = b"content") -> None:
+        """A whole file in the tray."""
+        with open(os.path.join(os.fsencode(self.out), os.fsencode(name)), "wb") as file:  # noqa: PTH118, PTH123 - bytes
+            file.write(content)
+
+    def rows(self) -> list[Delivery]:
+        """All deliveries, oldest first."""
+        return list(reversed(self.deliveries.every(KEY, limit=1000)))
+
+    def turn(self, *, action: str | None = None, is_over: bool = False, at: float = 0.0) -> int:
+        """A turn of this cubicle, under way or over."""
+        with self.store.writing() as db:
+            turn = turn_rows.add(db, KEY, source="api", prompt="x", origin=None, now=at)
+            turn_rows.claim(db, turn, "boot", at)
+            if is_over:
+                turn_rows.end(db, turn, TurnStatus.DONE, now=at, reply="done", action=action)
+        return turn
+
+
+@contextmanager
+def outgoing(
+    home: Path, *carriers: PaperCarrier, store: Store | None = None, rates: Rates = USUAL_RATES
+) -> Iterator[Outgoing]:
+    """The parts over a home, with one agent and one person; ``store`` may be one that dies."""
+    place = prepare(home)
+    own = store or Store(place.database)
+    broker, hooks, workspaces = Broker(), Hooks(), Workspaces(place.path)
+    _settle_in(own)
+    mounts = workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
+    deliveries = Deliveries(
+        store=own,
+        broker=broker,
+        hooks=hooks,
+        outbox=place.outbox,
+        links=DownloadLinks("key"),
+        base_url="http://house",
+    )
+    for carrier in carriers:
+        deliveries.serve(carrier)
+    trays = Trays(workspaces, place.outbox)
+    taking = Taking(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
+    try:
+        yield Outgoing(home, own, broker, hooks, workspaces, trays, deliveries, taking, mounts.out)
+    finally:
+        own.close()
+
+
+def _settle_in(store: Store) -> None:
+    """The person and the agent, where they are not there yet."""
+    people, agents = People(store), Agents(store, providers=("rehearsal",), hooks=Hooks())
+    people.ensure_operator("ada", "")
+    if not agents.every():
+        agents.create({"name": KEY.agent})
+
+
+def _nothing(_: str) -> None:
+    """Nobody minds a changed agent."""

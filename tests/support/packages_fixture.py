@@ -1,0 +1,152 @@
+"""A house whose agents may ask for packages, with couriers on paper: what they bring is what a test says."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.approvals.notifications import Notices
+from orchestrator.capabilities.call_rows import Call
+from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.packages.indexes import Outside
+from orchestrator.capabilities.packages.installs import Packages
+from orchestrator.capabilities.packages.resolver import Courier
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
+from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
+from orchestrator.jobs.pool import Jobs
+from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.fakes import NoHelpers
+
+CONTENT = b"a wheel, for all the host knows"
+
+
+def listed(name: str, version: str = "1.0", content: bytes = CONTENT, **other: Any) -> dict[str, Any]:
+    """A package of pip's as a courier reports it."""
+    return {
+        "name": name,
+        "version": version,
+        "file": f"{name.replace('-', '_')}-{version}-py3-none-any.whl",
+        "url": f"https://files.example/{name}.whl",
+        "hash": "sha256:" + hashlib.sha256(content).hexdigest(),
+        "size": len(content),
+        "places": [],
+        **other,
+    }
+
+
+class PaperErrands(NoHelpers):
+    """Couriers that never leave: they report what they are told to."""
+
+    def __init__(self) -> None:
+        self.report: object = {"ok": True, "packages": [listed("six")]}
+        """What a look-up brings; bytes are written as they are, None is no report at all."""
+        self.files: dict[str, bytes] | None = None
+        """What a download brings in the place of the right files."""
+        self.tasks: list[dict[str, Any]] = []
+        self.cleared = 0
+        self.is_broken = False
+        self.during: Callable[[dict[str, Any]], None] = lambda _: None
+        """Happens while a courier is under way."""
+
+    def run_helper(self, spec: HelperSpec, *, is_wanted: Callable[[], bool]) -> HelperEnd:
+        """Read the task, bring what was said."""
+        task = json.loads((spec.given / "task.json").read_bytes())
+        self.tasks.append(task)
+        self.during(task)
+        if self.is_broken:
+            raise Unavailable("The Docker engine does not answer.")
+        report = self.report if task["do"] == "resolve" else {"ok": True}
+        if task["do"] == "fetch":
+            right = {package["file"]: CONTENT for package in task["packages"]}
+            for name, content in (right if self.files is None else self.files).items():
+                (spec.brought / name).write_bytes(content)
+        if report is not None:
+            written = report if isinstance(report, bytes) else json.dumps(report).encode()
+            (spec.brought / "report.json").write_bytes(written)
+        return HelperEnd.ENDED
+
+    def clear_helpers(self, kind: HelperKind) -> None:
+        """Counted."""
+        self.cleared += 1
+
+
+MOST_AN_HOUR = 10
+
+
+@dataclass
+class Desk:
+    """All of it, and what tests do with it."""
+
+    house: Rooms
+    calls: Calls
+    notices: Notices
+    jobs: Jobs
+    packages: Packages
+    errands: PaperErrands
+    shelf: Path
+    clock: list[float]
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def ask(self, *names: str, system: str = "pip", key: CubicleKey = KEY, turn: int | None = None) -> Call:
+        """A command in the cubicle asks."""
+        fields = {"system": system, "packages": list(names or ("six",))}
+        return self.calls.command(Caller(key, turn), f"c{time.monotonic_ns()}-{next(self._numbers)}", "INSTALL", fields)
+
+    def work(self) -> int:
+        """All that there is to do is done; how much."""
+        done = 0
+        while self.jobs.run_next():
+            done += 1
+        return done
+
+    def pending(self) -> list[Approval]:
+        """The open questions, the newest first."""
+        return self.house.approvals.every(status=ApprovalStatus.PENDING)
+
+    def decide(self, *, approve: bool = True) -> None:
+        """A person's answer to the newest question."""
+        self.house.approvals.decide(self.pending()[0].id, approve=approve, by=self.house.operator, surface="test")
+
+    def now(self, call: Call) -> Call:
+        """The call as it stands."""
+        return self.calls.get(call.cubicle, call.id)
+
+    def on_the_shelf(self) -> dict[str, bytes]:
+        """What lies in ``data/packages``, by its path."""
+        return {str(p.relative_to(self.shelf)): p.read_bytes() for p in self.shelf.rglob("*") if p.is_file()}
+
+
+@contextmanager
+def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Iterator[Desk]:
+    """A desk over ``home``, opened again when it was there before."""
+    errands = errands or PaperErrands()
+    with rooms(home, **agent) as house:
+        house.workspaces.prepare(KEY, uid=0, gid=0)
+        notices, clock = Notices(house.store, house.broker), [time.time()]
+        calls = Calls(store=house.store, agents=house.agents)
+        (home / "errands").mkdir(exist_ok=True)
+        jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
+        packages = Packages(
+            store=house.store,
+            agents=house.agents,
+            approvals=house.approvals,
+            jobs=jobs,
+            workspaces=house.workspaces,
+            courier=Courier(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
+            most_an_hour=MOST_AN_HOUR,
+            now=lambda: clock[0],
+        )
+        calls.offer(REGISTRY, packages.deeds)
+        jobs.reconcile()
+        shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
+        yield Desk(house, calls, notices, jobs, packages, errands, shelf, clock)

@@ -1,0 +1,68 @@
+"""A model proxy over real rules, whose providers are made of paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.llm.pricing import PriceTable, load_prices
+from orchestrator.llm.proxy import Proxy
+from orchestrator.turns.partial_replies import PartialReplies
+from tests.support.core_fixture import KEY, Rooms
+from tests.support.fakes import FakeUpstream, Reply
+
+BODY = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+@dataclass
+class Line:
+    """A proxy with its providers."""
+
+    house: Rooms
+    proxy: Proxy
+    fake: FakeUpstream
+    other: FakeUpstream
+
+    def ask(self, body: dict[str, Any] | None = None, *, turn: int | None = None) -> dict[str, Any]:
+        """A cubicle's call."""
+        whole = (BODY if body is None else body) | ({} if turn is None else {"turn": turn})
+        check: Callable[[], None] = partial(self.house.turns.check_wanted, KEY, turn or 0)
+        return self.proxy.complete(KEY, whole, check_wanted=check if turn is not None else lambda: None)
+
+    def spent(self) -> tuple[int, int]:
+        """Booked and held today, in micro-dollars."""
+        day = self.house.budget.today("crab")
+        return day.spent_micro, day.reserved_micro
+
+
+def line_of(
+    house: Rooms,
+    *replies: Reply,
+    other: tuple[Reply, ...] = (),
+    backoff_s: float = 0.001,
+    prices: Callable[[], PriceTable] = load_prices,
+) -> Line:
+    """Providers that reply so, and a proxy to them."""
+    fake, second = FakeUpstream("fake", *replies), FakeUpstream("other", *other)
+    proxy = Proxy(
+        agents=house.agents,
+        budget=house.budget,
+        broker=house.broker,
+        upstreams={"fake": fake, "other": second},
+        default_provider=lambda: "fake",
+        prices=prices,
+        backoff_s=backoff_s,
+        keep=PartialReplies(house.store).keep,
+    )
+    return Line(house, proxy, fake, second)
+
+
+def swallow(deed: Callable[[], Any]) -> Any:
+    """What it gives, or the error that it ends with."""
+    try:
+        return deed()
+    except OrchestratorError as error:
+        return error

@@ -1,0 +1,308 @@
+"""A house that looks lived in, for tests and pictures of its pages: agents with work behind them and work under way,
+questions that wait, a calendar, memories, apps, files, weeks of spending, people, and a log that tells of it all."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.apps.thumbnails import rows as thumbnail_rows
+from orchestrator.core.db import audit_rows
+from orchestrator.core.models import CubicleKey, User
+from orchestrator.llm import ledger_rows as ledger
+from orchestrator.operations import usage_sample_rows as sample_rows
+from orchestrator.operations.usage_sample_rows import Sample
+from tests.support.app_fixture import PaperHouse, Scene
+from tests.support.fake_browser import png
+from tests.support.real_app import eventually
+from tests.support.sample_requests import CRAB, LIBRARIAN, work_under_way
+
+ZONE = "Europe/Amsterdam"
+ALL_ON = {"HERMIT_TERMINAL": "1"}
+"""The environment of a house where all is turned on that is off by itself."""
+APPS = Path(__file__).parents[1] / "data" / "apps"
+_DAY_S = 86_400.0
+_TIDES = "Which days next week have high water before nine? Make a table of it."
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What has a number of its own in such a house."""
+
+    entry: int
+    turn: int
+    """A turn with steps that has ended."""
+    notice: int
+    approval: str
+    """A question of the cubicle that waits."""
+    grant: str
+    """Something that the agent may do without asking."""
+    member: User
+
+
+def live_in(house: PaperHouse) -> Lived:
+    """Months of use, in a moment. What is under way at the end stays so until the house closes."""
+    _weeks_of_log(house)
+    people = house.services.people
+    people.change(1, {"time_zone": ZONE})
+    ben = people.add({"name": "ben"})
+    people.add({"name": "anna", "time_zone": ZONE})
+    _agents(house)
+    _spending(house)
+    _day_of_work(house)
+    _memories(house)
+    entry = _calendar(house)
+    _files(house)
+    _apps(house, ben)
+    _samples(house)
+    turn = _conversation(house)
+    notice = _notice(house, CRAB, f"crab put “Tide table” into the calendar: every weekday at 09:00 ({ZONE}).")
+    _notice(house, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
+    approval = work_under_way(house)
+    house.services.preferences.begin_set_up(by="ada")  # the pages of the first run can be seen too
+    return Lived(entry, turn, notice, approval, _grant(house), ben)
+
+
+def _grant(house: PaperHouse) -> str:
+    ada, grants = house.services.people.operator(), house.services.grants
+    for agent, kind, subject, scope in (
+        ("crab", GrantKind.HOST, "tides.example", Scope.ALWAYS),
+        ("crab", GrantKind.COMMAND, "delete below work/build/", Scope.CONVERSATION),
+        ("librarian", GrantKind.COMMAND, "stop processes", Scope.HOUR),
+    ):
+        given = grants.add(agent, kind, subject, scope, by=ada, surface="dashboard")
+    return given.id
+
+
+def give_thumbnail(house: PaperHouse, key: CubicleKey, app: str, content: bytes) -> None:
+    """The app has this picture."""
+    with house.app._store.writing() as db:
+        thumbnail_rows.put(db, key, app, house.services.thumbnails._kept("1", content))
+
+
+# --- what there is ---------------------------------------------------------------------------------------------------
+
+
+def _day_of_work(house: PaperHouse) -> None:
+    """What crab's cubicle used, minute by minute, with a night's sleep."""
+    now = int(time.time())
+    with house.app._store.writing() as db:
+        for minute in (n for n in range(24 * 60) if not 500 <= n < 900):
+            busy = 70 if minute % 180 < 12 else 0
+            used = (4 + minute % 7 + busy, (90 + minute % 50 + 4 * busy) * 1024**2, 3, (300 + minute // 6) * 1024**2)
+            sample_rows.add(db, CRAB, Sample(now - 60 * (24 * 60 - minute), *used))
+
+
+def _agents(house: PaperHouse) -> None:
+    agents = house.services.agents
+    agents.change(
+        "crab", {"role": "Looks after the house and its papers", "personality": "Friendly, and to the point."}
+    )
+    agents.create({"name": "librarian", "role": "Keeps my notes and papers in order"})
+    agents.create({"name": "navigator", "role": "Tides, charts and the weather"})
+
+
+def _spending(house: PaperHouse) -> None:
+    """Six weeks: more on some days, less at weekends, one model without a price."""
+    for ago in range(42):
+        for number, agent in enumerate(("crab", "librarian", "navigator")):
+            if (ago * 7 + number * 3) % 11 < 3 + number:
+                continue
+            _spend(house, agent, 90_000 + (ago * 7919 + number * 104_729) % 830_000, ago, "claude-sonnet")
+    _spend(house, "librarian", 0, 2, "llama-at-home", tokens=52_000)
+
+
+def _spend(house: PaperHouse, agent: str, micro: int, ago: int, model: str, *, tokens: int = 0) -> None:
+    at, most = time.time() - ago * _DAY_S, 10**12
+    with house.app._store.writing() as db:
+        row = ledger.reserve(
+            db, agent=agent, user=1, turn=None, day=time.strftime("%Y-%m-%d", time.gmtime(at)), provider="custom",
+            model=model, micro=0, budget_micro=most, now=at, tokens=tokens, budget_tokens=most,
+        )  # fmt: skip
+        assert row is not None
+        used = max(tokens, micro // 12)
+        ledger.close(
+            db, row, "settled", cost_micro=micro, prompt_tokens=used * 9 // 10, completion_tokens=used // 10, now=at,
+            cost_tokens=used,
+        )  # fmt: skip
+
+
+def _memories(house: PaperHouse) -> None:
+    add = house.services.memories.add
+    add(CRAB, "The boat is called Nautilus and lies in Vlissingen, berth 14.", by="agent")
+    add(CRAB, "Tea without milk, and never before nine in the morning.", by="ada")
+    add(CRAB, "The insurance of the house runs until the end of March; compare offers in January.", by="agent")
+    add(
+        CRAB,
+        "Charts: Imray 2100 costs 34 euro, the folio 129 euro. The chandler in Harlingen gives ten per cent to members "
+        "of the club, and prices go up in April each year.",
+        by="agent",
+    )
+
+
+def _calendar(house: PaperHouse) -> int:
+    """Entries of each kind; one that has run."""
+    agenda, who = house.services.agenda, house.services.people.operator()
+    day = datetime.now(UTC).date()
+
+    def on(days: int, clock: str) -> str:
+        return f"{day + timedelta(days=days)}T{clock}"
+
+    tide = {
+        "title": "Tide table",
+        "prompt": "Look up today's high water in Vlissingen and tell me in one line.",
+        "start": on(-9, "09:00"),
+        "repeat": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+    }
+    first = agenda.create(CRAB, tide, by=who)
+    house.plays[tide["prompt"]] = lambda scene: scene.say("High water at **06:12** and **18:40**, 2.1 m.")
+    for title, start, repeat in (
+        ("Sort the post", on(0, "17:30"), "FREQ=DAILY"),
+        ("Weekly backup of the photos", on(2, "03:15"), "FREQ=WEEKLY"),
+        ("Birthday of the harbour master", on(8, "10:00"), "FREQ=YEARLY"),
+        ("Call the insurance", on(4, "14:00"), ""),
+        ("Report of the month", on(9, "08:00"), "FREQ=MONTHLY"),
+    ):
+        agenda.create(CRAB, {"title": title, "prompt": f"{title}, please.", "start": start, "repeat": repeat}, by=who)
+    charts = {"title": "Look for new charts", "prompt": "Is there a newer one?", "start": on(-2, "07:30")}
+    paused = agenda.create(CRAB, {**charts, "repeat": "30 7 * * 1"}, by=who)
+    agenda.change(paused.id, {"status": "paused"}, by=who)
+    for _ in range(2):
+        house.services.turns.wait(agenda.run_now(first.id), 10)
+        eventually(lambda: all(run.ended_at is not None for run in agenda.runs(first.id)))
+    return first.id
+
+
+def _files(house: PaperHouse) -> None:
+    """In every folder, of several kinds."""
+    mounts = house.services.workspaces.prepare(CRAB, uid=os.geteuid(), gid=os.getegid())
+    tides = "day,high water,height\n" + "".join(
+        f"2026-11-{d},0{d % 9}:{d * 7 % 60:02},2.{d % 10}\n" for d in range(10, 30)
+    )
+    notes = "# Winter\n\n- cover the boat\n- **pump** and hoses: drain them\n- ask about the berth\n"
+    for folder, name, content in (
+        (mounts.work, "tides.csv", tides.encode()),
+        (mounts.work, "winter.md", notes.encode()),
+        (mounts.work, "tides.py", b"import csv\n\nfor row in csv.DictReader(open('tides.csv')):\n    print(row)\n"),
+        (mounts.work, "berth.png", png(320, 200)),
+        (mounts.work, ".hermit.log", _log().encode()),
+        (mounts.inbox, "catalogue.pdf", b"%PDF-1.4\n" + bytes(48_000)),
+    ):
+        (folder / name).write_bytes(content)
+    (mounts.work / "photos").mkdir(exist_ok=True)
+
+
+def _log() -> str:
+    """As a crab writes it."""
+    now = datetime.now(UTC)
+    records = (
+        ("thought", "I look up the tides first."),
+        ("command", "python3 tides.py --week"),
+        ("output", "7 days, 14 tides"),
+        ("exit", "0 (exited)"),
+        ("reply", "Three days have high water before nine."),
+    )
+    return "".join(
+        f"{now - timedelta(minutes=3 * (40 - n)):%Y-%m-%dT%H:%M:%S}.120Z 4.{n % 5 + 1} {kind} {text}\n"
+        for n in range(40)
+        for kind, text in (records[n % 5],)
+    )
+
+
+def _apps(house: PaperHouse, guest: User) -> None:
+    """Three of files, one that is a server, and one that is not ready."""
+    www = house.services.workspaces.prepare(CRAB, uid=os.geteuid(), gid=os.getegid()).www
+    for name in ("calculator", "to-do", "game"):
+        (www / name).mkdir()
+        (www / name / "index.html").write_bytes((APPS / f"{name}.html").read_bytes())
+    (www / "weather").mkdir()
+    (www / "weather" / "app.json").write_text('{"port": 8080, "title": "Tides and weather at Vlissingen"}')
+    (www / "draft").mkdir()
+    old = time.time() - 3 * _DAY_S
+    for path in (*www.rglob("*"), www):
+        os.utime(path, (old, old))
+    house.services.previews.shares.add(CRAB, "to-do", guest, by="ada")
+
+
+def _samples(house: PaperHouse) -> None:
+    """What the first cubicle used in the last hours: some work now and then."""
+    now = int(time.time()) // 60 * 60
+    rows = [
+        (now - ago * 60, 2.0 + (ago * 37 % 23) * (3.5 if ago % 47 < 12 else 0.2), (60 + ago * 13 % 40) * 1_000_000, ago)
+        for ago in range(1, 600)
+    ]
+    with house.app._store.writing() as db:
+        db.executemany(
+            "INSERT INTO samples (agent, user, at, cpu_percent, memory_bytes, pids, disk_bytes) "
+            "VALUES ('crab', 1, ?, ?, ?, 3, 210000000 - 150000 * ?)",
+            rows,
+        )
+
+
+# --- what happened ---------------------------------------------------------------------------------------------------
+
+
+def _weeks_of_log(house: PaperHouse) -> None:
+    """Rows of the log, the oldest first."""
+    with house.app._store.writing() as db:
+        for n in range(60):
+            kind, text = _HAPPENED[n % len(_HAPPENED)]
+            at = time.time() - (60 - n) * 0.37 * _DAY_S
+            audit_rows.add(db, kind, text, now=at, agent="crab", user=1, turn=None, detail={"surface": "dashboard"})
+
+
+_HAPPENED = (
+    ("turn.asked", "A message for crab from the dashboard"),
+    ("step.started", "Ran: python3 tides.py --week"),
+    ("step.ended", "Exit 0: python3 tides.py --week"),
+    ("approval.asked", "crab asks: rm -rf build"),
+    ("approval.decided", "ada approved: rm -rf build"),
+    ("delivery.sent", "tides.csv was delivered"),
+    ("turn.ended", "The turn is done"),
+)
+
+
+def _conversation(house: PaperHouse) -> int:
+    """Two turns that have ended, the first of them yesterday's; the number of the second."""
+
+    def tides(scene: Scene) -> None:
+        scene.run(1, "python3 tides.py --week", thought="I look up the tides first.", output="7 days, 14 tides\n")
+        scene.run(2, "awk -F, '$2 < \"09:00\"' tides.csv", thought="Now those before nine.", output="3 rows\n")
+        scene.say(
+            "Three days have high water before nine:\n\n| Day | High water | Height |\n|---|---|---:|\n"
+            "| Monday | 06:12 | 2.1 m |\n| Tuesday | 07:03 | 2.2 m |\n| Wednesday | 07:58 | 2.2 m |\n\n"
+            "For the **boat** I would take Tuesday."
+        )
+
+    house.plays[_TIDES] = tides
+    house.plays["Good morning! What is on today?"] = lambda scene: scene.say(
+        "Good morning! High water is at **06:12** and 18:40, the post comes at half past five, and nothing is planned."
+    )
+    first = _said(house, CRAB, "Good morning! What is on today?")
+    with house.app._store.writing() as db:
+        db.execute(
+            "UPDATE turns SET created_at = created_at - 90000, started_at = started_at - 90000, ended_at = ended_at - "
+            "90000 WHERE id = ?",
+            (first,),
+        )
+    turn = _said(house, CRAB, _TIDES)
+    house.plays["File the letters of this week."] = lambda scene: scene.say(
+        "All **four** letters are in `letters/2026`."
+    )
+    _said(house, LIBRARIAN, "File the letters of this week.")
+    return turn
+
+
+def _said(house: PaperHouse, key: CubicleKey, text: str) -> int:
+    turn = house.services.turns.submit(key, text, source="dashboard").id
+    house.services.turns.wait(turn, 10)
+    return turn
+
+
+def _notice(house: PaperHouse, key: CubicleKey, text: str, *, kind: str = "calendar") -> int:
+    notices = house.services.notices
+    return notices.post(key, kind, text, turn=None, subject="1", offers=()).id

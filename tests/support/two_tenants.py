@@ -1,0 +1,113 @@
+"""A house under siege: two people, a cubicle of the same agent for each, and the ways in which the cubicles may try
+something at their doors, and the people over the API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dashboard.app import create_app
+from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.capability import Caller
+from orchestrator.core.db.database import Store
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.models import CubicleKey, User
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.unix_http import OverSocket
+
+ENTRY: dict[str, Any] = {"title": "Look", "prompt": "Look after things.", "start": "2190-03-01T09:00"}
+"""A good one for the calendar."""
+
+
+@dataclass
+class Siege:
+    """A house with two people, a cubicle of the same agent for each, and their doors."""
+
+    house: PaperHouse
+    home: Path
+    mine: CubicleKey
+    theirs: CubicleKey
+    owner: User
+    member: User
+    numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 10**9)))
+
+    @property
+    def calls(self) -> Calls:
+        """The table behind the doors."""
+        return self.house.app._capabilities.calls
+
+    @property
+    def store(self) -> Store:
+        """The rows."""
+        return self.house.app._store
+
+    def do(
+        self, name: str, *, key: CubicleKey | None = None, turn: int | None = None, **fields: Any
+    ) -> tuple[str, Any]:
+        """A call: how it ended, with its result; or an error's code, with its sentence."""
+        try:
+            call = self.calls.command(Caller(key or self.mine, turn), f"c{next(self.numbers)}", name, fields)
+        except OrchestratorError as error:
+            return error.code, error.message
+        return call.status, call.result
+
+    def ask(self, method: str, path: str, body: object = None, *, key: CubicleKey | None = None) -> tuple[int, Any]:
+        """A request at a door."""
+        key = key or self.mine
+        line = OverSocket(self.home / "run" / key.agent / str(key.user) / "door.sock")
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        try:
+            line.request(method, f"/api/internal/{path}", data, {"Content-Type": "application/json"})
+            answer = line.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if text else None
+        finally:
+            line.close()
+
+    def count(self, table: str) -> int:
+        """How many rows there are."""
+        with self.store.reading() as db:
+            return int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - a name of ours
+
+    def size(self) -> int:
+        """What all rows that calls leave behind hold, in characters."""
+        sums = {
+            "calls": "text || result",
+            "audit": "text || detail",
+            "notices": "text || detail || offers",
+            "questions": "text || choices",
+        }
+        with self.store.reading() as db:
+            return sum(
+                int(db.execute(f"SELECT COALESCE(SUM(LENGTH({what})), 0) FROM {table}").fetchone()[0])  # noqa: S608 - ours
+                for table, what in sums.items()
+            )
+
+    def api(self, who: User) -> Callable[..., tuple[int, str]]:
+        """Somebody's calls of the API: the status, and the answer as it came."""
+        client = create_app(self.house.services).test_client()
+        token = self.house.services.people.make_token(f"t{next(self.numbers)}", who.id)
+
+        def call(method: str, path: str, body: object = None) -> tuple[int, str]:
+            headers = {"Authorization": f"Bearer {token}"}
+            answer = client.open(f"/api{path}", method=method, headers=headers, json=body)
+            return answer.status_code, answer.get_data(as_text=True)
+
+        return call
+
+
+@contextmanager
+def besieged(home: Path) -> Iterator[Siege]:
+    """A house in ``home``."""
+    with paper_house(home, crabs=False) as house:
+        people = house.services.people
+        owner = people.operator()
+        member = next((each for each in people.every() if each.id != owner.id), None) or people.add({"name": "ben"})
+        mine, theirs = CubicleKey("crab", owner.id), CubicleKey("crab", member.id)
+        for key in (mine, theirs):
+            house.services.cubicles.ensure(key)
+        yield Siege(house, home, mine, theirs, owner, member)

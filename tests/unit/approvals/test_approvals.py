@@ -1,0 +1,399 @@
+"""``orchestrator.approvals.approvals``: one question about one exact text, decided once, used once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from orchestrator.approvals import rows
+from orchestrator.approvals.limits import MAX_PENDING
+from orchestrator.approvals.serialize import approval_json
+from orchestrator.core.errors import Conflict, NotFound, TooMany
+from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Turn, TurnStatus
+from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+
+COMMAND = "rm -rf build"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Rooms]:
+    """The rules over a fresh database."""
+    with rooms(tmp_path / "home") as made:
+        yield made
+
+
+def _asked(
+    house: Rooms, turn: Turn | None = None, n: int = 1, command: str = COMMAND, key: CubicleKey = KEY
+) -> Approval:
+    found = turn or house.under_way(key=key)
+    assert house.steps.start(key, found.id, n, thought="", command=command, approval=None).do == "ask"
+    return house.steps.ask(key, found.id, n)
+
+
+def turn_of(approval: Approval) -> int:
+    """The turn that a question about a command always has."""
+    assert approval.turn is not None
+    return approval.turn
+
+
+def _decide(house: Rooms, approval: Approval, *, approve: bool = True) -> Approval:
+    return house.approvals.decide(approval.id, approve=approve, by=house.operator, surface="test")
+
+
+def _make_overdue(house: Rooms, approval: Approval) -> None:
+    with house.store.writing() as db:
+        db.execute("UPDATE approvals SET expires_at = 1 WHERE id = ?", (approval.id,))
+
+
+def _lock(house: Rooms, name: str) -> dict[str, object]:
+    loaded = json.loads((house.home / "run" / "crab" / "1" / name).read_text())
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_asking_writes_the_question_before_anybody_sees_it(house: Rooms) -> None:
+    """Row, audit, step and turn agree when the news goes out."""
+    turn = house.under_way()
+    with watching(house.broker) as news:
+        approval = _asked(house, turn)
+        events = heard(news)
+    assert house.approvals.get(approval.id) == approval
+    assert [body["id"] for body in of_kind(events, "approval")] == [approval.id]
+    assert [body["status"] for body in of_kind(events, "turn")] == ["waiting_approval"]
+    assert (house.turns.get(turn.id).status, house.turns.steps(turn.id)[0].approval) == (
+        TurnStatus.WAITING,
+        approval.id,
+    )
+    assert house.audited("approval.asked")[0].detail["sha256"] == approval.sha256
+
+
+def test_asking_again_is_the_same_question(house: Rooms) -> None:
+    """A repeated call, also twenty at once, asks the person once."""
+    approval = _asked(house)
+    results = at_once(*[partial(house.steps.ask, KEY, turn_of(approval), 1)] * 20)
+    assert {found.id for found in results} == {approval.id}
+
+
+@pytest.mark.parametrize(("approve", "status", "kind"), [(True, "approved", "approval"), (False, "denied", "deny")])
+def test_a_decision_reaches_the_crab_as_a_lock(house: Rooms, approve: bool, status: str, kind: str) -> None:  # noqa: FBT001 - a table's column
+    """The lock says what was decided about which exact text, and everybody is told."""
+    approval = _asked(house)
+    with watching(house.broker) as news:
+        decided = _decide(house, approval, approve=approve)
+        events = heard(news)
+    assert (str(decided.status), decided.decided_by) == (status, "ada (test)")
+    assert house.lock_names() == {f"hermit_{kind}.{approval.id}.lock"}
+    lock = _lock(house, f"hermit_{kind}.{approval.id}.lock")
+    assert (lock["status"], lock["sha256"], lock["turn"], lock["n"]) == (status, approval.sha256, turn_of(approval), 1)
+    assert [body["status"] for body in of_kind(events, "approval")] == [status]
+    assert house.turns.get(turn_of(approval)).status is TurnStatus.RUNNING
+
+
+def test_fifty_decisions_at_once_are_one(house: Rooms) -> None:
+    """One wins, all others are told by whom it was decided; one lock, one audit row."""
+    approval = _asked(house)
+    results = at_once(*(partial(_decide, house, approval, approve=n % 2 == 0) for n in range(50)))
+    won = [result for result in results if isinstance(result, Approval)]
+    assert len(won) == 1
+    assert sum(isinstance(result, Conflict) for result in results) == 49
+    assert "by ada (test)" in next(result.message for result in results if isinstance(result, Conflict))
+    assert len(house.audited("approval.approved")) + len(house.audited("approval.denied")) == 1
+    kind = "approval" if won[0].status is ApprovalStatus.APPROVED else "deny"
+    assert house.lock_names() == {f"hermit_{kind}.{approval.id}.lock"}
+
+
+def test_only_its_own_people_may_decide(house: Rooms) -> None:
+    """A member sees and decides their own questions; the operator all; for others it does not exist."""
+    mine, theirs = _asked(house, key=OTHER), _asked(house)
+    with pytest.raises(NotFound):
+        house.approvals.decide(theirs.id, approve=True, by=house.member, surface="test")
+    assert house.approvals.get(theirs.id).status is ApprovalStatus.PENDING
+    house.approvals.decide(mine.id, approve=True, by=house.member, surface="test")
+    assert [found.id for found in house.approvals.every(user=house.member.id)] == [mine.id]
+
+
+@pytest.mark.parametrize("approval", ["", "unknown1", "approve:crab:rm", "\0", "x" * 10_000])
+def test_an_unknown_id_decides_nothing(house: Rooms, approval: str) -> None:
+    """It is not found, whatever it looks like."""
+    with pytest.raises(NotFound):
+        house.approvals.decide(approval, approve=True, by=house.operator, surface="test")
+
+
+def test_nobody_answers_in_time(house: Rooms) -> None:
+    """It expires once, the crab and the surfaces hear it, and later answers come too late."""
+    approval = _asked(house)
+    _make_overdue(house, approval)
+    house.approvals.expire_due()
+    house.approvals.expire_due()
+    assert house.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
+    assert _lock(house, f"hermit_deny.{approval.id}.lock")["status"] == "expired"
+    assert house.turns.steps(turn_of(approval))[0].status == "expired"
+    with pytest.raises(Conflict, match="nobody answered in time"):
+        _decide(house, approval)
+
+
+def test_an_overdue_question_can_not_be_approved_before_it_was_noticed(house: Rooms) -> None:
+    """The clock decides, not the sweep."""
+    approval = _asked(house)
+    _make_overdue(house, approval)
+    with pytest.raises(Conflict, match="Too late"):
+        _decide(house, approval)
+    assert house.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
+
+
+def test_an_approval_grows_old(house: Rooms) -> None:
+    """Approved but not used until its time is up: it serves no more."""
+    approval = _decide(house, _asked(house))
+    _make_overdue(house, approval)
+    assert not house.approvals.use(approval.id, house.turns.steps(turn_of(approval))[0])
+
+
+def test_asking_anew_about_an_overdue_step_is_a_new_question(house: Rooms) -> None:
+    """The old one is expired first, so the turn waits for the new one."""
+    old = _asked(house)
+    _make_overdue(house, old)
+    new = house.steps.ask(KEY, turn_of(old), 1)
+    assert new.id != old.id
+    assert house.approvals.get(old.id).status is ApprovalStatus.EXPIRED
+    assert house.turns.get(turn_of(old)).status is TurnStatus.WAITING
+    assert house.turns.steps(turn_of(old))[0].approval == new.id
+
+
+def test_a_cubicle_asks_only_so_much_at_a_time(house: Rooms) -> None:
+    """One question over the cap is refused, until another is decided; other cubicles ask on."""
+    turn = house.under_way()
+    asked = [_asked(house, turn, n) for n in range(1, MAX_PENDING + 1)]
+    with pytest.raises(TooMany):
+        _asked(house, turn, 10)
+    _asked(house, key=OTHER)
+    _decide(house, asked[0], approve=False)
+    assert house.steps.ask(KEY, turn.id, 10).status is ApprovalStatus.PENDING
+
+
+def test_the_end_of_a_turn_cancels_its_questions(house: Rooms) -> None:
+    """Nobody can decide them any more, no lock is left, and the turn's last news is its outcome."""
+    approval = _asked(house)
+    with watching(house.broker) as news:
+        house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
+        statuses = [body["status"] for body in of_kind(heard(news), "turn")]
+    assert statuses == ["failed"]
+    assert house.approvals.get(approval.id).status is ApprovalStatus.CANCELLED
+    assert house.lock_names() == set()
+    with pytest.raises(Conflict, match="the turn has ended"):
+        _decide(house, approval)
+
+
+def test_a_change_of_the_agent_withdraws_its_questions(house: Rooms) -> None:
+    """What was asked under other settings is not approved under these; other agents' questions stay."""
+    asked = _asked(house)
+    house.approvals.withdraw("somebody-else")
+    assert house.approvals.get(asked.id).status is ApprovalStatus.PENDING
+    house.approvals.withdraw(asked.cubicle.agent)
+    assert house.approvals.get(asked.id).status is ApprovalStatus.CANCELLED
+
+
+def test_an_unused_approval_goes_with_its_turn(house: Rooms) -> None:
+    """Approved but not used: the lock goes, and it serves no more."""
+    approval = _decide(house, _asked(house))
+    step = house.turns.steps(turn_of(approval))[0]
+    house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
+    assert house.lock_names() == set()
+    assert house.steps.start(KEY, step.turn, 1, thought="", command=COMMAND, approval=approval.id).do == "stop"
+
+
+def test_a_turn_that_has_ended_asks_nothing(house: Rooms) -> None:
+    """Also when the end came between the crab's call and the question."""
+    turn = house.under_way()
+    house.steps.start(KEY, turn.id, 1, thought="", command=COMMAND, approval=None)
+    step = house.turns.steps(turn.id)[0]
+    house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="x")
+    with pytest.raises(Conflict):
+        house.step_approvals.ask(KEY, step, timeout_s=60, detail={})
+    assert house.approvals.every() == []
+
+
+# --- restarts and broken disks ---------------------------------------------------------------------------------
+
+
+def test_a_lock_that_a_crash_kept_from_being_written_is_written(tmp_path: Path) -> None:
+    """Decided, then killed: at the next start the crab hears it; open questions are asked anew."""
+    home = tmp_path / "home"
+    with rooms(home) as house:
+        decided, pending = _asked(house), _asked(house, key=OTHER)
+        with house.store.writing() as db:
+            rows.decide(db, decided.id, ApprovalStatus.APPROVED, "ada", decided.asked_at)
+    with rooms(home) as house, watching(house.broker) as news:
+        assert house.lock_names() == set()
+        house.approvals.reconcile()
+        house.step_approvals.reconcile()
+        assert house.lock_names() == {f"hermit_approval.{decided.id}.lock"}
+        assert pending.id in [body["id"] for body in of_kind(heard(news), "approval")]
+
+
+def test_what_is_over_gets_no_lock_at_a_start(tmp_path: Path) -> None:
+    """Answers that were used, and those of ended turns, are not written again."""
+    home = tmp_path / "home"
+    with rooms(home) as house:
+        used = _decide(house, _asked(house))
+        house.steps.start(KEY, turn_of(used), 1, thought="", command=COMMAND, approval=used.id)
+        house.turns.end(KEY, turn_of(used), TurnStatus.DONE, reply="ok")
+        denied = _decide(house, _asked(house), approve=False)
+        house.turns.end(KEY, turn_of(denied), TurnStatus.DONE, reply="ok")
+    with rooms(home) as house:
+        house.approvals.reconcile()
+        house.step_approvals.reconcile()
+        assert house.lock_names() == set()
+
+
+def test_a_death_right_after_a_turns_end_leaves_no_open_question(tmp_path: Path) -> None:
+    """The row of the turn was written, nothing else: the question is cancelled at the next start."""
+    home = tmp_path / "home"
+    with rooms(home) as house:
+        approval = _asked(house)
+        with house.store.writing() as db:
+            db.execute(
+                "UPDATE turns SET status = 'failed', error = 'x', ended_at = 1 WHERE id = ?", (turn_of(approval),)
+            )
+    with rooms(home) as house:
+        house.approvals.reconcile()
+        house.step_approvals.reconcile()
+        assert house.approvals.get(approval.id).status is ApprovalStatus.CANCELLED
+        assert house.lock_names() == set()
+
+
+def test_more_than_a_page_of_answers_is_reconciled(tmp_path: Path) -> None:
+    """However many newer questions there are, an old one of a running turn is not forgotten."""
+    home = tmp_path / "home"
+    with rooms(home) as house:
+        old = _decide(house, _asked(house))
+        (home / "run" / "crab" / "1" / f"hermit_approval.{old.id}.lock").unlink()
+        with house.store.writing() as db:
+            columns = "agent, user, turn, step, kind, text, sha256, reason, status, expires_at, decided_at"
+            for n in range(300):
+                db.execute(
+                    f"INSERT INTO approvals (id, asked_at, {columns}) SELECT ?, asked_at + 1, {columns} "  # noqa: S608
+                    "FROM approvals WHERE id = ?",
+                    (f"copy{n}", old.id),
+                )
+    with rooms(home) as house:
+        house.approvals.reconcile()
+        house.step_approvals.reconcile()
+        assert f"hermit_approval.{old.id}.lock" in house.lock_names()
+
+
+def test_a_decision_stands_when_its_lock_can_not_be_written(house: Rooms) -> None:
+    """The person's answer counts; the crab hears it as soon as the disk takes it."""
+    approval = _asked(house)
+    run = house.home / "run"
+    run.write_text("no folder")
+    assert _decide(house, approval).status is ApprovalStatus.APPROVED
+    run.unlink()
+    house.step_approvals.tell_again()
+    assert house.lock_names() == {f"hermit_approval.{approval.id}.lock"}
+
+
+def test_a_lock_that_could_not_be_written_is_not_left_behind_a_turn_that_ended(house: Rooms) -> None:
+    """Answered while the disk took nothing, and the turn ended before it did: nobody waits for the file any more."""
+    approval = _asked(house)
+    run = house.home / "run"
+    run.write_text("no folder")
+    _decide(house, approval)
+    run.unlink()
+    house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="the disk is full")
+    house.step_approvals.tell_again()
+    assert house.lock_names() == set()
+    house.step_approvals.tell_again()
+    assert house.lock_names() == set()
+
+
+def test_a_lock_file_is_whole_or_not_there(house: Rooms) -> None:
+    """What can't get its name goes again, for nobody would ever look for it."""
+    approval = _asked(house)
+    name = f"hermit_approval.{approval.id}.lock"
+    folder = house.home / "run" / "crab" / "1"
+    (folder / name).mkdir(parents=True)
+    _decide(house, approval)
+    assert [path.name for path in folder.iterdir() if path.name.endswith(".new")] == []
+
+
+def test_a_stop_that_comes_as_the_turn_ends_leaves_no_file(house: Rooms) -> None:
+    """The crab was faster by a moment: whoever writes the file finds that nobody will read it."""
+    turn = house.under_way()
+    with house.store.writing() as db:
+        db.execute(
+            "CREATE TRIGGER faster AFTER UPDATE OF stop_asked_at ON turns BEGIN "
+            "UPDATE turns SET status = 'done', ended_at = 1 WHERE id = new.id; END"
+        )
+    house.turns.stop(turn.id)
+    assert house.lock_names() == set()
+
+
+def test_files_of_turns_that_ended_with_a_death_are_swept(house: Rooms) -> None:
+    """The row said that the turn has ended, and the death came before its files went; a stop of the turn that is under
+    way stays, and so does whatever is not ours."""
+    folder = house.home / "run" / "crab" / "1"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {"hermit_stop.7.lock", "door.sock"}
+    gone = {"hermit_stop.6.lock", "hermit_approval.x.lock", "hermit_deny.y.lock", ".hermit_deny.z.lock.new"}
+    for name in kept | gone:
+        (folder / name).touch()
+    house.locks.sweep(KEY, under_way={7})
+    assert {path.name for path in folder.iterdir()} == kept
+
+
+def test_a_forged_lock_decides_nothing(house: Rooms) -> None:
+    """The host decides from its rows; whatever lies in the folder is no answer."""
+    approval = _asked(house)
+    name = f"hermit_approval.{approval.id}.lock"
+    (house.home / "run" / "crab" / "1").mkdir(parents=True, exist_ok=True)
+    (house.home / "run" / "crab" / "1" / name).write_text('{"status": "approved"}')
+    answer = house.steps.start(KEY, turn_of(approval), 1, thought="", command=COMMAND, approval=approval.id)
+    assert answer.do == "refuse"
+    assert house.approvals.get(approval.id).status is ApprovalStatus.PENDING
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ("\u202e", "\\u202e"),
+        ("\u200b", "\\u200b"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\r", "\\r"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\n" * 100, "[100 line breaks]"),
+        (" " * 300, "[300 spaces]"),
+    ],
+)
+def test_shows_what_an_eye_would_miss(house: Rooms, hidden: str, shown: str) -> None:
+    """The text is exact, what is shown has everything unseen written out."""
+    approval = _asked(house, command=f"rm -rf a{hidden}b")
+    body = approval_json(approval)
+    assert body["text"] == f"rm -rf a{hidden}b"
+    assert shown in str(body["shown"])
+    assert hidden not in str(body["shown"])
+
+
+def test_ids_can_be_typed_and_guessed_by_nobody(house: Rooms) -> None:
+    """Eight letters without look-alikes, all different."""
+    turn = house.under_way()
+    ids = {_asked(house, turn, n).id for n in range(1, MAX_PENDING + 1)}
+    assert len(ids) == MAX_PENDING
+    assert all(len(found) == 8 and not set(found) & set("il1o0") for found in ids)
+
+
+@pytest.mark.parametrize(("ahead_s", "status"), [(2 * 365 * 86_400.0, "expired"), (1800.0, "pending")])
+def test_a_clock_that_goes_back_leaves_no_question_for_years(house: Rooms, ahead_s: float, status: str) -> None:
+    """Asked by a clock that was ahead: the crab hears that its time is up, and can ask anew."""
+    approval = _asked(house)
+    with house.store.writing() as db:
+        db.execute("UPDATE approvals SET asked_at = asked_at + ?, expires_at = expires_at + ?", (ahead_s, ahead_s))
+    house.approvals.expire_due()
+    assert house.approvals.get(approval.id).status == status
+    assert len(house.lock_names()) == (1 if status == "expired" else 0)

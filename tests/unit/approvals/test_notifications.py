@@ -1,0 +1,114 @@
+"""``orchestrator.approvals.notifications``: what the house says to a person, and a button that does its deed once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from orchestrator.approvals.notification_rows import Notice, Offer
+from orchestrator.approvals.notifications import Deed, Notices, as_json
+from orchestrator.core.errors import BadInput, Conflict, NotFound
+from orchestrator.core.models import User
+from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+
+CANCEL = Offer("Cancel it", "calendar.cancel")
+
+
+@dataclass
+class Board:
+    """Notices, and what their buttons did."""
+
+    house: Rooms
+    notices: Notices
+    done: list[str] = field(default_factory=list)
+    followed: list[str] = field(default_factory=list)
+
+    def post(self, *, subject: str = "7") -> Notice:
+        """A new entry, with its button."""
+        return self.notices.post(KEY, "calendar", "New: tea at 5.", turn=3, subject=subject, offers=[CANCEL])
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    """A board whose one button cancels."""
+    with rooms(tmp_path / "home") as house:
+        made = Board(house, Notices(house.store, house.broker))
+        made.notices.on("calendar.cancel", _cancelling(made))
+        yield made
+
+
+def _cancelling(board: Board) -> Deed:
+    def cancel(_db: sqlite3.Connection, notice: Notice, by: User) -> str:
+        if notice.subject == "gone":
+            raise NotFound("It is gone already.")
+        board.done.append(f"{notice.subject} by {by.name}")
+        board.house.store.after_commit(partial(board.followed.append, notice.subject))
+        return "Cancelled."
+
+    return cancel
+
+
+def test_a_notice_is_a_row_before_anybody_hears(board: Board) -> None:
+    """Posted it is there; committed it is news, in the form of the API."""
+    with watching(board.house.broker) as news:
+        with board.house.store.writing():
+            notice = board.post()
+            assert heard(news) == []
+        bodies = of_kind(heard(news), "notice")
+    assert bodies == [as_json(notice)]
+    assert bodies[0]["offers"] == [{"label": "Cancel it", "do": "calendar.cancel"}]
+    assert board.notices.recent(KEY) == [notice]
+    assert board.notices.recent(OTHER) == []
+
+
+def test_one_of_many_presses_counts(board: Board) -> None:
+    """The others are told how it ended; what follows happens once."""
+    notice = board.post()
+    press = partial(board.notices.press, notice.id, "calendar.cancel", by=board.house.operator, surface="test")
+    results = at_once(*[press] * 10)
+    assert sum(isinstance(result, Notice) for result in results) == 1
+    assert {str(result) for result in results if isinstance(result, Conflict)} == {"That was already done: Cancelled."}
+    assert (board.done, board.followed) == (["7 by ada"], ["7"])
+    settled = board.notices.get(notice.id)
+    assert (settled.outcome, as_json(settled)["offers"]) == ("Cancelled.", [])
+    assert board.house.audited("notice.calendar.cancel")[0].text == "Cancelled. By ada (test)."
+
+
+def test_a_press_is_for_whose_cubicle_it_is(board: Board) -> None:
+    """For others the notice is not there; the operator may press for everybody."""
+    notice = board.post()
+    with pytest.raises(NotFound):
+        board.notices.press(notice.id, "calendar.cancel", by=board.house.member, surface="test")
+    with pytest.raises(BadInput, match="no such button"):
+        board.notices.press(notice.id, "calendar.undo", by=board.house.operator, surface="test")
+    assert board.done == []
+
+
+def test_a_deed_that_fails_leaves_the_button(board: Board) -> None:
+    """Nothing was settled, so the person may try again."""
+    notice = board.post(subject="gone")
+    with pytest.raises(NotFound, match="gone already"):
+        board.notices.press(notice.id, "calendar.cancel", by=board.house.operator, surface="test")
+    assert board.notices.get(notice.id).settled_at is None
+
+
+def test_what_is_settled_elsewhere_offers_nothing_more(board: Board) -> None:
+    """Every notice about that thing says so, those about others stay."""
+    first, second, other = board.post(), board.post(), board.post(subject="8")
+    with watching(board.house.broker) as news:
+        board.notices.settle("calendar", "7", "It was deleted.")
+        told = {body["id"]: body["outcome"] for body in of_kind(heard(news), "notice")}
+    assert told == {first.id: "It was deleted.", second.id: "It was deleted."}
+    assert board.notices.get(other.id).settled_at is None
+
+
+def test_pages_go_back_in_order(board: Board) -> None:
+    """Oldest first within a page."""
+    posted = [board.post(subject=str(n)) for n in range(5)]
+    assert board.notices.recent(KEY, limit=2) == posted[3:]
+    assert board.notices.recent(KEY, before=posted[3].id, limit=2) == posted[1:3]

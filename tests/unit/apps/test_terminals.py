@@ -1,0 +1,425 @@
+"""Terminals: who may have one, what they take and show, and what ends them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from dashboard.api.openapi import document
+from dashboard.api.terminal import _stream
+from dashboard.app import create_app
+from orchestrator.apps.terminals import output_buffer as screens
+from orchestrator.apps.terminals.output_buffer import Pace, Screen
+from orchestrator.apps.terminals.terminal import Opener, Terminal
+from orchestrator.apps.terminals.terminals import IDLE_S, LOST_S, MOST, Terminals
+from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany, Unavailable
+from orchestrator.core.models import CubicleKey
+from orchestrator.engine.tty import MARK, Size
+from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.fake_ttys import SpokenLine, SpokenLines
+from tests.support.real_app import eventually
+from tests.unit.conftest import OWN_ORIGIN, Browser, logged_in
+
+WITH_TERMINALS = {"HERMIT_TERMINAL": "1"}
+CRAB = CubicleKey("crab", 1)
+PATH = "/api/agents/crab/terminals"
+
+
+@pytest.fixture(scope="module")
+def all_lines() -> SpokenLines:
+    """What shells of the shared house print and take."""
+    return SpokenLines()
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, all_lines: SpokenLines) -> Iterator[PaperHouse]:
+    """A house with terminals, for all tests that leave it standing."""
+    with paper_house(
+        tmp_path_factory.mktemp("house"), environment=WITH_TERMINALS, crabs=False, lines=all_lines
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def lines(house: PaperHouse, all_lines: SpokenLines) -> Iterator[SpokenLines]:
+    """The same, of one test alone."""
+    all_lines.lines, all_lines.hung_up, all_lines.is_broken = [], [], False
+    yield all_lines
+    all_lines.is_broken = False
+    for terminal in house.services.terminals._every():
+        house.services.terminals.end(terminal, "The test is over.")
+
+
+@pytest.fixture
+def key(house: PaperHouse, lines: SpokenLines) -> CubicleKey:
+    """A cubicle of an agent that no other test has."""
+    name = f"a{len(house.services.agents.every())}"
+    return CubicleKey(house.services.agents.create({"name": name}).name, 1)
+
+
+@pytest.fixture
+def terminals(house: PaperHouse) -> Terminals:
+    """Its terminals."""
+    return house.services.terminals
+
+
+@pytest.fixture
+def web(house: PaperHouse) -> Flask:
+    """Its dashboard."""
+    return create_app(house.services)
+
+
+@pytest.fixture
+def ada(house: PaperHouse, web: Flask) -> Browser:
+    """The operator in a browser."""
+    return logged_in(house, web, house.services.people.operator())
+
+
+def opened(house: PaperHouse, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
+    """A terminal of somebody."""
+    opener = Opener(house.services.people.operator(), "login", lambda: is_welcome)
+    return house.services.terminals.open(key, opener, Size(80, 24))
+
+
+def audited(house: PaperHouse, kind: str, key: CubicleKey | None = None) -> list[Any]:
+    """What the audit log says of terminals."""
+    return house.services.audit.search(kind=f"terminal.{kind}", agent=key.agent if key else None)
+
+
+def delete(who: Browser, path: str) -> int:
+    """A call as our own script makes it; its status."""
+    return who.client.delete(path, headers={"Origin": OWN_ORIGIN, "X-CSRF-Token": who.csrf}).status_code
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------
+
+
+def test_a_page_gets_what_it_has_not_taken_from_where_it_is() -> None:
+    """In pieces, again and again until it says that it has it."""
+    screen = Screen()
+    assert screen.show(b"hello ")
+    assert screen.show(b"world")
+    assert (screen.after(0, 0), screen.after(6, 0), screen.after(11, 0)) == (b"hello world", b"world", b"")
+    screen.taken(6)
+    assert screen.after(6, 0) == b"world"
+    for place in (0, 5, 12):
+        with pytest.raises(BadInput):
+            screen.after(place, 0)
+    with pytest.raises(BadInput):
+        screen.taken(12)
+    screen.close()
+    assert (screen.after(6, 9), screen.after(11, 9), screen.show(b"more")) == (b"world", None, False)
+
+
+def test_who_prints_waits_for_a_page_that_is_behind() -> None:
+    """Until it has taken something, or has gone."""
+    screen, printed = Screen(), list[int]()
+    piece = bytes(screens.PIECE_BYTES)
+
+    def flood() -> None:
+        while screen.show(piece):
+            printed.append(1)
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    most = screens.WINDOW_BYTES // screens.PIECE_BYTES
+    eventually(lambda: len(printed) == most)
+    screen.taken(screens.PIECE_BYTES)
+    eventually(lambda: len(printed) == most + 1)
+    assert len(screen.after(screens.PIECE_BYTES, 0) or b"") == screens.PIECE_BYTES
+    screen.close()
+    thread.join()
+    assert len(printed) == most + 1
+
+
+def test_a_flood_is_slowed_down_and_a_page_of_text_is_not() -> None:
+    """As much as anybody reads comes at once."""
+    pace = Pace()
+    assert pace.spend(screens.BURST_BYTES // 2) == 0
+    assert 3 < pace.spend(screens.BURST_BYTES // 2 + 4 * screens.RATE) <= 4
+
+
+# --- what is typed ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_typed_arrives_once_and_in_order(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
+    """A piece sent twice is typed once, and none is skipped."""
+    terminal = opened(house, key)
+    terminal.type(1, "ec")
+    terminal.type(1, "ec")
+    terminal.type(2, "ho ü\n")
+    with pytest.raises(Conflict):
+        terminal.type(4, "rm -rf .\n")
+    with pytest.raises(BadInput):
+        terminal.type(3, "x" * (64 * 1024 + 1))
+    assert lines.lines[0].typed == "echo ü\n".encode()
+    terminal.resize(Size(100, 30))
+    assert lines.lines[0].sizes == [Size(80, 24), Size(100, 30)]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(0, 24), (80, 0), (1001, 24), (80, 1001)])
+def test_a_window_has_a_size(columns: int, rows: int) -> None:
+    """Neither none nor a size that would cost memory."""
+    with pytest.raises(BadInput):
+        Size(columns, rows)
+
+
+def test_the_shell_knows_its_terminal_and_the_zone(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
+    """The mark is how everything that it starts is found again."""
+    terminal = opened(house, key)
+    assert lines.lines[0].environment == {MARK: terminal.id, "TZ": "UTC"}
+
+
+# --- what ends one ---------------------------------------------------------------------------------------------
+
+
+def test_closing_ends_what_runs_inside_and_is_written_down(
+    house: PaperHouse, key: CubicleKey, lines: SpokenLines
+) -> None:
+    """With who, how long and how much, and nothing of what."""
+    terminal = opened(house, key)
+    lines.lines[0].say(b"secret output")
+    eventually(lambda: terminal.bytes_out)
+    terminal.type(1, "secret input")
+    house.services.terminals.end(terminal, "Its page was closed.")
+    house.services.terminals.end(terminal, "Its page was closed.")
+    assert lines.hung_up == [(house.services.cubicles.name(key), terminal.id)]
+    assert lines.lines[0].is_closed
+    (begun,), (done,) = audited(house, "opened", key), audited(house, "closed", key)
+    assert begun.text == f"ada opened a terminal in the cubicle of {key.agent}."
+    assert (done.detail["bytes_in"], done.detail["bytes_out"]) == (12, 13)
+    assert "secret" not in json.dumps([begun.text, done.text, done.detail])
+    with pytest.raises(NotFound, match="page was closed"):
+        terminal.type(2, "more")
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("login", "The login that opened it has ended."),
+        ("idle", "Nobody typed for 15 minutes."),
+        ("lost", "Its page was closed."),
+    ],
+)
+def test_its_time_comes(house: PaperHouse, key: CubicleKey, what: str, why: str) -> None:
+    """With the login, after a while without a key, a minute after the page was seen last."""
+    terminal = opened(house, key, is_welcome=what != "login")
+    if what == "idle":
+        terminal._typed_at -= IDLE_S + 1
+    if what == "lost":
+        terminal._left_at -= LOST_S + 1
+    house.services.terminals.look()
+    eventually(lambda: audited(house, "closed", key))
+    assert terminal.why == why
+
+
+def test_one_that_is_used_stays(house: PaperHouse, key: CubicleKey) -> None:
+    """However long it has been there, while somebody looks and types."""
+    terminal = opened(house, key)
+    with terminal.looked_at():
+        terminal._left_at -= LOST_S + 1
+        terminal._typed_at -= IDLE_S - 60
+        house.services.terminals.look()
+        assert not terminal.is_over
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_shell_that_ends_says_why(
+    house: PaperHouse, key: CubicleKey, lines: SpokenLines, *, is_stopped: bool
+) -> None:
+    """By itself, or with its cubicle."""
+    terminal = opened(house, key)
+    if is_stopped:
+        house.services.cubicles.stop(key)
+    lines.lines[0].say(b"")
+    eventually(lambda: audited(house, "closed", key))
+    assert terminal.why == ("The cubicle was stopped." if is_stopped else "The shell has ended.")
+    assert len(lines.hung_up) == 1
+
+
+def test_the_house_takes_its_terminals_along(tmp_path: Path, lines: SpokenLines) -> None:
+    """When it is stopped, none is open and nothing of them runs."""
+    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
+        made.services.cubicles.start(CRAB)
+        terminal = opened(made, CRAB)
+    assert terminal.why == "HermitShell was stopped."
+    assert [number for _, number in lines.hung_up] == [terminal.id]
+    with pytest.raises(Unavailable):
+        opened(made, CRAB)
+
+
+def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: SpokenLines) -> None:
+    """Also when the engine did not answer at first; and where nothing was left, nobody is asked."""
+    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
+        opened(made, CRAB)
+        lines.is_broken = True
+        name = made.services.cubicles.name(CRAB)
+    with paper_house(tmp_path, lines=lines):
+        assert lines.hung_up == []
+    lines.is_broken = False
+    for _ in range(2):
+        with paper_house(tmp_path, lines=lines) as made:
+            assert lines.hung_up == [(name, "")]
+            assert len(audited(made, "ended")) == 1
+
+
+def test_there_are_a_few_at_once(house: PaperHouse, key: CubicleKey, terminals: Terminals) -> None:
+    """One more is refused with a remedy, until another is closed."""
+    found = [opened(house, key) for _ in range(MOST)]
+    with pytest.raises(TooMany, match="Close one"):
+        opened(house, key)
+    terminals.end(found[0], "Its page was closed.")
+    opened(house, key)
+
+
+def test_a_broken_engine_takes_no_place(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
+    """It is said, and there is room for the next."""
+    lines.is_broken = True
+    for _ in range(MOST + 1):
+        with pytest.raises(Unavailable):
+            opened(house, key)
+    lines.is_broken = False
+    opened(house, key)
+
+
+def test_the_watch_rests_when_none_is_open(house: PaperHouse, key: CubicleKey, terminals: Terminals) -> None:
+    """A house without terminals has no thread for them."""
+    terminals.end(opened(house, key), "Its page was closed.")
+    eventually(lambda: terminals._watch is None)
+
+
+# --- the routes ------------------------------------------------------------------------------------------------
+
+
+def test_without_the_setting_there_is_nothing(app: Flask, browser: Browser) -> None:
+    """No route, no page, no link, for the operator neither."""
+    calls = [("", "post"), ("/x/input", "post"), ("/x/taken", "post"), ("/x/size", "post"), ("/x", "delete")]
+    sent = {"Origin": OWN_ORIGIN, "X-CSRF-Token": browser.csrf}
+    for path, method in calls:
+        assert browser.client.open(f"{PATH}{path}", method=method, headers=sent, json={}).status_code == 404
+    for path in (f"{PATH}/x/output", "/agents/crab/terminal"):
+        assert browser.client.get(path).status_code == 404
+    assert "/terminal" not in browser.client.get("/agents/crab").get_data(as_text=True)
+
+
+def test_members_have_none(tmp_path: Path) -> None:
+    """Every route says 403, and no page shows the way."""
+    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=SpokenLines()) as made:
+        ben = logged_in(made, create_app(made.services), made.services.people.add({"name": "ben"}))
+        for path in ("", "/x/input", "/x/taken", "/x/size"):
+            assert ben.post(f"{PATH}{path}", {}).status_code == 403
+        assert delete(ben, f"{PATH}/x") == 403
+        for path in (f"{PATH}/x/output", "/agents/crab/terminal"):
+            assert ben.client.get(path).status_code == 403
+        assert "/terminal" not in ben.client.get("/agents/crab").get_data(as_text=True)
+
+
+def test_no_foreign_page_opens_one(ada: Browser, lines: SpokenLines) -> None:
+    """The session, its token and our own origin are asked for."""
+    for given in ({"Origin": "https://evil.example"}, {"X-CSRF-Token": ""}, {"Origin": ""}):
+        assert ada.post(PATH, {}, **given).status_code == 403
+    foreign = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    number = ada.post(PATH, {}).get_json()["id"]
+    assert ada.client.get(f"{PATH}/{number}/output", headers=foreign).status_code == 403
+    assert len(lines.lines) == 1
+
+
+def test_a_terminal_belongs_to_the_login_that_opened_it(
+    house: PaperHouse, web: Flask, ada: Browser, lines: SpokenLines
+) -> None:
+    """Another login of the same person, and another agent's address, find nothing."""
+    number = ada.post(PATH, {"columns": 90, "rows": 20}).get_json()["id"]
+    again = logged_in(house, web, house.services.people.operator())
+    house.services.agents.create({"name": "other"})
+    assert len(lines.lines) == 1
+    assert again.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 404
+    assert ada.post(f"/api/agents/other/terminals/{number}/input", {"seq": 1, "text": "x"}).status_code == 404
+    assert ada.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 204
+
+
+def test_the_whole_way(house: PaperHouse, key: CubicleKey, ada: Browser, lines: SpokenLines) -> None:
+    """Opened, typed into, resized, read, closed; the log-out of its login ends the next."""
+    base = f"/api/agents/{key.agent}/terminals"
+    number = ada.post(base, {"columns": 90, "rows": 20}).get_json()["id"]
+    path, line = f"{base}/{number}", lines.lines[0]
+    assert ada.post(f"{path}/input", {"seq": 1, "text": "ls\r"}).status_code == 204
+    assert ada.post(f"{path}/size", {"columns": 50, "rows": 40}).status_code == 204
+    assert (line.typed, line.sizes) == (b"ls\r", [Size(90, 20), Size(50, 40)])
+    line.say(b"event: closed\ndata: x\n\n\xff")
+    terminal = house.services.terminals._open[number]
+    eventually(lambda: terminal.bytes_out)
+    assert ada.post(f"{path}/taken", {"offset": 0}).status_code == 204
+    assert ada.post(f"{path}/taken", {"offset": 99}).status_code == 400
+    stream = ada.client.get(f"{path}/output")
+    assert stream.mimetype == "text/event-stream"
+    stream.close()
+    pieces = _stream(terminal, 0, 15)
+    assert next(pieces).startswith("retry:")
+    said = re.fullmatch(r"id: 24\ndata: (\S+)\n\n", next(pieces))
+    assert said is not None
+    assert base64.b64decode(said[1]) == b"event: closed\ndata: x\n\n\xff"
+    assert delete(ada, path) == 204
+    assert next(pieces) == 'event: closed\ndata: {"why": "Its page was closed."}\n\n'
+    assert ada.client.get(f"{path}/output").status_code == 404
+    ada.post(base, {})
+    house.services.people.log_out(ada.session)
+    eventually(lambda: len(audited(house, "closed", key)) == 2)
+    assert lines.lines[1].is_closed
+
+
+def test_the_description_is_true_with_terminals(web: Flask) -> None:
+    """The document names their routes where they are there, and refers to nothing that is not."""
+    real = {
+        (method.lower(), re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule))
+        for rule in web.url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+        for method in (rule.methods or set()) - {"HEAD"}
+    }
+    said = web.test_client().get("/api/openapi.json").get_json()
+    assert {(method, path) for path, methods in said["paths"].items() for method in methods} == real
+    assert said == json.loads(json.dumps(document(terminal=True)))
+    assert set(re.findall(r"#/components/schemas/(\w+)", json.dumps(said))) == set(said["components"]["schemas"])
+
+
+def test_the_page_loads_from_us_alone(ada: Browser) -> None:
+    """With the policy of every page."""
+    answer = ada.client.get("/agents/crab/terminal")
+    text = answer.get_data(as_text=True)
+    assert "'unsafe-inline'" not in answer.headers["Content-Security-Policy"]
+    assert set(re.findall(r'(?:src|href)="(https?:[^"]*)"', text)) == set()
+    own = [name for name in re.findall(r'(?:src|href)="(/static/[^"]+)"', text) if "term" in name]
+    assert [name.rpartition("/")[2] for name in own] == ["terminal.css", "xterm.mjs", "addon-fit.mjs", "terminal.js"]
+    for name in own:
+        with ada.client.get(name) as sent:
+            assert sent.status_code == 200
+
+
+def test_the_library_is_as_its_makers_published_it() -> None:
+    """Each file has the digest that the documentation names, and its licence beside it."""
+    root = Path(__file__).resolve().parents[3]
+    folder = root / "dashboard" / "static" / "vendor"
+    table = (root / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^\| `(xterm/\S+)` \|.*`([0-9a-f]{64})` \|$", table, re.MULTILINE))
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if not path.name.startswith("LICENSE")}
+    found = {name: path for name, path in found.items() if path.is_file()}
+    assert {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()} == said
+    for name in ("LICENSE", "LICENSE-addon-fit"):
+        assert "Permission is hereby granted" in (folder / "xterm" / name).read_text(encoding="utf-8")
+
+
+def test_lines_of_tests_know_when_they_are_closed() -> None:
+    """A stand-in says what the real one says."""
+    line = SpokenLine(Size(80, 24), {})
+    line.close()
+    assert line.read() == b""
+    with pytest.raises(Unavailable):
+        line.write(b"x")

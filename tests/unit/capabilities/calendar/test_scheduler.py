@@ -1,0 +1,138 @@
+"""The calendar's parts by themselves: who is told, the alarm clock, and the snapshot."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from orchestrator.capabilities.calendar.published import Snapshot
+from orchestrator.capabilities.calendar.scheduler import Clock
+from orchestrator.capabilities.calendar.visibility import is_told
+from orchestrator.core.errors import Unavailable
+from orchestrator.core.models import CALENDAR, CubicleKey, Turn, TurnStatus
+from tests.support.app_fixture import paper_house
+
+PATIENCE_S = 10.0
+
+
+@pytest.mark.parametrize(
+    ("source", "prompt", "status", "reply", "told"),
+    [
+        (CALENDAR, "Look", TurnStatus.DONE, "Something", True),
+        (CALENDAR, "Look", TurnStatus.DONE, " \n", False),
+        (CALENDAR, "Look", TurnStatus.DONE, None, False),
+        (CALENDAR, "Look", TurnStatus.FAILED, None, True),
+        (CALENDAR, "INTERNAL: tidy up", TurnStatus.DONE, "Tidied up", False),
+        (CALENDAR, "  internal: tidy up", TurnStatus.FAILED, None, False),
+        (CALENDAR, "Say INTERNAL: to nobody", TurnStatus.DONE, "Yes", True),
+        ("telegram", "INTERNAL: tidy up", TurnStatus.DONE, "", True),
+    ],
+)
+def test_who_is_told(source: str, prompt: str, status: TurnStatus, reply: str | None, *, told: bool) -> None:
+    """Of a silent run and an internal one nobody is; what a person asked is always answered."""
+    turn = Turn(1, CubicleKey("crab", 1), source, prompt, status, reply, None, 0.0, 0.0, 1.0, 0, 0, 1)
+    assert is_told(turn) is told
+
+
+class Ticks:
+    """Counts passes, and says when the next thing is due."""
+
+    def __init__(self) -> None:
+        self.at: list[float] = []
+        self.upcoming: float | None = None
+        self.error: Exception | None = None
+        self.passed = threading.Condition()
+
+    def tick(self) -> None:
+        """One pass."""
+        with self.passed:
+            self.at.append(time.time())
+            if self.upcoming is not None and self.upcoming <= time.time():
+                self.upcoming = None
+            self.passed.notify_all()
+        if self.error is not None:
+            raise self.error
+
+    def wait_for(self, count: int) -> bool:
+        """So many passes there were."""
+        with self.passed:
+            return self.passed.wait_for(lambda: len(self.at) >= count, PATIENCE_S)
+
+
+@pytest.fixture
+def ticks() -> Ticks:
+    """Passes that are counted."""
+    return Ticks()
+
+
+@pytest.fixture
+def clock(ticks: Ticks) -> Iterator[Clock]:
+    """A clock with a heartbeat that no test waits for."""
+    made = Clock(ticks.tick, lambda: ticks.upcoming, heartbeat_s=600.0)
+    yield made
+    made.close()
+
+
+def test_the_clock_rings_when_something_is_due(clock: Clock, ticks: Ticks) -> None:
+    """Not before, and soon after; then there is nothing to ring for."""
+    ticks.upcoming = due = time.time() + 0.3
+    clock.start()
+    with ticks.passed:
+        assert ticks.passed.wait_for(lambda: ticks.upcoming is None, PATIENCE_S)
+        assert ticks.at[-1] >= due
+        assert len(ticks.at) <= 2  # one alone where the first pass came that late
+
+
+def test_a_change_is_looked_at_at_once(clock: Clock, ticks: Ticks) -> None:
+    """What comes earlier than all before is not slept through."""
+    ticks.upcoming = time.time() + 500
+    clock.start()
+    assert ticks.wait_for(1)
+    ticks.upcoming = time.time() + 0.2
+    clock.wake()
+    assert ticks.wait_for(3)
+
+
+def test_a_heart_beats_beside_the_clock(ticks: Ticks) -> None:
+    """A host whose clock was put back for days is noticed all the same."""
+    clock = Clock(ticks.tick, lambda: time.time() + 86_400 * 40, heartbeat_s=0.02)
+    clock.start()
+    assert ticks.wait_for(5)
+    clock.close()
+
+
+@pytest.mark.parametrize("error", [Unavailable("The disk is full."), ZeroDivisionError()])
+def test_a_pass_that_breaks_is_not_the_last(clock: Clock, ticks: Ticks, error: Exception) -> None:
+    """The next one may do better."""
+    ticks.error = error
+    clock.start()
+    assert ticks.wait_for(1)
+    clock.wake()
+    assert ticks.wait_for(2)
+
+
+def test_a_snapshot_holds_the_calendar_of_its_cubicle_alone(tmp_path: Path) -> None:
+    """Entries in words, what comes due, and what came of them; another person's are not in it."""
+    with paper_house(tmp_path / "home") as house:
+        services = house.services
+        agenda, operator = services.agenda, services.people.operator()
+        key, other = CubicleKey("crab", operator.id), CubicleKey("crab", services.people.add({"name": "ben"}).id)
+        fields = {"prompt": "P", "start": "2190-01-01T09:00"}
+        mine = agenda.create(key, {"title": "Mine", "repeat": "0 9 * * 1", **fields}, by=operator)
+        agenda.create(other, {"title": "Theirs", **fields}, by=operator)
+        services.turns.wait(agenda.run_now(mine.id), PATIENCE_S)
+        Snapshot(agenda, house.app._capabilities._calendar.handlers._announcer).build(key, tmp_path / "calendar.db")
+        published = tmp_path / "home" / "workspaces" / "crab" / str(operator.id) / "data" / "calendar.db"
+        assert published.exists()
+    with closing(sqlite3.connect(tmp_path / "calendar.db")) as db:
+        assert db.execute("SELECT id, title, words FROM entries").fetchall() == [
+            (mine.id, "Mine", "every Monday at 09:00")
+        ]
+        assert db.execute("SELECT entry, turn FROM runs").fetchall() == [(mine.id, 1)]
+        assert "changes nothing" in db.execute("SELECT value FROM about WHERE name = 'note'").fetchone()[0]

@@ -1,0 +1,263 @@
+"""``orchestrator.capabilities.delivery.watcher``: what is put into a tray is noticed, with and without the kernel's
+help.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from orchestrator.capabilities.delivery import debounce as settling
+from orchestrator.capabilities.delivery import folder_state as tray_watch
+from orchestrator.capabilities.delivery import watcher as watching
+from orchestrator.capabilities.delivery.watcher import OutWatch, WatchedDoors
+from orchestrator.core.models import CubicleKey
+from tests.support.delivery_fixture import KEY, Outgoing, outgoing
+
+OTHER = CubicleKey("crab", 2)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Outgoing]:
+    """A house without carriers."""
+    with outgoing(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def watched(house: Outgoing, *, is_deaf: bool = False) -> Iterator[OutWatch]:
+    """The tray is watched; deaf, as where the kernel allows no watches."""
+    watch = OutWatch(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    if is_deaf:
+        watch._events.start = lambda: None  # type: ignore[method-assign]
+    watch.start([KEY])
+    watch.add(KEY)
+    try:
+        yield watch
+    finally:
+        watch.close()
+
+
+def eventually(look: Callable[[], object], patience_s: float = 20.0) -> None:
+    """Until it is so."""
+    deadline = time.monotonic() + patience_s
+    while not look():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def names(house: Outgoing) -> list[str]:
+    """What was delivered, in order of the names."""
+    return sorted(made.name for made in house.rows())
+
+
+def test_what_was_there_before_is_found_at_the_start(house: Outgoing) -> None:
+    """Files and folders, once however often one starts."""
+    house.put("a.txt")
+    (house.out / "f").mkdir()
+    house.put("f/x")
+    for _ in range(2):
+        with watched(house) as watch:
+            eventually(lambda: names(house) == ["a.txt", "f.zip"])
+            eventually(lambda: not watch.is_settling(KEY))
+
+
+def test_a_renamed_file_comes_at_once_and_a_written_one_soon(house: Outgoing) -> None:
+    """Hidden ones never."""
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        house.put(".b")
+        (house.out / ".b").rename(house.out / "b")
+        eventually(lambda: names(house) == ["b"])
+        house.put("a")
+        house.put("c.part")
+        eventually(lambda: names(house) == ["a", "b"])
+
+
+def test_without_the_kernel_s_help_a_look_finds_it(house: Outgoing) -> None:
+    """Every few seconds; also when only the content changed."""
+    with watched(house, is_deaf=True) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        for content in (b"one", b"two"):
+            house.put("a", content)
+            eventually(partial(_has, house, content))
+    assert len(house.rows()) == 2
+
+
+def test_a_tray_in_which_nothing_happens_is_not_asked(house: Outgoing) -> None:
+    """However many idle, what happens in one tray costs the same; dropping one leaves nothing of it."""
+    house.workspaces.prepare(OTHER, uid=os.geteuid(), gid=os.getegid())
+    with watched(house) as watch:
+        watch.add(OTHER)
+        eventually(lambda: not watch.is_settling(KEY) and not watch.is_settling(OTHER))
+        house.put("a")
+        eventually(lambda: names(house) == ["a"])
+        eventually(lambda: not watch._astir)
+        watch.turn_ended(OTHER, 1)
+        assert set(watch._astir) <= {OTHER}
+        watch.drop(OTHER)
+        eventually(lambda: not watch._astir)
+
+
+def _has(house: Outgoing, content: bytes) -> bool:
+    return any(house.deliveries.copy_of(made).read_bytes() == content for made in house.rows())
+
+
+def test_a_closed_file_leaves_when_its_command_has_ended(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long one would wait for quiet; also when the kernel tells of it a moment after the end."""
+    monkeypatch.setattr(settling, "QUIET_S", 10.0)
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        house.put("a")
+        eventually(lambda: watch.is_settling(KEY))
+        assert names(house) == []
+        watch.command_ended(KEY)
+        eventually(lambda: names(house) == ["a"], patience_s=5)
+        monkeypatch.setattr(tray_watch, "_LATE_S", 5.0)
+        watch.command_ended(KEY)
+        house.put("b")
+        eventually(lambda: names(house) == ["a", "b"], patience_s=5)
+
+
+def test_a_file_that_a_program_has_open_outlives_the_command_s_end(house: Outgoing) -> None:
+    """It comes once and whole, after it was closed."""
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        with (house.out / "log").open("wb") as file:
+            file.write(b"one")
+            file.flush()
+            eventually(lambda: watch.is_settling(KEY))
+            for _ in range(20):
+                watch.command_ended(KEY)
+                time.sleep(0.02)
+            assert names(house) == []
+            file.write(b"two")
+        watch.command_ended(KEY)
+        eventually(lambda: names(house) == ["log"])
+        eventually(lambda: not watch.is_settling(KEY))
+    assert [made.size_bytes for made in house.rows()] == [6]
+
+
+def test_an_end_where_nothing_waits_wakes_nobody(house: Outgoing) -> None:
+    """Nor one in a tray that is not watched."""
+    with watched(house) as watch:
+        eventually(lambda: not watch._astir)
+        watch.command_ended(KEY)
+        watch.command_ended(OTHER)
+        assert watch._astir == {}
+
+
+def test_a_turn_s_end_sends_what_its_answer_names(house: Outgoing) -> None:
+    """At once, also what is being waited for."""
+    with watched(house) as watch:
+        house.put("a")
+        turn = house.turn(action="FILE:a|b", is_over=True, at=time.time())
+        watch.turn_ended(KEY, turn)
+        eventually(lambda: len(house.rows()) == 2)
+        eventually(lambda: not watch.is_settling(KEY))
+    assert [(made.name, str(made.status), made.turn) for made in house.rows()] == [
+        ("a", "sent", turn),
+        ("b", "failed", turn),
+    ]
+
+
+def test_an_asking_that_was_cut_off_is_answered_at_the_start(house: Outgoing) -> None:
+    """Once."""
+    house.put("a")
+    house.turn(action="FILE:a", is_over=True, at=time.time())
+    for _ in range(2):
+        with watched(house) as watch:
+            eventually(lambda: len(house.rows()) == 1)
+            eventually(lambda: not watch.is_settling(KEY))
+
+
+def test_a_dropped_tray_is_left_alone(house: Outgoing) -> None:
+    """And may be added again; a tray that is not there is no fault."""
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        watch.drop(KEY)
+        watch.drop(KEY)
+        house.put("a")
+        watch.turn_ended(KEY, 1)
+        assert not watch.is_settling(KEY)
+        watch.add(OTHER)
+        watch.add(KEY)
+        eventually(lambda: names(house) == ["a"])
+
+
+def test_a_tray_that_was_made_anew_is_heard_again(house: Outgoing) -> None:
+    """When its door is opened the next time."""
+    with watched(house) as watch:
+        house.out.rmdir()
+        house.out.mkdir()
+        watch.add(KEY)
+        eventually(lambda: not watch.is_settling(KEY))
+        house.put("a")
+        eventually(lambda: names(house) == ["a"], patience_s=10)
+
+
+def test_missed_events_lead_to_a_look(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the kernel's queue or our own ran over."""
+    with watched(house) as watch:
+        eventually(lambda: not watch.is_settling(KEY))
+        monkeypatch.setattr(watching, "_MOST_HEARD", 0)
+        house.put("a")
+        monkeypatch.undo()
+        watch._events.overflowed()
+        eventually(lambda: names(house) == ["a"])
+
+
+def test_many_trays_share_few_threads(tmp_path: Path) -> None:
+    """However many there are."""
+    with outgoing(tmp_path) as house, watched(house) as watch:
+        for user in range(2, 60):
+            house.workspaces.prepare(CubicleKey("crab", user), uid=os.geteuid(), gid=os.getegid())
+            watch.add(CubicleKey("crab", user))
+        house.put("a")
+        eventually(lambda: names(house) == ["a"])
+        assert len(watch._pool._threads) <= 3
+
+
+class Doors:
+    """Remembers."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Noted."""
+        self.calls.append(f"open {key}")
+
+    def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
+        """Noted."""
+        self.calls.append(f"renew {key}")
+
+    def close(self, key: CubicleKey) -> None:
+        """Noted."""
+        self.calls.append(f"close {key}")
+
+
+def test_a_door_s_tray_is_watched_from_when_it_opens(house: Outgoing) -> None:
+    """Until it is closed."""
+    doors = Doors()
+    watch = OutWatch(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch.start([])
+    try:
+        both = WatchedDoors(doors, watch)
+        both.open(KEY, uid=0, gid=0)
+        house.put("a")
+        eventually(lambda: names(house) == ["a"])
+        both.renew(KEY, uid=0, gid=0)
+        house.put("b")
+        eventually(lambda: "b" in names(house))
+        both.close(KEY)
+        assert doors.calls == ["open crab/1", "renew crab/1", "close crab/1"]
+        assert not watch.is_settling(KEY)
+    finally:
+        watch.close()

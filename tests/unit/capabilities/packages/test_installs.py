@@ -1,0 +1,389 @@
+"""Packages: nothing is fetched before a person agreed to the whole list, and nothing else than that is taken; what a
+courier brings is a stranger's word, and every end is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.agents import deletion_rows as leaving_rows
+from orchestrator.capabilities.packages import records
+from orchestrator.capabilities.packages.input import read_wishes
+from orchestrator.capabilities.packages.installs import KEPT_S
+from orchestrator.capabilities.packages.lists import MOST_BYTES
+from orchestrator.core.errors import BadInput, OrchestratorError, TooMany
+from orchestrator.core.models import TurnStatus
+from tests.support.core_fixture import KEY, heard, of_kind, watching
+from tests.support.packages_fixture import CONTENT, MOST_AN_HOUR, Desk, PaperErrands, desk, listed
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Desk]:
+    """A desk."""
+    with desk(tmp_path / "home") as made:
+        yield made
+
+
+# --- wishes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("system", "text", "read"),
+    [
+        ("pip", "six", "six"),
+        ("pip", " Flask_Login == 0.6.3 ", "flask-login==0.6.3"),
+        ("pip", "ruamel.yaml==1!2.0rc1", "ruamel-yaml==1!2.0rc1"),
+        ("npm", "is-odd", "is-odd"),
+        ("npm", "@types/node@20.1.0", "@types/node@20.1.0"),
+        ("npm", "left-pad==1.3.0", "left-pad@1.3.0"),
+        ("npm", "JSONStream@1.3.5-rc.1", "JSONStream@1.3.5-rc.1"),
+    ],
+)
+def test_wishes_are_read(system: str, text: str, read: str) -> None:
+    """A name, with a version or without."""
+    assert read_wishes(system, [text]) == (read,)
+
+
+@pytest.mark.parametrize("system", ["pip", "npm"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "-r", "--index-url=http://x", "a b", "git+https://x/y", "./x", "../x", "/x", "x>=1", "x[extra]", "x @ http://y",
+     "x==", "x==1;y", "x==*", "http://x/y.whl", "file:x", "x/y", "@/x", "six\n-r", "x@latest", "x@^1", "e" * 300,
+     "e" * 65, "mfrggzdfmztwq2lkmfrggzdfm4", f"a==1.{'0' * 40}"],
+)  # fmt: skip
+def test_nothing_but_names_and_versions_reaches_pip_or_npm(system: str, text: str) -> None:
+    """No option, address, folder or range."""
+    with pytest.raises(BadInput, match="packages:"):
+        read_wishes(system, [text])
+
+
+def test_names_carry_little() -> None:
+    """An index reads them before anybody has agreed; so all of them together are short."""
+    names = [f"{chr(97 + n) * 60}" for n in range(5)]
+    with pytest.raises(BadInput, match="300 characters"):
+        read_wishes("pip", [f"{name}-x" for name in names])
+    assert len(read_wishes("pip", names[:4])) == 4
+
+
+# --- the way of a wish ---------------------------------------------------------------------------------------------
+
+
+def test_before_a_yes_nothing_is_fetched(at: Desk) -> None:
+    """The courier looks up what the wish comes to, a person is asked about that, and exactly that is fetched."""
+    at.errands.report = {"ok": True, "packages": [listed("flask-login", "0.6.3"), listed("flask", "3.0.0")]}
+    call = at.ask("Flask-Login")
+    assert (call.status, call.waits_for, at.errands.tasks) == ("waiting", "packages:1", [])
+    assert at.work() == 1
+    assert [(task["do"], task["asked"]) for task in at.errands.tasks] == [("resolve", ["flask-login"])]
+    question = at.pending()[0]
+    digest = listed("x")["hash"]
+    assert question.text == f"pip install\nflask-login==0.6.3  0.0 KB  {digest}\nflask==3.0.0  0.0 KB  {digest}"
+    assert (question.kind, question.detail["asked"], question.detail["total_bytes"]) == (
+        "packages",
+        ["flask-login"],
+        2 * len(CONTENT),
+    )
+    assert at.on_the_shelf() == {}
+    at.decide()
+    assert at.work() == 1
+    assert [package["name"] for package in at.errands.tasks[1]["packages"]] == ["flask-login", "flask"]
+    ended = at.now(call)
+    assert (ended.status, ended.result["folder"]) == ("done", "/app/workspace/data/packages/1")
+    shelf = at.on_the_shelf()
+    manifest = json.loads(shelf.pop("1/packages.json"))
+    assert [package["version"] for package in manifest["packages"]] == ["0.6.3", "3.0.0"]
+    assert shelf.pop("1/requirements.txt").decode().splitlines()[0] == f"flask-login==0.6.3 --hash={digest}"
+    assert set(shelf.values()) == {CONTENT}
+    assert list((at.house.home / "errands").iterdir()) == []
+    assert at.packages.get(1).status == records.DONE
+
+
+def test_the_same_again_is_there_at_once(at: Desk) -> None:
+    """An open wish is joined, one that is done is answered from the shelf, and nobody is asked twice."""
+    first, second = at.ask(), at.ask()
+    assert first.waits_for == second.waits_for
+    at.work()
+    third = at.ask()
+    at.decide()
+    at.work()
+    assert [at.now(call).status for call in (first, second, third)] == ["done"] * 3
+    again = at.ask()
+    assert (again.status, again.result["folder"], at.work()) == ("done", "/app/workspace/data/packages/1", 0)
+
+
+def test_the_same_list_is_one_question(at: Desk) -> None:
+    """Two wishes that come to the same are decided together."""
+    first, second = at.ask("six"), at.ask("six==1.0")
+    at.work()
+    assert len(at.pending()) == 1
+    at.decide()
+    at.work()
+    assert [at.now(call).status for call in (first, second)] == ["done", "done"]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("deny", "said no"), ("expire", "Nobody answered"), ("settings", "withdrawn")]
+)
+def test_other_answers(at: Desk, how: str, said: str) -> None:
+    """The program that waits hears which, with a code, and nothing is fetched."""
+    call = at.ask()
+    at.work()
+    if how == "deny":
+        at.decide(approve=False)
+    elif how == "settings":
+        at.house.approvals.withdraw("crab")
+    else:
+        with at.house.store.writing() as db:
+            db.execute("UPDATE approvals SET expires_at = 1")
+        at.house.approvals.expire_due()
+    ended = at.now(call)
+    assert (ended.status, said in ended.text) == ("failed", True)
+    assert ended.result["code"] in ("denied", "expired", "cancelled")
+    assert at.work() == 0
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        ({"ok": False, "why": "not_found", "said": "No matching distribution"}, "no such package"),
+        ({"ok": False, "why": "unreachable", "said": ""}, "can't be reached"),
+        ({"ok": False, "why": "conflict", "said": "x\u202ey"}, "\\u202e"),
+        ({"ok": False, "why": "too_large"}, "500.0 MB"),
+        ({"ok": False, "why": {"a": 1}}, "could not do it"),
+        (None, "took too long"),
+        (b"{", "can't be used"),
+        (b"[" * 100_000, "can't be used"),
+        (b"x" * 2_100_000, "too long"),
+        ({"ok": True}, "can't be used"),
+        ({"ok": True, "packages": []}, "can't be used"),
+        ({"ok": True, "packages": ["six"]}, "can't be used"),
+        ({"ok": True, "packages": [listed("six")] * 2}, "same file"),
+        ({"ok": True, "packages": [listed("six", size=MOST_BYTES + 1)]}, "the most at a time"),
+        ({"ok": True, "packages": [listed(f"p{n}") for n in range(301)]}, "at most 300"),
+        ({"ok": True, "packages": [{**listed("six"), "name": "six; rm -rf /"}]}, "name"),
+        ({"ok": True, "packages": [listed("six", file="../six-1.0.whl")]}, "file"),
+        ({"ok": True, "packages": [listed("six", file="other-1.0-py3-none-any.whl")]}, "file"),
+        ({"ok": True, "packages": [listed("six", url="file:///etc/passwd")]}, "address"),
+        ({"ok": True, "packages": [listed("six", hash="md5:0")]}, "hash"),
+        ({"ok": True, "packages": [listed("six", size=True)]}, "size"),
+        ({"ok": True, "packages": [{**listed("six"), "version": "1\n2"}]}, "version"),
+        ({"ok": True, "packages": [listed("six", places=["node_modules/x"])]}, "places"),
+    ],
+)
+def test_a_report_is_a_strangers_word(at: Desk, report: Any, said: str) -> None:
+    """What does not fit exactly is refused with a sentence, and nobody is asked."""
+    at.errands.report = report
+    call = at.ask()
+    at.work()
+    ended = at.now(call)
+    assert (ended.status, at.pending()) == ("failed", [])
+    assert said in ended.text
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"six-1.0-py3-none-any.whl": CONTENT[:-1]},
+        {"six-1.0-py3-none-any.whl": CONTENT + b"!"},
+        {"six-1.0-py3-none-any.whl": b"A" + CONTENT[1:]},
+        {"other.whl": CONTENT},
+    ],
+)
+def test_nothing_else_than_agreed_is_taken(at: Desk, files: dict[str, bytes]) -> None:
+    """Missing, shorter, longer or other bytes: the shelf stays empty."""
+    at.errands.files = files
+    call = at.ask()
+    at.work()
+    at.decide()
+    at.work()
+    assert at.now(call).status == "failed"
+    assert at.on_the_shelf() == {}
+    assert list((at.house.home / "errands").iterdir()) == []
+
+
+def test_links_of_a_courier_are_not_followed(at: Desk) -> None:
+    """A link in the place of a file, or of the report, is no file."""
+    secret = at.house.home / "secret"
+    secret.write_bytes(CONTENT)
+
+    def link(task: dict[str, Any]) -> None:
+        if task["do"] == "fetch":
+            (at.house.home / "errands" / "1-fetch" / "out" / "six-1.0-py3-none-any.whl").symlink_to(secret)
+
+    at.errands.files, at.errands.during = {}, link
+    call = at.ask()
+    at.work()
+    at.decide()
+    at.work()
+    assert "did not arrive" in at.now(call).text
+    assert at.on_the_shelf() == {}
+
+
+def test_there_must_be_room(tmp_path: Path) -> None:
+    """What does not fit into the workspace is not even asked about."""
+    with desk(tmp_path / "home", limits={"disk_mb": 64}) as at:
+        at.errands.report = {"ok": True, "packages": [listed("six", size=100_000_000)]}
+        call = at.ask()
+        at.work()
+        assert "no room" in at.now(call).text
+        assert at.pending() == []
+
+
+def test_an_hours_wishes_are_few(at: Desk) -> None:
+    """An agent can't have an index asked without end, by names that differ."""
+    for number in range(MOST_AN_HOUR):
+        at.ask(f"p{number}")
+    with pytest.raises(TooMany):
+        at.ask("one-more")
+    at.clock[0] += 3601
+    assert at.packages.every(status=records.RESOLVING)
+
+
+# --- deaths and stops ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("do", ["resolve", "fetch"])
+def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
+    """An errand that the house's end breaks off is sent again at the next start."""
+    home, errands = tmp_path / "home", PaperErrands()
+    with desk(home, errands) as at:
+        call = at.ask()
+        if do == "fetch":
+            at.work()
+            at.decide()
+        errands.during = lambda _task: at.jobs.close()
+        at.work()
+        assert at.now(call).status == "waiting"
+    errands.during = lambda _task: None
+    with desk(home, errands) as at:
+        at.jobs.prepare()
+        assert errands.cleared == 1
+        at.work()
+        if do == "resolve":
+            at.decide()
+            at.work()
+        assert at.now(call).status == "done"
+
+
+def test_what_kills_the_house_each_time_is_given_up(tmp_path: Path) -> None:
+    """A death in the middle of an errand counts; after three there is an end."""
+    home, errands = tmp_path / "home", PaperErrands()
+
+    def die(_task: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    errands.during = die
+    with desk(home, errands) as at:
+        call = at.ask()
+    for _ in range(3):
+        with desk(home, errands) as at, pytest.raises(KeyboardInterrupt):
+            at.work()
+    with desk(home, errands) as at:
+        at.work()
+        assert "cancelled" in at.now(call).text
+
+
+def test_an_open_question_is_asked_anew_after_a_start(tmp_path: Path) -> None:
+    """Surfaces hear of it again."""
+    with desk(tmp_path / "home") as at:
+        at.ask()
+        at.work()
+    with desk(tmp_path / "home") as at, watching(at.house.broker) as events:
+        at.house.approvals.reconcile()
+        assert [event["kind"] for event in of_kind(heard(events), "approval")] == ["packages"]
+
+
+def test_an_engine_that_does_not_answer(at: Desk) -> None:
+    """It is said at once."""
+    at.errands.is_broken = True
+    call = at.ask()
+    at.work()
+    assert "engine" in at.now(call).text
+
+
+# --- who hears of it -----------------------------------------------------------------------------------------------
+
+
+def test_who_hears_after_the_turn(at: Desk) -> None:
+    """The person by a notice, the agent at its next turn, once; while the turn goes on neither."""
+    turn = at.house.under_way()
+    at.ask(turn=turn.id)
+    at.work()
+    at.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="Later, then.")
+    at.decide()
+    at.work()
+    assert [notice.kind for notice in at.notices.recent(KEY)] == ["packages"]
+    assert "six" in at.notices.recent(KEY)[0].text
+    second = at.house.under_way("next")
+    assert "hermit install pip six" in at.packages.note(second)
+    assert at.packages.note(second) == at.packages.note(second)
+    at.house.turns.end(KEY, second.id, TurnStatus.DONE, reply="")
+    assert at.packages.note(at.house.under_way("third")) == ""
+
+
+def test_nobody_is_told_twice(at: Desk) -> None:
+    """Within the turn its program hears it, and that is enough."""
+    turn = at.house.under_way()
+    at.ask(turn=turn.id)
+    at.work()
+    at.decide()
+    at.work()
+    assert at.notices.recent(KEY) == []
+    assert at.packages.note(turn) == ""
+
+
+def test_a_shelf_is_cleared_after_a_week(at: Desk) -> None:
+    """What lay long enough goes, and a new wish is looked up anew."""
+    at.ask()
+    at.work()
+    at.decide()
+    at.work()
+    at.clock[0] += KEPT_S + 1
+    at.jobs.tidy()
+    assert at.on_the_shelf() == {}
+    assert at.ask().status == "waiting"
+
+
+def test_a_deleted_agent_gets_nothing(at: Desk) -> None:
+    """Its rows go with it, and the errand that was under way ends nowhere."""
+
+    def delete(_task: dict[str, Any]) -> None:
+        with at.house.store.writing() as db:
+            db.execute("DELETE FROM agents WHERE name = 'crab'")
+
+    at.errands.during = delete
+    at.ask()
+    try:
+        at.work()
+    except OrchestratorError as error:
+        pytest.fail(error.message)
+    assert (at.pending(), at.packages.every()) == ([], [])
+
+
+def test_another_agent_of_that_name_gets_nothing(at: Desk) -> None:
+    """What was agreed to for one that was deleted meanwhile is not put into the next one's cubicle."""
+    at.ask()
+    at.work()
+    at.decide()
+
+    def replace(_task: dict[str, Any]) -> None:
+        with at.house.store.writing() as db:
+            db.execute("DELETE FROM agents WHERE name = 'crab'")
+        at.house.agents.create({"name": "crab"})
+
+    at.errands.during = replace
+    at.work()
+    assert (at.on_the_shelf(), at.packages.every()) == ({}, [])
+
+
+def test_whoever_is_being_deleted_sends_no_courier(at: Desk) -> None:
+    """Neither to look up nor to fetch, and nobody is asked."""
+    at.ask()
+    with at.house.store.writing() as db:
+        leaving_rows.mark_agent(db, "crab", 0.0)
+    assert (at.work(), at.errands.tasks, at.pending()) == (0, [], [])

@@ -1,0 +1,97 @@
+"""Strangers are decided about on any surface: their card on Telegram shows it, and the page of people hears of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.channels.chat import contact_rows as rows
+from orchestrator.channels.chat.access_requests import ALLOW, BLOCK, IGNORE
+from orchestrator.channels.chat.channel_store import ChannelDb
+from orchestrator.core.errors import Conflict, Forbidden, NotFound
+from tests.support.app_fixture import PaperHouse
+from tests.support.chat_fixture import ADA, BOB, EVE, ChatFixture, chat_fixture
+from tests.support.core_fixture import Rooms
+from tests.unit.channels.chat.test_access_requests import card, member, to
+from tests.unit.conftest import Api, Browser
+from tests.unit.dashboard.test_audit import page
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+    """A counter and its rooms; the operator's chat with the bot is open."""
+    with chat_fixture(tmp_path) as made:
+        made[0].opens(ADA)
+        yield made
+
+
+def test_allowed_elsewhere_the_card_is_settled(pair: tuple[ChatFixture, Rooms]) -> None:
+    """They are a member with a welcome; the card offers to take it back, and its old buttons do nothing."""
+    desk, _ = pair
+    desk.stranger(name="Eve")
+    assert [known.name for known in desk.cards.waiting()] == ["Eve"]
+    made = desk.cards.decide("crab", EVE, ALLOW, desk.people.operator())
+    assert made == member(desk)
+    assert desk.labels(card(desk)) == ["Remove"]
+    assert "Welcome, Eve" in desk.text(to(desk, EVE)[-1])
+    assert desk.cards.waiting() == []
+    with pytest.raises(Conflict):
+        desk.cards.decide("crab", EVE, BLOCK, desk.people.operator())
+
+
+@pytest.mark.parametrize(("kind", "state", "said"), [(IGNORE, "ignored", "Ignored"), (BLOCK, "blocked", "Blocked")])
+def test_turned_away_elsewhere_the_card_says_so(
+    pair: tuple[ChatFixture, Rooms], kind: str, state: str, said: str
+) -> None:
+    """Nobody is let in, and there is nothing left to press."""
+    desk, _ = pair
+    desk.stranger()
+    assert desk.cards.decide("crab", EVE, kind, desk.people.operator()) is None
+    assert member(desk) is None
+    assert desk.labels(card(desk)) == []
+    assert said in desk.text(card(desk))
+    with desk.store.reading() as db:
+        known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
+    assert known is not None
+    assert known.state == state
+
+
+def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[ChatFixture, Rooms]) -> None:
+    """The list is what is not decided, wherever it was."""
+    desk, _ = pair
+    desk.stranger()
+    desk.press(card(desk), "Ignore")
+    assert desk.cards.waiting() == []
+    with pytest.raises(Conflict):
+        desk.cards.decide("crab", EVE, ALLOW, desk.people.operator())
+
+
+def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, Rooms]) -> None:
+    """A member does not, and nobody about somebody who never wrote."""
+    desk, _ = pair
+    desk.stranger()
+    bob = desk.people.of_identity("telegram", BOB)
+    assert bob is not None
+    with pytest.raises(Forbidden):
+        desk.cards.decide("crab", EVE, ALLOW, bob)
+    with pytest.raises(NotFound):
+        desk.cards.decide("crab", EVE + 1, ALLOW, desk.people.operator())
+
+
+def test_the_page_of_people_asks_and_the_api_decides(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """With the name as text and the id; an event tells other pages."""
+    assert "Waiting to be let in" not in page(browser, "/parts/strangers")
+    with paper.app._store.writing() as db:
+        rows.note_stranger(ChannelDb(db, "telegram"), "crab", EVE, "<b>Eve</b>", time.time())
+    assert "“<b>Eve</b>” wrote to crab" in page(browser, "/people")
+    assert [known["telegram_id"] for known in operator.get("/strangers")["strangers"]] == [EVE]
+    news = paper.services.broker.subscribe()
+    assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "perhaps"})[0] == 400
+    user = operator.post(f"/strangers/crab/{EVE}", {"decision": "allow"})["user"]
+    assert paper.services.people.get(user).id_in("telegram") == EVE
+    assert "people" in {event.kind for _ in range(20) if (event := news.get(0.05))}
+    assert operator.refused("POST", f"/strangers/crab/{EVE}", {"decision": "block"})[0] == 409
+    assert page(browser, "/parts/strangers") == ""

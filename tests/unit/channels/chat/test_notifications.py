@@ -1,0 +1,233 @@
+"""``channels.chat.notifications``: what the house has to say reaches the right chat once and in order, with buttons
+that do what they say once, and with the words of others as words of others.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.approvals.notification_rows import Notice, Offer
+from orchestrator.approvals.notifications import as_json
+from orchestrator.channels.chat.agent_text import MARK
+from orchestrator.channels.chat.message import MessageBody
+from orchestrator.channels.chat.rich_text import RichText
+from orchestrator.channels.chat.system_text import quoting
+from orchestrator.core.errors import Conflict
+from orchestrator.core.models import Event, User
+from orchestrator.core.text import in_quotes
+from tests.support.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
+from tests.support.core_fixture import KEY, OTHER, Rooms, at_once
+
+OFFERS = (Offer("Cancel it", "agenda.cancel"), Offer("Keep it", "agenda.keep"))
+DONE = {"agenda.cancel": "Cancelled.", "agenda.keep": "Kept."}
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+    """A counter and its rooms; two deeds are known, and how often they were done."""
+    with chat_fixture(tmp_path) as made:
+        made[0].opens(ADA)
+        for do in DONE:
+            made[0].notices.on(do, deed(do))
+        yield made
+
+
+@pytest.fixture
+def desk(pair: tuple[ChatFixture, Rooms]) -> ChatFixture:
+    """A counter."""
+    return pair[0]
+
+
+def deed(do: str) -> Callable[[sqlite3.Connection, Notice, User], str]:
+    """What a button does in these tests: it leaves a trace in the database."""
+
+    def done(db: sqlite3.Connection, notice: Notice, _: User) -> str:
+        db.execute("INSERT INTO chat_cursors VALUES ('telegram', ?, 1)", (f"done {notice.id} {do}",))
+        return DONE[do]
+
+    return done
+
+
+def say(desk: ChatFixture, text: str = "crab put “Water the plants” into the calendar.", **more: object) -> Notice:
+    """The house says something, and the chat is told."""
+    given = {"key": KEY, "kind": "calendar", "text": text, "offers": OFFERS, **more}
+    notice = desk.notices.post(**given)  # type: ignore[arg-type]  # a table of keywords
+    desk.noticing.heard(Event("notice", notice.cubicle, as_json(notice)))
+    return notice
+
+
+def ref(notice: Notice) -> str:
+    """Its letter."""
+    return f"house:{notice.id}"
+
+
+def codes(rich: RichText) -> list[str]:
+    """What stands as code."""
+    units = rich.text.encode("utf-16-le")
+    return [units[2 * e.offset : 2 * e.end].decode("utf-16-le") for e in rich.entities if e.type == "code"]
+
+
+def traces(desk: ChatFixture) -> int:
+    """How often any button did anything."""
+    with desk.store.reading() as db:
+        return int(db.execute("SELECT COUNT(*) FROM chat_cursors WHERE name LIKE 'done %'").fetchone()[0])
+
+
+def test_a_notice_comes_with_its_buttons(desk: ChatFixture) -> None:
+    """Under the house's mark, its quote as code; a press does it and shows how it ended, without buttons."""
+    notice = say(desk)
+    assert desk.text(ref(notice)).splitlines()[0] == f"{MARK} crab's calendar"
+    assert codes(desk.body(ref(notice)).rich) == ["Water the plants"]
+    assert desk.labels(ref(notice)) == ["Cancel it", "Keep it"]
+    assert desk.press(ref(notice), "Cancel it") == "Cancelled."
+    assert desk.text(ref(notice)).endswith("\n\nCancelled.")
+    assert desk.labels(ref(notice)) == []
+    assert traces(desk) == 1
+
+
+def test_three_hundred_come_once_and_in_order(tmp_path: Path) -> None:
+    """Across a house that closes and opens, with the news of some lost and that of others told twice."""
+    with chat_fixture(tmp_path) as (desk, _):
+        desk.opens(ADA)
+        for n in range(170):
+            notice = desk.notices.post(KEY, "budget", f"number {n}")
+            if n % 7 == 0:
+                desk.noticing.heard(Event("notice", KEY, as_json(notice)))
+                desk.fresh_noticing().sweep()
+    with chat_fixture(tmp_path) as (desk, _):
+        for n in range(170, 300):
+            desk.notices.post(KEY, "budget", f"number {n}")
+        at_once(desk.noticing.reconcile, desk.noticing.sweep, desk.fresh_noticing().sweep)
+        assert [desk.text(one).splitlines()[-1] for one in desk.refs] == [f"number {n}" for n in range(300)]
+
+
+WHERE = {
+    "the chat of its turn": (GROUP, KEY),
+    "a private chat": (ADA, KEY),
+    "the person's own": (None, KEY),
+    "another person's own": (None, OTHER),
+}
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_a_notice_goes_where_it_belongs(desk: ChatFixture, where: str) -> None:
+    """To where its turn was asked for, else to the person's private chat."""
+    chat, key = WHERE[where]
+    desk.opens(BOB)
+    turn = None if chat is None else desk.asks(chat=chat, key=key, thread=7 if chat < 0 else None)
+    notice = say(desk, key=key, turn=turn.id if turn else None)
+    own = ADA if key == KEY else BOB
+    assert desk.chat_of(ref(notice)) == (chat or own)
+    assert desk.body(ref(notice)).thread == (7 if chat == GROUP else None)
+
+
+def test_without_a_chat_nothing_is_kept_for_later(desk: ChatFixture) -> None:
+    """The other surfaces told it; the next one is told as soon as there is a chat."""
+    say(desk, key=OTHER)
+    desk.opens(BOB)
+    later = say(desk, key=OTHER)
+    assert desk.refs == [ref(later), f"zone:{OTHER.user}"]
+
+
+def test_what_was_dealt_with_elsewhere_is_shown(desk: ChatFixture) -> None:
+    """When news of it comes, and after a start when none came; a late press is told how it ended."""
+    first, second, third = say(desk), say(desk), say(desk)
+    operator = desk.people.operator()
+    for notice in (first, second):
+        settled = desk.notices.press(notice.id, "agenda.keep", by=operator, surface="dashboard")
+        if notice == first:
+            desk.noticing.heard(Event("notice", KEY, as_json(settled)))
+    assert desk.labels(ref(first)) == []
+    assert desk.press(ref(second), "Cancel it") == "That was already done: Kept."
+    assert desk.text(ref(second)).endswith("Kept.")
+    desk.notices.settle("calendar", "", "It was deleted.")
+    desk.fresh_noticing().reconcile()
+    assert desk.labels(ref(third)) == []
+    assert desk.text(ref(third)).endswith("It was deleted.")
+
+
+def test_two_surfaces_at_once(desk: ChatFixture) -> None:
+    """One deed is done, and the letter says which."""
+    notice = say(desk)
+    desk.arrives(ref(notice))
+    operator = desk.people.operator()
+    results = at_once(
+        lambda: desk.press(ref(notice), "Cancel it"),
+        lambda: desk.notices.press(notice.id, "agenda.keep", by=operator, surface="dashboard"),
+    )
+    desk.noticing.reconcile()
+    assert traces(desk) == 1
+    outcome = desk.notices.get(notice.id).outcome
+    assert desk.text(ref(notice)).endswith(outcome)
+    assert desk.labels(ref(notice)) == []
+    assert isinstance(results[1], Conflict) == (outcome == "Cancelled.")
+
+
+def test_nobody_else_presses_anything(desk: ChatFixture) -> None:
+    """Strangers, other members, other messages and made-up data do nothing."""
+    notice = say(desk)
+    data, message = desk.data(ref(notice), "Cancel it"), desk.arrives(ref(notice))
+    presses = [
+        desk.a_press(data, by=EVE, chat=ADA, message=message),
+        desk.a_press(data, by=BOB, chat=ADA, message=message),
+        desk.a_press(data, by=ADA, chat=ADA, message=message + 1),
+        desk.a_press(data, by=ADA, chat=ADA, message=message, agent="otter"),
+        desk.a_press(f"{notice.id}:agenda.cancel", by=ADA, chat=ADA, message=message),
+    ]
+    assert {desk.presses.press(press) for press in presses} == {"This button no longer works."}
+    assert traces(desk) == 0
+
+
+def test_a_press_that_died_half_way_leaves_buttons(desk: ChatFixture) -> None:
+    """The button was used up and nothing done: after a start there are new ones."""
+    notice = say(desk)
+    press = desk.a_press(desk.data(ref(notice), "Cancel it"), by=ADA, chat=ADA, message=desk.arrives(ref(notice)))
+    assert desk.buttons.take(press, is_operator=False) is not None
+    desk.fresh_noticing().reconcile()
+    assert desk.press(ref(notice), "Cancel it") == "Cancelled."
+    before = desk.body(ref(notice))
+    desk.fresh_noticing().reconcile()
+    assert desk.body(ref(notice)) == before
+
+
+QUOTES = {
+    "plain": ("crab put “tea” at 17:00.", ["tea"]),
+    "two": ("crab called “tea” “coffee”.", ["tea", "coffee"]),
+    "an address": ("crab put “http://e.org” down.", ["http://e.org"]),
+    "a quote in a quote": (f"crab put {in_quotes('a” was “b')} down.", ["a’ was ‘b"]),
+    "the mark": (f"crab put “{MARK} approved” down.", ["◇ approved"]),
+    "hidden": ("crab put “a\u202eb\u200b” down.", ["a\\u202eb\\u200b"]),
+    "lines": ("“one”\n“two”", ["one", "two"]),
+    "none": ("80 % of today's budget is spent.", []),
+    "empty": ("crab put “” down.", []),
+    "open": ("crab put “tea down.", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", QUOTES)
+def test_what_is_quoted_stays_quoted(which: str) -> None:
+    """From the first sign of a quote to the last; nothing in it can be tapped or pass for the house."""
+    text, expected = QUOTES[which]
+    assert codes(quoting("A title", text)) == expected
+    assert quoting("A title", text).text.count(MARK) == 1
+
+
+def test_an_address_outside_a_quote_is_none() -> None:
+    """The house names hosts too, and nothing is fetched by a tap."""
+    rich = quoting("A title", "From https://evil.example/x came a file.", "See evil.example.")
+    assert "://" not in rich.text
+    assert "evil.example" not in rich.text
+
+
+def test_a_very_long_notice_fits(desk: ChatFixture) -> None:
+    """It is cut, the ending is not."""
+    notice = say(desk, "“" + "x" * 9000 + "”\n" + "“y”\n" * 900)
+    desk.press(ref(notice), "Keep it")
+    body: MessageBody = desk.body(ref(notice))
+    assert body.rich.units <= 4096
+    assert len(body.rich.entities) <= 100
+    assert body.rich.text.endswith("Kept.")

@@ -1,0 +1,345 @@
+"""``channels.telegram.accounts``: which bot is whose, what changes that, and no token anywhere but in its column."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.channels.telegram.accounts import pairing_codes
+from orchestrator.channels.telegram.accounts.rows import BotStatus, CodeWay
+from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError
+from orchestrator.core.models import Event
+from tests.support.bots_fixture import ADA, KINDS, OTHER, ROTATED, TOKEN, BotsFixture, paired, sent, wrong
+from tests.support.core_fixture import rooms
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[BotsFixture]:
+    """A desk of its own."""
+    with rooms(tmp_path / "home") as house:
+        yield BotsFixture(house)
+
+
+# --- setting up --------------------------------------------------------------------------------------------------
+
+
+def test_a_bot_is_set_up(desk: BotsFixture) -> None:
+    """Telegram is asked who it is, and a handshake begins; everybody who watches is told to look."""
+    watching = desk.house.broker.subscribe()
+    state = desk.bots.set_up("crab", f" {TOKEN}\n")
+    assert (state.bot, state.username, state.state) == (7_000_000_001, "bot1_bot", BotStatus.PAIRING)
+    assert desk.bots.every() == [state]
+    assert desk.bots.token("crab") == TOKEN
+    assert watching.get(0) == Event("bot", None, {"agent": "crab"})
+
+
+@pytest.mark.parametrize(
+    "token", ["", "hello", "123:", "123:abc", TOKEN[:-1], TOKEN + "x", TOKEN + "\x00", None, 7, [TOKEN]]
+)
+def test_what_is_no_token_is_refused(desk: BotsFixture, token: object) -> None:
+    """Telegram is not even asked."""
+    with pytest.raises(BadInput, match="BotFather"):
+        desk.bots.set_up("crab", token)
+    assert (desk.asked, desk.bots.every()) == ([], [])
+
+
+@pytest.mark.parametrize("token", ["42:TEST", "123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11"])
+def test_a_server_of_ones_own_gives_other_tokens(desk: BotsFixture, token: str) -> None:
+    """Whether there is such a bot it knows best, so it is asked."""
+    desk.has_own_server = True
+    desk.bots = desk.opened()
+    desk.bots.set_up("crab", token)
+    assert (desk.asked, desk.bots.token("crab")) == ([token], token)
+
+
+def test_a_token_that_telegram_does_not_know_is_refused(desk: BotsFixture) -> None:
+    """In a sentence without it, and nothing is stored; one that was there goes on."""
+    desk.bots.set_up("crab", TOKEN)
+    desk.unknown.add(OTHER)
+    with pytest.raises(BadInput) as refused:
+        desk.bots.set_up("crab", OTHER)
+    assert "does not know this token" in refused.value.message
+    assert OTHER not in str(refused.value)
+    assert desk.bots.token("crab") == TOKEN
+    assert [bot.bot for bot in desk.bots.every()] == [7_000_000_001]
+
+
+def test_telegram_that_can_not_be_asked(desk: BotsFixture) -> None:
+    """The token is kept, with the problem said, until somebody who runs the bot has met it."""
+    desk.down = True
+    state = desk.bots.set_up("crab", TOKEN)
+    assert (state.username, "not checked yet" in str(state.problem)) == ("", True)
+    assert desk.bots.token("crab") == TOKEN
+    desk.bots.met("crab", "crab_bot")
+    assert (desk.crab().username, desk.crab().problem) == ("crab_bot", None)
+
+
+def test_two_agents_never_have_the_same_bot(desk: BotsFixture) -> None:
+    """Whichever of its tokens it is; Telegram is not asked, and the other has none."""
+    desk.house.agents.create({"name": "scout"})
+    desk.bots.set_up("crab", TOKEN)
+    for token in (TOKEN, ROTATED):
+        with pytest.raises(Conflict, match="belongs to the agent crab"):
+            desk.bots.set_up("scout", token)
+    assert desk.bots.token("scout") == ""
+    assert desk.asked == [TOKEN]
+
+
+def test_another_agent_may_be_faster(desk: BotsFixture) -> None:
+    """Between the look at a token and its use; the slower one has nothing then."""
+    desk.house.agents.create({"name": "scout"})
+    proof = desk.bots.look_at(TOKEN, agent="scout")
+    desk.bots.set_up("crab", TOKEN)
+    with pytest.raises(Conflict):
+        desk.bots.use("scout", proof)
+    assert desk.bots.token("scout") == ""
+    assert TOKEN not in repr(proof)
+
+
+def test_an_agent_that_is_not_there(desk: BotsFixture) -> None:
+    """Gets no bot."""
+    for call in (desk.bots.set_up, desk.bots.confirm):
+        with pytest.raises(NotFound):
+            call("nobody", TOKEN)
+    with pytest.raises(NotFound, match="telegram add crab"):
+        desk.bots.get("crab")
+    with pytest.raises(NotFound):
+        desk.bots.remove("crab")
+
+
+def test_a_bot_that_is_taken_away_leaves_nothing(desk: BotsFixture) -> None:
+    """Neither token nor row; its chats are gone, and what waited there is not sent by the next bot."""
+    desk.bots.set_up("crab", TOKEN)
+    chat_and_letter(desk)
+    desk.bots.remove("crab")
+    assert (desk.bots.token("crab"), desk.bots.every()) == ("", [])
+    assert left(desk) == ([], [("failed", None)])
+
+
+def chat_and_letter(desk: BotsFixture) -> None:
+    """An open chat, and a letter that waits there."""
+    with desk.house.store.writing() as db:
+        db.execute("INSERT INTO chat_rooms VALUES ('telegram', 'crab', 1, '', 'open', 7, 0)")
+        db.execute(
+            "INSERT INTO chat_outbox (channel, agent, chat, ref, body, state, amendment, created_at) "
+            "VALUES ('telegram', 'crab', 1, 'a', '{}', 'waiting', '{}', 0)"
+        )
+
+
+def left(desk: BotsFixture) -> tuple[list[Any], list[Any]]:
+    """The chats, and the letters with what is to be changed about them."""
+    with desk.house.store.reading() as db:
+        chats = [tuple(row) for row in db.execute("SELECT chat FROM chat_rooms")]
+        return chats, [tuple(row) for row in db.execute("SELECT state, amendment FROM chat_outbox")]
+
+
+def test_another_bot_begins_anew_and_a_new_token_of_the_same_does_not(desk: BotsFixture) -> None:
+    """A rotated token changes nothing about whose the bot is; another bot must be paired, in chats of its own."""
+    paired(desk)
+    chat_and_letter(desk)
+    assert desk.bots.set_up("crab", ROTATED).state is BotStatus.PAIRED
+    assert left(desk) == ([(1,), (ADA,)], [("waiting", "{}")])
+    assert desk.bots.set_up("crab", OTHER).state is BotStatus.PAIRING
+    assert left(desk) == ([], [("failed", None)])
+
+
+def test_tokens_that_come_another_way_are_followed(desk: BotsFixture) -> None:
+    """With an agent's other settings, or with the agent itself: its bot comes, changes and goes."""
+    desk.house.agents.change("crab", {"telegram_token": TOKEN})
+    desk.bots.follow("crab")
+    assert desk.crab().bot == 7_000_000_001
+    before = desk.crab()
+    desk.bots.follow("crab")
+    assert desk.crab() == before
+    desk.house.agents.change("crab", {"telegram_token": OTHER})
+    desk.bots.follow("crab")
+    assert desk.crab().bot == 7_000_000_002
+    desk.house.agents.create({"name": "scout", "telegram_token": OTHER})
+    desk.bots.follow("scout")
+    assert [bot.agent for bot in desk.bots.every()] == ["crab"]
+    desk.house.agents.change("crab", {"telegram_token": None})
+    desk.bots.follow("crab")
+    assert desk.bots.every() == []
+
+
+def test_the_bot_of_a_deleted_agent_is_gone(desk: BotsFixture) -> None:
+    """And whoever runs it is told to look."""
+    desk.bots.set_up("crab", TOKEN)
+    watching = desk.house.broker.subscribe()
+    desk.house.agents.remove("crab")
+    desk.bots.follow("crab")
+    assert desk.bots.every() == []
+    assert watching.get(0) == Event("bot", None, {"agent": "crab"})
+
+
+# --- the settings' bot -------------------------------------------------------------------------------------------
+
+
+def test_the_settings_token_goes_to_the_first_agent(desk: BotsFixture) -> None:
+    """Telegram is not asked at start; without the operator's id its code is shown, and stays the same over restarts."""
+    desk.house.agents.create({"name": "scout"})
+    desk.bots.reconcile(TOKEN)
+    state = desk.crab()
+    assert (state.state, state.code_way, state.is_from_settings) == (BotStatus.PAIRING, CodeWay.SHOWN, True)
+    assert (desk.bots.token("crab"), desk.asked) == (TOKEN, [])
+    desk.at += pairing_codes.GOOD_FOR_S - 1
+    desk.opened().reconcile(TOKEN)
+    assert desk.crab() == state
+    desk.at += 1
+    desk.opened().reconcile(TOKEN)
+    assert desk.crab().code_expires_at == desk.at + pairing_codes.GOOD_FOR_S
+
+
+def test_with_the_operators_id_in_the_settings_it_is_paired(desk: BotsFixture) -> None:
+    """Whoever runs the host said both; once, as the audit log shows."""
+    desk.ada_is(ADA)
+    desk.trusted = ADA
+    for _ in range(2):
+        desk.opened().reconcile(TOKEN)
+        assert (desk.crab().state, desk.crab().paired_person) == (BotStatus.PAIRED, ADA)
+    assert desk.kinds() == ["telegram.token", "telegram.paired"]
+
+
+def test_another_token_in_the_settings_takes_the_place_of_the_last(desk: BotsFixture) -> None:
+    """A rotated one keeps the pairing, one of another bot begins anew."""
+    desk.bots.reconcile(TOKEN)
+    desk.bots.heard("crab", ADA, str(desk.crab().code))
+    desk.opened().reconcile(ROTATED)
+    assert (desk.bots.token("crab"), desk.crab().state) == (ROTATED, BotStatus.PAIRED)
+    desk.opened().reconcile(OTHER)
+    assert (desk.bots.token("crab"), desk.crab().state) == (OTHER, BotStatus.PAIRING)
+    desk.opened().reconcile("")
+    assert desk.bots.token("crab") == OTHER
+
+
+def test_a_bot_that_a_person_set_up_is_left_alone(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+    """By another token in the settings; one that another agent has goes to nobody else."""
+    desk.bots.set_up("crab", TOKEN)
+    desk.bots.reconcile(OTHER)
+    assert desk.bots.token("crab") == TOKEN
+    assert "TELEGRAM_BOT_TOKEN is not used" in caplog.text
+    desk.house.agents.create({"name": "scout"})
+    desk.bots.set_up("scout", OTHER)
+    desk.bots.remove("crab")
+    desk.bots.reconcile(OTHER)
+    assert [bot.agent for bot in desk.bots.every()] == ["scout"]
+
+
+def test_a_settings_token_that_is_none(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+    """Keeps nothing from starting."""
+    desk.bots.reconcile("nonsense-that-is-secret")
+    assert desk.bots.every() == []
+    assert "copy it from BotFather" in caplog.text
+    assert "secret" not in caplog.text
+
+
+# --- what running them shows -------------------------------------------------------------------------------------
+
+
+def test_revoked_is_said_once(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+    """One audit row, one line in the log, one event; the same token set up again mends it."""
+    paired(desk)
+    watching = desk.house.broker.subscribe()
+    assert not desk.bots.mark_revoked("crab", token=ROTATED)
+    assert [desk.bots.mark_revoked("crab", token=TOKEN) for _ in range(3)] == [True, False, False]
+    state = desk.crab()
+    assert (state.state, "telegram add crab" in str(state.problem)) == (BotStatus.REVOKED, True)
+    assert (len(desk.house.audited("telegram.revoked")), caplog.text.count("refuses the token")) == (1, 1)
+    assert (watching.get(0), watching.get(0)) == (Event("bot", None, {"agent": "crab"}), None)
+    desk.bots.met("crab", "x")
+    desk.bots.problem("crab", None)
+    assert desk.crab() == state
+    with pytest.raises(Conflict, match="Make a new one"):
+        desk.bots.new_code("crab")
+    assert desk.bots.set_up("crab", TOKEN).state is BotStatus.PAIRED
+    assert not desk.bots.mark_revoked("nobody")
+
+
+def test_problems_come_and_go(desk: BotsFixture) -> None:
+    """Each change is told, and the same again is not."""
+    paired(desk)
+    watching = desk.house.broker.subscribe()
+    desk.bots.problem("crab", "Another program fetches its updates.")
+    desk.bots.problem("crab", "Another program fetches its updates.")
+    assert desk.crab().problem == "Another program fetches its updates."
+    desk.bots.problem("crab", None)
+    desk.bots.problem("nobody", None)
+    assert desk.crab().problem is None
+    assert [watching.get(0) is not None for _ in range(3)] == [True, True, False]
+
+
+def test_the_webhooks_secret_is_known_from_the_token_alone(desk: BotsFixture) -> None:
+    """It is of Telegram's alphabet, says nothing of the token, opens this bot only, and changes with the token."""
+    desk.house.agents.create({"name": "scout"})
+    desk.bots.set_up("crab", TOKEN)
+    desk.bots.set_up("scout", OTHER)
+    secret = desk.bots.webhook_secret("crab")
+    assert len(secret) == 64
+    assert secret.isalnum()
+    assert desk.opened().webhook_secret("crab") == secret
+    assert desk.bots.agent_of(7_000_000_001, secret) == "crab"
+    for bot, said in ((7_000_000_002, secret), (5, secret), (7_000_000_001, ""), (7_000_000_001, "ü"), (5, "")):
+        assert desk.bots.agent_of(bot, said) is None
+    assert desk.bots.agent_of(7_000_000_009, desk.bots.webhook_secret("nobody")) is None
+    desk.bots.set_up("crab", ROTATED)
+    assert desk.bots.agent_of(7_000_000_001, secret) is None
+
+
+# --- secrets -----------------------------------------------------------------------------------------------------
+
+
+def test_tokens_and_codes_are_in_no_log_row_or_exception(desk: BotsFixture, caplog: pytest.LogCaptureFixture) -> None:
+    """But for the one column; and the log is told to blot tokens out before Telegram hears of them."""
+    caplog.set_level(logging.DEBUG)
+    refusals = everything_that_can_be_done(desk)
+    desk.house.store.close()
+    with closing(sqlite3.connect(desk.house.home / "hermit.db")) as db:
+        rows = "\n".join(line for line in db.iterdump() if not line.startswith('INSERT INTO "agents"'))
+        assert db.execute("SELECT telegram_token FROM agents").fetchall() == [(ROTATED,)]
+    for token in (TOKEN, ROTATED, OTHER):
+        assert token not in rows + caplog.text + refusals
+        assert token.partition(":")[2] not in rows + caplog.text + refusals
+        assert {token, token.partition(":")[2]} <= set(desk.hidden)
+
+
+def everything_that_can_be_done(desk: BotsFixture) -> str:
+    """Bots come, go, fail and are refused; what the refusals say, whole."""
+    said = []
+
+    def refused(call: Callable[..., object], *arguments: object) -> None:
+        with pytest.raises(OrchestratorError) as error:
+            call(*arguments)
+        said.append(f"{error.value!r} {error.value.__cause__!r} {error.traceback!r}")
+
+    first = str(paired(desk).username)
+    desk.unknown.add(OTHER)
+    refused(desk.bots.set_up, "crab", OTHER)
+    desk.house.agents.create({"name": "scout"})
+    refused(desk.bots.set_up, "scout", TOKEN)
+    desk.down = True
+    desk.bots.set_up("crab", ROTATED)
+    desk.bots.mark_revoked("crab")
+    refused(desk.bots.confirm, "crab", "123456")
+    desk.house.agents.remove("scout")
+    desk.bots.follow("scout")
+    desk.bots.reconcile(OTHER)
+    return " ".join([first, *said, repr(desk.bots.look_at(ROTATED, agent="crab")), repr(desk.bots.every())])
+
+
+def test_codes_are_not_in_the_audit_log(desk: BotsFixture) -> None:
+    """Neither right ones nor wrong ones."""
+    state = sent(desk)
+    guess = wrong(state.code)
+    with pytest.raises(BadInput):
+        desk.bots.confirm("crab", guess)
+    desk.bots.confirm("crab", str(state.code))
+    rows = [replace(row, at=0.0, id=0) for kind in KINDS for row in desk.house.audited(kind)]
+    assert len(rows) == 3
+    assert not any(code in repr(rows) for code in (guess, str(state.code)))

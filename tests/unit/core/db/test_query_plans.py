@@ -1,0 +1,78 @@
+"""How SQLite goes about what every page asks: it must not read a whole history for it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.approvals import rows as approvals
+from orchestrator.core.db import audit_rows as audit
+from orchestrator.core.models import CubicleKey
+from orchestrator.turns import rows as turns
+from tests.support.core_fixture import rooms
+
+KEY = CubicleKey("crab", 1)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        turns.under_way,
+        turns.waiting_cubicles,
+        lambda db: turns.history(db, KEY, limit=20),
+        lambda db: approvals.of_turn(db, 1),
+        audit.search,
+        lambda db: audit.search(db, agent="crab", kind="turn.ended"),
+    ],
+    ids=["under way", "waiting", "history", "approvals of a turn", "log", "log of an agent"],
+)
+def test_it_is_found_by_an_index(tmp_path: Path, ask: Callable[[sqlite3.Connection], object]) -> None:
+    """Every step of the plan is a search, or goes along an index as far as it must."""
+    asked: list[str] = []
+    with rooms(tmp_path) as house, house.store.reading() as db:
+        db.set_trace_callback(asked.append)
+        ask(db)
+        db.set_trace_callback(None)
+        plans = [str(row[3]) for text in asked for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
+    assert plans
+    whole = [step for step in plans if step in ("SCAN turns", "SCAN approvals", "SCAN steps")]
+    assert whole == [], plans
+
+
+@pytest.mark.parametrize("ask", [turns.first_queued, turns.queued_ids, turns.queued])
+def test_a_queue_is_found_among_what_is_open(
+    tmp_path: Path, ask: Callable[[sqlite3.Connection, CubicleKey], object]
+) -> None:
+    """And not among all the turns that a cubicle ever had."""
+    asked: list[str] = []
+    with rooms(tmp_path) as house, house.store.reading() as db:
+        db.set_trace_callback(asked.append)
+        ask(db, KEY)
+        db.set_trace_callback(None)
+        plans = [str(row[3]) for text in asked for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
+    assert any("turns_open" in step for step in plans), plans
+    assert not any("turns_of_cubicle" in step for step in plans), plans
+
+
+def test_what_was_cleared_is_not_read_again(tmp_path: Path) -> None:
+    """A conversation is as quick after a hundred thousand cleared turns as after none."""
+    with rooms(tmp_path) as house:
+        with house.store.reading() as db:
+            asked: list[str] = []
+            db.set_trace_callback(asked.append)
+            turns.history(db, KEY, limit=20)
+            db.set_trace_callback(None)
+            plans = [str(row[3]) for text in asked for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
+        with house.store.writing() as db:
+            asked.clear()
+            db.set_trace_callback(asked.append)
+            turns.forget(db, KEY)
+            db.set_trace_callback(None)
+            updates = [text for text in asked if text.startswith("UPDATE turns SET forgotten")]
+            plans += [str(row[3]) for text in updates for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
+    reads = [step for step in plans if "turns" in step.split()]
+    assert len(reads) == 2
+    assert all("turns_not_cleared" in step for step in reads), plans

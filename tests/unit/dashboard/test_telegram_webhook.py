@@ -1,0 +1,148 @@
+"""Where Telegram posts updates: its secret alone opens it, its host name is answered there alone, and everybody else
+learns nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+from dashboard.app import create_app
+from dashboard.webhook import MAX_BODY_BYTES, SECRET
+from orchestrator.core.errors import Unavailable
+from tests.support.app_fixture import PaperHouse, paper_house
+
+TOKEN = f"7000000001:AA{'c' * 33}"
+BOT = 7_000_000_001
+HOST = "hook.example"
+
+
+@dataclass
+class Desk:
+    """A house that Telegram posts to, and what came of it."""
+
+    house: PaperHouse
+    taken: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    is_broken: bool = False
+
+    def __post_init__(self) -> None:
+        self.house.services.bots.set_up("crab", TOKEN)
+        self.secret = self.house.services.bots.webhook_secret("crab")
+        self.client = create_app(replace(self.house.services, webhooks={"telegram": self.take})).test_client()
+
+    def take(self, agent: str, update: dict[str, Any]) -> None:
+        """What is done with an update."""
+        if self.is_broken:
+            raise Unavailable("The disk is full.")
+        self.taken.append((agent, update))
+
+    def post(self, body: str | bytes = '{"update_id": 1}', *, bot: object = BOT, **headers: str) -> TestResponse:
+        """As Telegram posts it, unless said otherwise."""
+        sent = {"Host": HOST, "Content-Type": "application/json", SECRET: self.secret} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        return self.client.post(f"/telegram/{bot}", data=body, headers=sent)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A house with a webhook."""
+    environment = {"HERMIT_TELEGRAM_WEBHOOK_URL": f"https://{HOST}:8443"}
+    with paper_house(tmp_path, environment=environment) as house:
+        yield Desk(house)
+
+
+def test_an_update_is_taken(desk: Desk) -> None:
+    """Whole, for the agent whose bot it is; a login or a page of ours plays no part."""
+    update = {"update_id": 7, "message": {"text": "grüß dich 🦀", "entities": [{"offset": 0}]}}
+    answer = desk.post(json.dumps(update), Origin="https://evil.example", Authorization="Bearer nobody")
+    assert (answer.status_code, answer.data) == (200, b"")
+    assert desk.taken == [("crab", update)]
+
+
+@pytest.mark.parametrize(
+    ("secret", "bot"),
+    [("", BOT), ("0" * 64, BOT), ("right", 7_000_000_002), (TOKEN, BOT), ("ü", BOT), ("right", 0), ("x" * 5_000, 5)],
+)
+def test_without_the_secret_nothing_happens(desk: Desk, secret: str, bot: int) -> None:
+    """The same empty answer for a wrong secret, none, and a bot that is nobody's."""
+    answer = desk.post("{", bot=bot, **{SECRET: desk.secret if secret == "right" else secret})
+    assert (answer.status_code, answer.data, desk.taken) == (401, b"", [])
+
+
+@pytest.mark.parametrize("bot", ["crab", "-1", "1.5", "9" * 30, "", f"{BOT}/x"])
+def test_what_is_no_number_is_no_address(desk: Desk, bot: str) -> None:
+    """404 as anywhere."""
+    assert desk.post(bot=bot, Host="localhost").status_code == 404
+    assert desk.taken == []
+
+
+def test_other_methods_are_none(desk: Desk) -> None:
+    """There is nothing to see here."""
+    for method in ("GET", "PUT", "DELETE"):
+        assert desk.client.open(f"/telegram/{BOT}", method=method).status_code == 405
+
+
+def test_without_the_setting_there_is_no_such_address(tmp_path: Path) -> None:
+    """Not even for somebody who has the secret."""
+    with paper_house(tmp_path) as house:
+        desk = Desk(house)
+        answer = desk.post(Host="localhost")
+        assert (answer.status_code, answer.data, desk.taken) == (404, b"", [])
+        assert desk.post().status_code == 421
+
+
+@pytest.mark.parametrize("host", [HOST, f"{HOST}:8443", f"{HOST.upper()}.", "localhost:3000"])
+def test_the_webhooks_host_is_answered_there(desk: Desk, host: str) -> None:
+    """As are our own names, for a proxy that does not hand it on."""
+    assert desk.post(Host=host).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/login", "/api/health", "/api/agents", "/static/logo.svg", "/telegram", "/x"])
+def test_the_webhooks_host_is_answered_nowhere_else(desk: Desk, path: str) -> None:
+    """The dashboard does not come out by that name."""
+    assert desk.client.get(path, headers={"Host": HOST}).status_code == 421
+    assert desk.client.post(path, headers={"Host": HOST}, json={}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["evil.example", f"{HOST}.evil.example", "", "hook"])
+def test_other_names_are_refused(desk: Desk, host: str) -> None:
+    """Whatever secret comes with them."""
+    assert desk.post(Host=host).status_code in (400, 421)
+    assert desk.taken == []
+
+
+def test_a_large_body_is_not_read(desk: Desk) -> None:
+    """It is no update."""
+    assert desk.post(b" " * (MAX_BODY_BYTES + 1)).status_code == 413
+    assert desk.post(b" " * (MAX_BODY_BYTES + 1), **{SECRET: "wrong"}).status_code == 401
+    assert desk.taken == []
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", "null", '{"a": NaN}', '{"a": 1, "a": 2}', b"\xff", "{" * 5_000])
+def test_what_is_no_update_does_not_come_again(desk: Desk, body: str | bytes) -> None:
+    """Telegram would post it for ever, and nothing after it; so it is let go."""
+    assert desk.post(body).status_code == 200
+    assert desk.taken == []
+
+
+def test_what_can_not_be_kept_comes_again(desk: Desk) -> None:
+    """Telegram posts it until it was taken."""
+    desk.is_broken = True
+    assert desk.post().status_code == 503
+    desk.is_broken = False
+    assert (desk.post().status_code, len(desk.taken)) == (200, 1)
+
+
+def test_a_rotated_token_has_another_secret(desk: Desk) -> None:
+    """And a bot that was taken away has none."""
+    desk.house.services.bots.set_up("crab", f"{BOT}:AA{'r' * 33}")
+    assert desk.post().status_code == 401
+    assert desk.post(**{SECRET: desk.house.services.bots.webhook_secret("crab")}).status_code == 200
+    desk.house.services.bots.remove("crab")
+    assert desk.post().status_code == 401

@@ -1,0 +1,279 @@
+"""What the operator looks after on the page of settings: the doctor, one round at a time; backups that are made, handed
+out and deleted; hosts of all agents. And the roles that a new agent may begin with."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from dashboard.roles import ROLES
+from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.core.errors import Conflict, OrchestratorError, Unavailable
+from orchestrator.core.events import Broker
+from orchestrator.core.finding import Finding, fail, ok, warn
+from orchestrator.core.models import CubicleKey, Stage
+from orchestrator.files.quota import Room
+from orchestrator.operations.backup import verify as reading
+from orchestrator.operations.backup.backups import Backups
+from orchestrator.operations.doctor.runner import Checkups
+from tests.support.app_fixture import PaperHouse
+from tests.unit.conftest import Api, Browser, logged_in
+from tests.unit.dashboard.test_audit import page
+
+FOUND = [
+    ok("engine", "It <b>answers</b>."),
+    warn("image", "It is old.", "Run './hermit up'."),
+    fail("disk", "Full.", "Free some."),
+]
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Waits for it."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+
+
+# --- the doctor ------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_looks_once_at_a_time() -> None:
+    """A second round is refused while one is under way; then what was found is there, and another may begin."""
+    going, broker = threading.Event(), Broker()
+    news = broker.subscribe("doctor")
+
+    def examine() -> list[Finding]:
+        assert going.wait(30)
+        return FOUND
+
+    checkups = Checkups(examine, broker)
+    assert checkups.report().stage is Stage.NONE
+    assert checkups.begin().stage is Stage.RUNNING
+    with pytest.raises(Conflict):
+        checkups.begin()
+    going.set()
+    until(lambda: checkups.report().stage is Stage.DONE)
+    assert checkups.report().findings == tuple(FOUND)
+    assert [event.kind for _ in range(2) if (event := news.get(5))] == ["doctor", "doctor"]
+    checkups.begin()
+    checkups.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(OrchestratorError("The engine is away."), "The engine is away."), (KeyError("x"), "The diagnostics failed")],
+)
+def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
+    """A sentence for whoever waits, and never what Python says."""
+
+    def examine() -> list[Finding]:
+        raise error
+
+    checkups = Checkups(examine, Broker())
+    checkups.begin()
+    checkups.close()
+    report = checkups.report()
+    assert report.stage is Stage.FAILED
+    assert report.problem.startswith(said)
+    assert checkups.begin().problem == ""
+    checkups.close()
+
+
+def test_what_was_found_is_shown_worst_first(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """With its mend, as text; the API has the same."""
+    assert "Run diagnostics" in page(browser, "/parts/doctor")
+    paper.services.checkups._examine = lambda: FOUND
+    assert operator.post("/doctor")["stage"] in ("running", "done")
+    paper.services.checkups.close()
+    assert [found["state"] for found in operator.get("/doctor")["findings"]] == ["ok", "warn", "fail"]
+    seen = page(browser, "/settings")
+    assert "1 thing to fix, 1 thing to know." in seen
+    assert seen.index("Full.") < seen.index("It is old.") < seen.index("It <b>answers</b>.")
+    assert "Fix: Free some." in seen
+
+
+def test_the_diagnostics_write_the_name_as_it_is(paper: PaperHouse, browser: Browser) -> None:
+    """HermitShell, which the program itself calls ``hermitshell``."""
+    paper.services.checkups._examine = lambda: [ok("hermitshell", "Running and healthy.")]
+    paper.services.checkups.begin()
+    paper.services.checkups.close()
+    assert "HermitShell Running and healthy." in page(browser, "/parts/doctor")
+
+
+# --- backups ---------------------------------------------------------------------------------------------------
+
+
+def made(paper: PaperHouse, api: Api) -> str:
+    """A backup that is there; its name."""
+    name: str = api.post("/backups")["file"]
+    until(lambda: paper.services.backups.progress().stage is not Stage.RUNNING)
+    assert paper.services.backups.progress().problem == ""
+    return name
+
+
+def test_a_backup_is_made_downloaded_and_deleted(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """What is downloaded is a whole backup; each deed is in the audit log; what is gone is gone."""
+    assert "No backup yet." in page(browser, "/parts/backups")
+    name = made(paper, operator)
+    (listed,) = operator.get("/backups")["backups"]
+    answer = operator.call("GET", f"/backups/{name}")
+    content = answer.get_data()
+    answer.close()
+    assert (listed["name"], listed["size_bytes"]) == (name, len(content))
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert reading.check(io.BytesIO(content)).manifest.agents == 1
+    assert "was created and verified" in page(browser, "/parts/backups")
+    assert operator.call("DELETE", f"/backups/{name}").status_code == 204
+    assert operator.refused("GET", f"/backups/{name}")[0] == 404
+    assert operator.refused("DELETE", f"/backups/{name}")[0] == 404
+    kinds = [row.kind for row in paper.services.audit.search(limit=50) if row.kind.startswith("backup.")]
+    assert kinds == ["backup.deleted", "backup.downloaded", "backup.made"]
+    assert list((paper.services.settings.home / "backups").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["..%2fdb%2fhermit.db", "link.tar", "folder.tar", "before-upgrade-3.db", "nothing.tar"]
+)
+def test_nothing_but_a_backup_is_handed_out_or_deleted(paper: PaperHouse, operator: Api, name: str) -> None:
+    """No link, no folder, no other file, and no way out of the folder."""
+    backups = paper.services.settings.home / "backups"
+    secret = paper.services.settings.home / "keys" / "command.token"
+    (backups / "link.tar").symlink_to(secret)
+    (backups / "folder.tar").mkdir()
+    (backups / "before-upgrade-3.db").write_bytes(b"x")
+    for method in ("GET", "DELETE"):
+        assert (
+            operator.client.open(
+                f"/api/backups/{name}", method=method, headers={"Authorization": f"Bearer {operator.token}"}
+            ).status_code
+            == 404
+        )
+    assert operator.get("/backups")["backups"] == []
+    assert secret.is_file()
+
+
+def test_a_disk_without_room_is_said_before_anything_is_written(paper: PaperHouse, operator: Api) -> None:
+    """How much it would take, how much there is, what to do; and nothing is left."""
+    backups = paper.services.backups
+
+    class Small:
+        def room(self) -> Room:
+            return Room(free_bytes=1000, free_inodes=10**6, total_bytes=10**9)
+
+    backups._reserve = Small()  # type: ignore[assignment]  # a reserve is only asked for its room here
+    operator.post("/backups")
+    until(lambda: backups.progress().stage is not Stage.RUNNING)
+    assert backups.progress().stage is Stage.FAILED
+    assert "Free some space" in backups.progress().problem
+    assert list((paper.services.settings.home / "backups").iterdir()) == []
+
+
+def test_a_house_that_stops_gives_a_backup_up(paper: PaperHouse, tmp_path: Path) -> None:
+    """Nothing of it is left, and it says why; one at a time before that."""
+    services = paper.services
+    begun, going = threading.Event(), threading.Event()
+
+    class Slow(Backups):
+        def _check_room(self, needed: int) -> None:
+            begun.set()
+            assert going.wait(30)
+
+    slow = Slow(services.backups._home, services.audit, services.broker)
+    operator = services.people.operator()
+    slow.begin(operator)
+    assert begun.wait(30)
+    with pytest.raises(Conflict):
+        slow.begin(operator)
+    slow._closing.set()
+    going.set()
+    slow.close()
+    assert "being stopped" in slow.progress().problem
+    assert list((services.settings.home / "backups").iterdir()) == []
+
+
+# --- hosts, and who may see all this ---------------------------------------------------------------------------
+
+
+def test_the_grants_of_all_agents_stand_together(paper: PaperHouse, browser: Browser) -> None:
+    """Each with its agent and a way to revoke it; and the names that the dashboard answers to."""
+    paper.services.agents.create({"name": "reader"})
+    operator = paper.services.people.operator()
+    with paper.app._store.writing() as db:
+        for agent, host in (("crab", "a.example"), ("reader", "b.example")):
+            paper.services.grants.give(
+                db, CubicleKey(agent, 1), GrantKind.HOST, (host,), Scope.ALWAYS, by=operator, surface="telegram"
+            )
+    seen = page(browser, "/settings")
+    assert "a.example" in seen
+    assert f"reader · always · allowed by {operator.name} (telegram)" in seen
+    assert "localhost" in seen
+    html = browser.client.get("/parts/allowed").get_data(as_text=True)
+    assert re.search(r'data-path="/api/agents/reader/grants/[a-z2-9]{8}"', html)
+
+
+def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:
+    """Neither pages nor parts nor news."""
+    client = logged_in(paper, app, member.user).client
+    for path in ("/parts/doctor", "/parts/backups", "/parts/allowed", "/parts/strangers", "/agents/new"):
+        assert client.get(path).status_code == 403, path
+
+
+# --- a new agent -----------------------------------------------------------------------------------------------
+
+
+def test_every_role_makes_an_agent(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """As it stands there; the page offers all of them, and knows which names are taken."""
+    seen = page(browser, "/agents/new")
+    for role in ROLES:
+        assert role.title in seen
+        given = {"name": role.name, "role": role.role, "personality": role.personality}
+        more = {"toolsets": list(role.toolsets), "daily_budget_usd": role.daily_budget_usd, "image": role.image}
+        operator.post("/agents", {**given, **more})
+        made = paper.services.agents.get(role.name)
+        assert (made.toolsets, made.image) == (role.toolsets, role.image)
+    assert "planner&#34;" in browser.client.get("/agents/new").get_data(as_text=True)
+
+
+def test_a_role_brings_the_container_that_its_first_task_needs(browser: Browser) -> None:
+    """Tables and charts, PDF and scans are in Studio alone; the form fills its field with what the role says."""
+    shown = browser.client.get("/agents/new").get_data(as_text=True)
+    fillings = [json.loads(html.unescape(found)) for found in re.findall(r'data-filling="([^"]*)"', shown)]
+    studio = {filling["name"] for filling in fillings if filling["image"] == "studio"}
+    assert studio == {"reader", "analyst", "clerk"}
+    assert '<select name="image"' in shown
+
+
+def test_no_agent_is_called_as_the_page_is(operator: Api, browser: Browser) -> None:
+    """It could not be reached."""
+    assert "Choose another name" in operator.refused("POST", "/agents", {"name": "new"})[1]
+    assert browser.client.get("/agents/new").status_code == 200
+
+
+def test_an_empty_house_teaches(paper: PaperHouse, app: Flask, browser: Browser, member: Api) -> None:
+    """The operator is shown the way, a member whom to ask."""
+    paper.services.remove_agent("crab")
+    assert "Create your first agent" in page(browser, "/")
+    seen = page(logged_in(paper, app, member.user), "/")
+    assert "Create your first agent" not in seen
+    assert "Ask an admin to create one." in seen
+
+
+def test_a_backup_refuses_where_the_disk_does_not_answer(paper: PaperHouse, browser: Browser) -> None:
+    """The page is there all the same."""
+
+    class Away:
+        def room(self) -> Room:
+            raise Unavailable("The disk is away.")
+
+    paper.services.backups._reserve = Away()  # type: ignore[assignment]  # a reserve is only asked for its room here
+    assert "Back up now" in page(browser, "/parts/backups")

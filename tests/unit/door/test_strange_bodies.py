@@ -1,0 +1,93 @@
+"""What somebody unknown can make the dashboard read, on a real socket: next to nothing."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.support.app_fixture import API_TOKEN, PaperHouse, paper_house
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperHouse]:
+    """An install that answers."""
+    with paper_house(tmp_path_factory.mktemp("home")) as made:
+        yield made
+
+
+def _head(house: PaperHouse, path: str, length: int, *more: str, host: str = "") -> bytes:
+    own = house.url.removeprefix("http://")
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host or own}", f"Content-Length: {length}", *more]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def _connect(house: PaperHouse) -> socket.socket:
+    name, _, port = house.url.removeprefix("http://").partition(":")
+    return socket.create_connection((name, int(port)), timeout=30)
+
+
+def _status(client: socket.socket) -> int:
+    return int(client.recv(65536).split(b" ", 2)[1])
+
+
+def _own(house: PaperHouse) -> str:
+    return f"Origin: {house.url}"
+
+
+@pytest.mark.parametrize(
+    ("path", "lines", "host", "status"),
+    [
+        ("/login", ("Content-Type: application/x-www-form-urlencoded",), "evil.example", 421),
+        ("/login", ("Content-Type: application/x-www-form-urlencoded", "Origin: http://evil.example"), "", 403),
+        ("/api/agents/crab/messages", ("Content-Type: application/json", "{own}"), "", 401),
+        ("/api/agents/crab/messages", ("Content-Type: application/json", "Authorization: Bearer x"), "", 401),
+        ("/login", ("Content-Type: application/x-www-form-urlencoded", "{own}"), "", 413),
+        ("/login/abc", ("Content-Type: application/x-www-form-urlencoded", "{own}"), "", 413),
+        ("/nothing/here", ("Content-Type: application/json",), "", 404),
+    ],
+)
+def test_the_head_decides(house: PaperHouse, path: str, lines: tuple[str, ...], host: str, status: int) -> None:
+    """Four megabytes are announced; the answer comes without a byte of them."""
+    with _connect(house) as client:
+        client.sendall(_head(house, path, 4 * MIB, *(line.format(own=_own(house)) for line in lines), host=host))
+        assert _status(client) == status
+
+
+def test_more_than_anybody_may_send_is_refused_at_once(house: PaperHouse) -> None:
+    """Also to who is known."""
+    with _connect(house) as client:
+        client.sendall(_head(house, "/api/agents/crab/messages", 64 * MIB, f"Authorization: Bearer {API_TOKEN}"))
+        assert _status(client) == 413
+
+
+def test_a_form_of_many_fields_is_not_read(house: PaperHouse) -> None:
+    """Six hundred thousand took a second and a half each before any throttle counted."""
+    form = b"a=&" * 600_000
+    began = time.process_time()
+    for _ in range(5):
+        with _connect(house) as client:
+            client.sendall(
+                _head(house, "/login", len(form), "Content-Type: application/x-www-form-urlencoded", _own(house))
+            )
+            assert _status(client) == 413
+    assert time.process_time() - began < 1.5, "five forms, each of which took that long to read"
+
+
+def test_four_hundred_silent_connections_shut_nobody_out(house: PaperHouse) -> None:
+    """Nor do as many that have said half a request."""
+    with ExitStack() as crowd:
+        for count in range(400):
+            client = crowd.enter_context(_connect(house))
+            if count % 2:
+                client.sendall(
+                    _head(house, "/login", 1000, "Content-Type: application/x-www-form-urlencoded", _own(house))
+                )
+        with _connect(house) as honest:
+            honest.sendall(f"GET /api/health HTTP/1.1\r\nHost: {house.url.removeprefix('http://')}\r\n\r\n".encode())
+            assert _status(honest) in (200, 503)

@@ -1,0 +1,118 @@
+"""What a model has written stays when its turn ends early (``orchestrator.turns.partial_replies``)."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import Stopped, UpstreamFailed
+from orchestrator.core.models import TurnStatus
+from orchestrator.llm.reply_events import KEEP_EVERY_S, Drafting
+from orchestrator.turns.partial_replies import PartialReplies
+from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.fakes import Reply, cut_off
+from tests.support.proxy_fixture import line_of, swallow
+
+HALF = '{"message": "The tide comes'
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Rooms]:
+    """The rules over a fresh database."""
+    with rooms(tmp_path / "home") as made:
+        yield made
+
+
+def written(house: Rooms, turn: int) -> str | None:
+    """What would be left if the orchestrator died now."""
+    with sqlite3.connect(house.home / "hermit.db") as db:
+        return db.execute("SELECT written FROM turns WHERE id = ?", (turn,)).fetchone()[0]  # type: ignore[no-any-return]
+
+
+def test_what_was_written_before_a_stop_is_the_reply(house: Rooms) -> None:
+    """It is stored before the crab hears of the stop, so it is there however the turn then ends."""
+    line, turn = line_of(house, Reply(texts=(HALF,), hold_tail=True)), house.under_way()
+    results: list[object] = []
+    caller = threading.Thread(target=lambda: results.append(swallow(partial(line.ask, turn=turn.id))))
+    caller.start()
+    assert line.fake.is_held.wait(10)
+    line.proxy.abort(turn.id)
+    caller.join(10)
+    assert isinstance(results[0], Stopped)
+    assert written(house, turn.id) == "The tide comes"
+    house.turns.stop(turn.id)
+    house.turns.end(KEY, turn.id, TurnStatus.STOPPED, reply="", error="The call to the model was stopped.")
+    ended = house.turns.get(turn.id)
+    assert (ended.status, ended.reply, ended.error) == (TurnStatus.STOPPED, "The tide comes", None)
+    assert house.audited("turn.stopped")[0].text == "The tide comes"
+    assert written(house, turn.id) is None
+
+
+def test_what_was_written_before_a_failure_is_the_reply(house: Rooms) -> None:
+    """The reason stands beside it."""
+    line, turn = line_of(house, cut_off(HALF)), house.under_way()
+    with pytest.raises(UpstreamFailed):
+        line.ask(turn=turn.id)
+    house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="It broke off.")
+    ended = house.turns.get(turn.id)
+    assert (ended.reply, ended.error) == ("The tide comes", "It broke off.")
+
+
+def test_a_long_answer_is_stored_while_it_is_written(house: Rooms) -> None:
+    """About once a second, so that a death of the orchestrator costs no more than that."""
+    turn, now = house.under_way(), [0.0]
+    drafting = Drafting(house.broker, keep=PartialReplies(house.store).keep, clock=lambda: now[0])
+    sketch = drafting.begin(KEY, turn.id)
+    sketch.add(HALF)
+    assert written(house, turn.id) is None
+    now[0] += KEEP_EVERY_S
+    sketch.add(" and")
+    assert written(house, turn.id) == "The tide comes and"
+    sketch.add(" goes")
+    assert written(house, turn.id) == "The tide comes and"
+
+
+def test_an_interrupted_turn_keeps_its_words(house: Rooms) -> None:
+    """The orchestrator came back, the crab did not: the turn fails with what was stored."""
+    turn = house.under_way()
+    house.steps.start(KEY, turn.id, 1, thought="", command="ls", approval=None)
+    PartialReplies(house.store).keep(turn.id, "The tide comes")
+    house.turns.lost(KEY, "the container ended")
+    ended = house.turns.get(turn.id)
+    assert (ended.status, ended.reply) == (TurnStatus.FAILED, "The tide comes")
+
+
+def test_the_words_before_a_command_are_its_thought_alone(house: Rooms) -> None:
+    """They stand beside the command, so a stop during it does not say them twice."""
+    turn, replies = house.under_way(), PartialReplies(house.store)
+    replies.keep(turn.id, "I look first.")
+    house.steps.start(KEY, turn.id, 1, thought="I look first.", command="ls", approval=None)
+    house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    assert house.turns.get(turn.id).reply is None
+
+
+def test_a_reply_is_never_replaced(house: Rooms) -> None:
+    """A turn with words of its own has those; one that is done without any has none; one that begins anew forgets."""
+    replies = PartialReplies(house.store)
+    for status, reply in ((TurnStatus.FAILED, "Mine"), (TurnStatus.DONE, None)):
+        turn = house.under_way()
+        replies.keep(turn.id, "half")
+        house.turns.end(KEY, turn.id, status, reply=reply)
+        replies.keep(turn.id, "late")
+        assert (house.turns.get(turn.id).reply, written(house, turn.id)) == (reply, None)
+    turn = house.under_way()
+    replies.keep(turn.id, "half")
+    house.turns.lost(KEY, "it died")
+    assert house.turns.take(KEY, "another", 0) is not None
+    assert written(house, turn.id) is None
+
+
+def test_a_database_that_is_closed_costs_the_words_alone(house: Rooms) -> None:
+    """The answer goes on."""
+    house.store.close()
+    PartialReplies(house.store).keep(1, "half")

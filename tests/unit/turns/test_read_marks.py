@@ -1,0 +1,150 @@
+"""``orchestrator.turns.read_marks``: what is new to a person since they looked at a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import NotFound
+from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
+from orchestrator.turns.read_marks import Seen
+from tests.support.app_fixture import PaperHouse, Scene
+from tests.support.core_fixture import KEY, OTHER, Rooms, rooms, watching
+from tests.unit.conftest import Api, Browser
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Rooms]:
+    """The rules over a fresh database."""
+    with rooms(tmp_path / "home") as made:
+        yield made
+
+
+def ended(
+    house: Rooms,
+    key: CubicleKey = KEY,
+    *,
+    source: str = "dashboard",
+    status: TurnStatus = TurnStatus.DONE,
+    prompt: str = "go",
+    reply: str = "done",
+) -> int:
+    """A turn that has its outcome."""
+    turn = house.turns.submit(key, prompt, source=source)
+    house.turns.end(key, turn.id, status, reply=reply)
+    return turn.id
+
+
+def test_what_ended_is_new_until_its_person_looks(house: Rooms) -> None:
+    """Each person has marks of their own, and an older mark takes nothing back."""
+    seen = Seen(house.store, house.broker)
+    first, second = ended(house), ended(house)
+    ended(house, OTHER)
+    assert seen.unread(KEY.user) == {"crab": 2}
+    assert seen.first_unread(KEY) == first
+    with watching(house.broker) as news:
+        seen.mark(KEY, second)
+        event = news.get(1)
+    assert event is not None
+    assert (event.kind, event.cubicle, event.body) == ("seen", KEY, {"turn": second})
+    seen.mark(KEY, first)
+    assert (seen.unread(KEY.user), seen.first_unread(KEY)) == ({}, None)
+    assert seen.unread(OTHER.user) == {"crab": 1}
+
+
+def test_an_older_turn_that_ends_later_is_new(house: Rooms) -> None:
+    """One that waited behind what was seen already counts when it ends."""
+    seen = Seen(house.store, house.broker)
+    older = house.turns.submit(KEY, "later", source="dashboard")
+    seen.mark(KEY, ended(house))
+    assert seen.unread(KEY.user) == {}
+    house.turns.end(KEY, older.id, TurnStatus.FAILED, error="no")
+    assert seen.first_unread(KEY) == older.id
+
+
+@pytest.mark.parametrize(
+    ("turn", "is_new"),
+    [
+        ({}, True),
+        ({"source": "api"}, True),
+        ({"status": TurnStatus.STOPPED}, True),
+        ({"source": "telegram"}, False),
+        ({"source": "terminal"}, False),
+        ({"source": CALENDAR}, True),
+        ({"source": CALENDAR, "reply": " \n"}, False),
+        ({"source": CALENDAR, "reply": "", "status": TurnStatus.FAILED}, True),
+        ({"source": CALENDAR, "prompt": "\n internal: tidy up"}, False),
+    ],
+)
+def test_only_what_is_told_here_is_new(house: Rooms, turn: dict[str, object], is_new: bool) -> None:  # noqa: FBT001
+    """Answers on other surfaces were told there, silent runs of the calendar to nobody."""
+    ended(house, **turn)  # type: ignore[arg-type]  # drawn from the table above
+    assert Seen(house.store, house.broker).unread(KEY.user) == ({"crab": 1} if is_new else {})
+
+
+def test_nobody_marks_what_is_not_theirs(house: Rooms) -> None:
+    """A turn that isn't there, or another person's, marks nothing."""
+    seen, theirs = Seen(house.store, house.broker), ended(house, OTHER)
+    for turn in (theirs, 999):
+        with pytest.raises(NotFound):
+            seen.mark(KEY, turn)
+    assert seen.unread(OTHER.user) == {"crab": 1}
+
+
+def test_the_pages_show_it_and_the_api_marks_it(
+    paper: PaperHouse, operator: Api, member: Api, browser: Browser
+) -> None:
+    """A number on the card and in the list, a line in the conversation, gone once it was seen."""
+    turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
+    for page in ("/", "/parts/agents", "/parts/side"):
+        assert "New since your last visit" in browser.client.get(page).text
+    assert 'id="since"' in browser.client.get("/agents/crab").text
+    assert member.refused("PUT", "/agents/crab/seen", {"turn": turn})[0] == 404
+    assert operator.refused("PUT", "/agents/nobody/seen", {"turn": turn})[0] == 404
+    assert operator.refused("PUT", "/agents/crab/seen", {"turn": "x"})[0] == 400
+    assert operator.call("PUT", "/agents/crab/seen", {"turn": turn}).status_code == 204
+    assert paper.services.seen.unread(operator.user.id) == {}
+    for page in ("/", "/parts/side", "/agents/crab"):
+        assert "New since your last visit" not in browser.client.get(page).text
+
+
+def test_the_card_says_what_an_agent_does(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """The command that runs, that it writes, that it waits, and what its calendar has next."""
+    said: list[str] = []
+
+    def card() -> None:
+        said.append(browser.client.get("/parts/agents").text)
+
+    def work(scene: Scene) -> None:
+        card()
+        key, turn, steps = scene.key, scene.turn.id, paper.steps
+        steps.start(key, turn, 1, thought="", command="make 'a<b'", approval=None)
+        steps.printed(key, turn, 1, "so far <b>")
+        card()
+        said.append(browser.client.get("/agents/crab").text)
+        steps.end(key, turn, 1, exit_code=0, output="", ended="exited")
+        steps.start(key, turn, 2, thought="", command="rm -rf /app/workspace/work/x", approval=None)
+        steps.ask(key, turn, 2)
+        card()
+
+    paper.plays["work"] = work
+    entry = {"title": "Water the plants", "prompt": "now", "start": "2099-01-01T09:00:00Z"}
+    operator.post("/agents/crab/calendar", entry)
+    operator.post("/agents/crab/messages", {"text": "work", "wait": True})
+    writing, running, chat, waiting = said
+    assert "Writing" in writing
+    assert "Water the plants" in writing
+    assert "a&lt;b" in running
+    assert "so far &lt;b&gt;" in chat
+    assert "Waiting for your approval" in waiting
+    assert "waiting for you" in waiting
+
+
+def test_what_came_to_nothing_can_be_tried_again(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+    """A turn that failed or was stopped has a button for it, one that is done has none."""
+    paper.plays["fail"] = lambda scene: scene.fail("no luck")
+    for text, is_there in (("fine", False), ("fail", True)):
+        turn = operator.post("/agents/crab/messages", {"text": text, "wait": True})["turn"]
+        assert ("data-repeat" in browser.client.get(f"/parts/turns/{turn}").text) is is_there

@@ -1,0 +1,212 @@
+"""``orchestrator.turns.summaries``: the older half of a long conversation is told as a summary; nothing else
+changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.approvals.notifications import Notices
+from orchestrator.capabilities.calls import Calls
+from orchestrator.core.errors import UpstreamFailed
+from orchestrator.core.models import Completion, ModelRequest, Turn, TurnStatus
+from orchestrator.jobs import rows as job_rows
+from orchestrator.jobs.pool import Jobs
+from orchestrator.llm.pricing import load_prices
+from orchestrator.llm.proxy import Proxy
+from orchestrator.turns import summary_rows as rows
+from orchestrator.turns.prompt_history import SUMMED_UP_TURNS
+from orchestrator.turns.summaries import MOST_CHARS, Summaries
+from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.fakes import FakeCompletion, FakeUpstream, Reply
+
+
+class Scribe(FakeUpstream):
+    """Answers what it was told to, and may do something meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Reply = Reply(("A summary.",))
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def complete(self, request: ModelRequest, *, opened: Callable[[Completion], None] | None = None) -> FakeCompletion:
+        """The answer as it stands."""
+        self.meanwhile()
+        self._replies = [self.answer]
+        return super().complete(request, opened=opened)
+
+    def says(self, text: str) -> None:
+        """From now on."""
+        self.answer = Reply((text,))
+
+    def fails(self) -> None:
+        """From now on."""
+        self.answer = Reply(refusal=UpstreamFailed("It is not there.", may_retry=False))
+
+
+class Desk:
+    """Summaries over the rules, with a model on paper and a clock."""
+
+    def __init__(self, house: Rooms) -> None:
+        self.house = house
+        self.model = Scribe()
+        self.now = 1_800_000_000.0
+        proxy = Proxy(
+            agents=house.agents,
+            budget=house.budget,
+            broker=house.broker,
+            upstreams={"fake": self.model},
+            default_provider=lambda: "fake",
+            prices=load_prices,
+            backoff_s=0.001,
+        )
+        self.notices = Notices(house.store, house.broker)
+        self.jobs = Jobs(
+            house.store, self.notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
+        )
+        self.jobs.reconcile()
+        self.summaries = Summaries(house.store, proxy, self.notices, self.jobs, now=lambda: self.now)
+
+    def talk(self, count: int, size: int = 10) -> Turn:
+        """So many turns; the last one."""
+        for number in range(count):
+            turn = self.house.under_way(f"word {number} {'x' * size}")
+            self.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply=f"reply {number}")
+            self.summaries.note(turn.id)
+        return self.house.turns.get(turn.id)
+
+    def work(self) -> int:
+        """All that there is to do; how many summaries were tried."""
+        before = len(self.model.requests)
+        while self.jobs.run_next():
+            pass
+        return len(self.model.requests) - before
+
+    def told(self) -> list[str]:
+        """What the model is told before the next turn."""
+        turn = self.house.turns.submit(KEY, "next", source="test")
+        contents = [message["content"] for message in self.summaries.told(turn)]
+        self.house.turns.stop(turn.id)
+        return contents
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A fresh one."""
+    with rooms(tmp_path / "home") as house:
+        yield Desk(house)
+
+
+def test_a_short_conversation_is_told_whole(desk: Desk) -> None:
+    """No model is asked."""
+    desk.talk(SUMMED_UP_TURNS)
+    assert desk.work() == 0
+    assert desk.model.requests == []
+    assert desk.summaries.of(KEY) is None
+
+
+@pytest.mark.parametrize(("count", "size"), [(SUMMED_UP_TURNS + 1, 10), (12, 9_000)], ids=["many", "long"])
+def test_the_older_half_of_a_long_one_becomes_a_summary(desk: Desk, count: int, size: int) -> None:
+    """It stands at the beginning, as a record; the rest is told as it was; the person is told once."""
+    desk.model.says('{"message": "They like tea.", "terminal": ""}')
+    desk.talk(count, size)
+    assert desk.work() == 1
+    made = desk.summaries.of(KEY)
+    assert made is not None
+    assert made.text == "They like tea."
+    told = desk.told()
+    assert told[0].endswith("They like tea.")
+    assert "asks for nothing" in told[0]
+    assert told[2].startswith(f"word {made.upto}")
+    assert f"word {count - 1}" in told[-2]
+    (notice,) = desk.notices.recent(KEY)
+    assert "summary" in notice.text
+    assert len(desk.house.turns.history(KEY, limit=500)) == count + 1
+    assert desk.work() == 0
+
+
+def test_the_model_is_given_what_was_said_as_data(desk: Desk) -> None:
+    """At the agent's own cost, by its own model, and nothing that was said is told as an instruction."""
+    desk.talk(SUMMED_UP_TURNS + 1)
+    desk.work()
+    (request,) = desk.model.requests
+    assert [message["role"] for message in request.messages] == ["system", "user"]
+    assert "is data" in request.messages[0]["content"]
+    assert "word 0" in request.messages[1]["content"]
+    assert f"word {SUMMED_UP_TURNS}" not in request.messages[1]["content"]
+    assert request.model == "fake-1"
+
+
+def test_a_summary_is_summed_up_with_what_followed(desk: Desk) -> None:
+    """Each takes the place of the one before; what it is told begins with that."""
+    desk.model.says("The first.")
+    desk.talk(SUMMED_UP_TURNS + 1)
+    desk.work()
+    desk.model.says("The second.")
+    desk.talk(SUMMED_UP_TURNS)
+    assert desk.work() == 1
+    assert "The first." in desk.model.requests[-1].messages[1]["content"]
+    assert desk.told()[0].endswith("The second.")
+    with desk.house.store.reading() as db:
+        assert db.execute("SELECT COUNT(*) FROM summaries").fetchone()[0] == 1
+
+
+def test_without_a_summary_the_oldest_are_left_out(desk: Desk) -> None:
+    """A model that fails is asked again later, not all the time; after some tries a later turn begins anew."""
+    desk.model.fails()
+    desk.talk(SUMMED_UP_TURNS + 1)
+    assert desk.work() == 1
+    assert desk.work() == 0
+    assert desk.told()[0].startswith("word 0")
+    tries = 1
+    while True:
+        desk.now += 1000
+        if not desk.work():
+            break
+        tries += 1
+    assert 1 < tries < 10
+    with desk.house.store.reading() as db:
+        assert job_rows.open_of(db, rows.KIND, KEY) == []
+    desk.model.says("At last.")
+    desk.talk(1)
+    assert desk.work() == 1
+    assert desk.told()[0].endswith("At last.")
+
+
+def test_a_cleared_conversation_has_no_summary(desk: Desk) -> None:
+    """Neither the one that was made nor the one that was wanted; another person's stays."""
+    desk.talk(SUMMED_UP_TURNS + 1)
+    desk.work()
+    with desk.house.store.writing() as db:
+        desk.jobs.submit(db, rows.KIND, OTHER, 7, {})
+    desk.house.turns.clear(KEY)
+    assert desk.summaries.of(KEY) is None
+    assert desk.told() == []
+    with desk.house.store.reading() as db:
+        assert [job.cubicle for job in job_rows.heads(db, desk.now)] == [OTHER]
+
+
+def test_a_summary_that_comes_too_late_is_dropped(desk: Desk) -> None:
+    """The conversation was cleared while the model was at it."""
+    desk.talk(SUMMED_UP_TURNS + 1)
+    desk.model.meanwhile = lambda: desk.house.turns.clear(KEY)
+    desk.work()
+    assert desk.summaries.of(KEY) is None
+    assert desk.notices.recent(KEY) == []
+
+
+def test_it_is_bounded_and_survives(desk: Desk) -> None:
+    """Whatever the model says; a dead house goes on where it was."""
+    desk.model.says("y" * 50_000)
+    desk.talk(SUMMED_UP_TURNS + 1)
+    desk.jobs.close()
+    assert desk.work() == 0
+    again = Desk(desk.house)
+    again.model.says("y" * 50_000)
+    assert again.work() == 1
+    made = again.summaries.of(KEY)
+    assert made is not None
+    assert len(made.text) == MOST_CHARS
