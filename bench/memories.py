@@ -29,6 +29,7 @@ from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.local_embedder import LocalEmbedder
 from orchestrator.capabilities.memory.rank_fusion import Found
 from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
@@ -85,7 +86,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
     with tempfile.TemporaryDirectory() as folder:
         store, broker, hooks = Store(Path(folder) / "hermit.db"), Broker(), Hooks()
         People(store).ensure_operator("ada", "")
-        agents = Agents(store, providers=(), hooks=hooks)
+        agents = Agents(store, providers=(), toolsets=TOOLSETS, hooks=hooks)
         agents.create({"name": KEY.agent})
         facts = Facts(store, broker, hooks, max_facts=MANY * 2)
         meaning = None

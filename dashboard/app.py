@@ -17,7 +17,7 @@ from dashboard.pages import filters
 from dashboard.pages import terminal as terminal_page
 from dashboard.paths import AnyPath
 from dashboard.webhook import webhook
-from orchestrator.services import Services
+from orchestrator.channels.services import DashboardServices
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The longest message, with every character escaped, fits."""
@@ -29,7 +29,7 @@ class _Id(IntegerConverter):
     regex = r"\d{1,15}"
 
 
-def create_app(services: Services) -> Flask:
+def create_app(services: DashboardServices) -> Flask:
     """The application for one house."""
     app = Flask("dashboard", static_folder="static", template_folder="templates")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES

@@ -1,4 +1,4 @@
-"""The way from a request to the house behind it. The dashboard calls ``Services`` and nothing else of the
+"""The way from a request to the house behind it. The dashboard calls ``DashboardServices`` and nothing else of the
 orchestrator.
 """
 
@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from flask import Flask, current_app, g
 
-from orchestrator.services import Services
+from orchestrator.channels.services import DashboardServices
 
 _KEY = "hermitshell"
 
 
-def attach(app: Flask, house: Services) -> None:
+def attach(app: Flask, house: DashboardServices) -> None:
     """Requests to ``app`` are about this house."""
     app.extensions[_KEY] = house
     app.before_request(_mark_news)
@@ -26,8 +26,8 @@ def _mark_news() -> None:
     g.news_mark = services().broker.mark
 
 
-def services() -> Services:
+def services() -> DashboardServices:
     """The house of the current request."""
     found = current_app.extensions[_KEY]
-    assert isinstance(found, Services)  # noqa: S101 - ``attach`` put it there
+    assert isinstance(found, DashboardServices)  # noqa: S101 - ``attach`` put it there
     return found

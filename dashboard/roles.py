@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.agents.agents import TOOLSETS
+from orchestrator.capabilities.table import TOOLSETS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from orchestrator.approvals import grants
 from orchestrator.approvals.grant_rows import Grant
 from orchestrator.approvals.serialize import approval_json as approval_body
 from orchestrator.capabilities.delivery import deliveries
+from orchestrator.channels.services import DashboardServices
 from orchestrator.channels.telegram.accounts.rows import BotState, CodeWay
 from orchestrator.core.db.audit_rows import AuditRow
 from orchestrator.core.errors import Unavailable
@@ -35,7 +36,6 @@ from orchestrator.core.models import (
 )
 from orchestrator.llm.budget import Standing
 from orchestrator.operations.quota.monitor import DiskUse
-from orchestrator.services import Services
 from orchestrator.turns.serialize import step_json as step_body
 from orchestrator.turns.serialize import turn_json as turn_body
 from orchestrator.turns.summary_rows import Summary
@@ -59,7 +59,7 @@ class Activity:
         return "idle" if _concerns(self.running, agent, viewer) else "stopped"
 
 
-def activity(house: Services) -> Activity:
+def activity(house: DashboardServices) -> Activity:
     """What is going on now; with an engine that does not answer, nothing is known to run."""
     try:
         running = frozenset(house.cubicles.running())
@@ -81,7 +81,7 @@ def user_json(user: User) -> dict[str, Any]:
     }
 
 
-def agent_json(house: Services, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
+def agent_json(house: DashboardServices, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
     bot, standing = house.bots.of(agent.name), house.budget.standing(agent.name)
     return {

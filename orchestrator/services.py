@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +23,10 @@ from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import Assets
 from orchestrator.capabilities.memory.memory import Memories
 from orchestrator.capabilities.packages.installs import Packages
-from orchestrator.channels.chat.contact_rows import KnownStranger
-from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.core.audit import Audit
 from orchestrator.core.config import Settings
 from orchestrator.core.events import Broker
-from orchestrator.core.models import CubicleKey, User
+from orchestrator.core.models import CubicleKey
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.price_table import Prices
@@ -80,7 +78,6 @@ class Services:
     audit: Audit
     workspaces: Workspaces
     broker: Broker
-    bots: Bots
     notices: Notices
     previews: Previews
     thumbnails: Thumbnails
@@ -95,16 +92,8 @@ class Services:
     seen: Seen
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
-    strangers: Callable[[], list[KnownStranger]]
-    """Who wrote to a bot and waits for the operator's word, newest first."""
-    decide_stranger: Callable[[str, int, str, User], User | None]
-    """An agent, a stranger's number, ``allow``, ``ignore`` or ``block``, and who says so; the member, where there is
-    one now. Raises Forbidden, NotFound, Conflict."""
     checkups: Checkups
     backups: Backups
-    webhooks: Mapping[str, Callable[[str, dict[str, Any]], None]]
-    """By channel: take over an update that the app posted for this agent's bot; it is on disk when this returns. Raises
-    Unavailable, and the app posts it again."""
     health: Callable[[], Health]
     remove_agent: Callable[[str], None]
     """An agent with its cubicles, doors and workspaces is gone; raises NotFound."""

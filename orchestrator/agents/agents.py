@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from orchestrator.agents import agent_rows as rows
-from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, Unavailable
@@ -22,7 +21,6 @@ from orchestrator.core.models import MICRO, Agent, ApprovalPolicy, Limits
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 """An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
 
-TOOLSETS = tuple(REGISTRY.toolsets)
 RESERVED = ("new",)
 """No agent is called so: ``/agents/new`` is the page that makes one."""
 TELEGRAM_TOKEN = re.compile(r"\d{5,16}:[A-Za-z0-9_-]{35}")
@@ -38,10 +36,11 @@ NOT_OF_A_BOT = (
 class Agents:
     """All agents of this install."""
 
-    def __init__(self, store: Store, *, providers: Collection[str], hooks: Hooks) -> None:
+    def __init__(self, store: Store, *, providers: Collection[str], toolsets: Collection[str], hooks: Hooks) -> None:
         """``providers`` are the upstreams that an agent may name; which those are may change."""
         self._store = store
         self._providers = providers
+        self._toolsets = tuple(toolsets)
         self._hooks = hooks
         self._known: dict[str, Agent] = {}
         self._changes = 0
@@ -86,7 +85,7 @@ class Agents:
             raise BadInput("name: use 1 to 32 lowercase letters, digits and hyphens, such as 'helper-2'.")
         if name in RESERVED:
             raise BadInput(f"name: {name!r} is what the page for new agents is called. Choose another name.")
-        agent = self._with(_new(name), {k: v for k, v in fields.items() if k != "name"})
+        agent = self._with(_new(name, self._toolsets), {k: v for k, v in fields.items() if k != "name"})
         with self._store.writing() as db:
             try:
                 rows.add(db, agent)
@@ -144,6 +143,8 @@ class Agents:
                 changes["daily_budget_micro"] = round(_number(field, value, 0, 100_000) * MICRO)
             elif field == "telegram_token":
                 _check_token(value)
+            elif field == "toolsets":
+                changes["toolsets"] = self._choose_toolsets(value)
             elif field in _CHECKS:
                 changes[field] = _CHECKS[field](field, value)
             else:
@@ -152,6 +153,11 @@ class Agents:
         if provider and provider not in self._providers:
             raise BadInput(f"provider: choose one of {', '.join(self._providers)}, or leave it empty for the default.")
         return replace(agent, **changes)
+
+    def _choose_toolsets(self, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or any(item not in self._toolsets for item in value):
+            raise BadInput(f"toolsets: write a list of any of {', '.join(self._toolsets)}.")
+        return tuple(dict.fromkeys(value))
 
     def _store_token(self, db: sqlite3.Connection, name: str, fields: Mapping[str, Any]) -> None:
         if "telegram_token" in fields:
@@ -174,7 +180,7 @@ def _found(db: sqlite3.Connection, name: str) -> Agent:
     return found
 
 
-def _new(name: str) -> Agent:
+def _new(name: str, toolsets: tuple[str, ...]) -> Agent:
     return Agent(
         name=name,
         role="General assistant",
@@ -190,7 +196,7 @@ def _new(name: str) -> Agent:
         daily_budget_micro=5 * MICRO,
         daily_budget_tokens=2_000_000,
         limits=Limits(),
-        toolsets=TOOLSETS,
+        toolsets=toolsets,
         created_at=time.time(),
     )
 
@@ -226,12 +232,6 @@ def _policy(field: str, value: Any) -> ApprovalPolicy:
     return ApprovalPolicy(_choice(*ApprovalPolicy)(field, value))
 
 
-def _toolsets(field: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or any(item not in TOOLSETS for item in value):
-        raise BadInput(f"{field}: write a list of any of {', '.join(TOOLSETS)}.")
-    return tuple(dict.fromkeys(value))
-
-
 BOUNDS: dict[str, tuple[int, int]] = {
     "approval_timeout_s": (5, 7 * 24 * 3600),
     "step_limit": (1, 500),
@@ -249,9 +249,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "image": _choice("base", "studio"),
     "approval": _policy,
     **{field: _whole(low, high) for field, (low, high) in BOUNDS.items()},
-    "toolsets": _toolsets,
 }
-FIELDS = (*_CHECKS, "daily_budget_usd", "limits", "telegram_token")
+FIELDS = (*_CHECKS, "toolsets", "daily_budget_usd", "limits", "telegram_token")
 """Every setting of an agent that may be given or changed."""
 
 LIMITS: dict[str, tuple[float, float]] = {

@@ -34,7 +34,9 @@ from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import Locks
 from orchestrator.approvals.notifications import Notices
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat.contact_rows import KnownStranger
+from orchestrator.channels.services import DashboardServices
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.core.audit import Audit
 from orchestrator.core.config import Settings
@@ -64,7 +66,7 @@ from orchestrator.operations.idle_stop import Hibernation
 from orchestrator.operations.retention import Retention
 from orchestrator.operations.usage_samples import Samples
 from orchestrator.operations.watchdog import Watch
-from orchestrator.services import Health, Services
+from orchestrator.services import Health
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.read_marks import Seen
@@ -97,7 +99,7 @@ class App:
         people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         self._preferences = Preferences(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._preferences)
-        agents = Agents(self._store, providers=self._providers, hooks=hooks)
+        agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
         notices = Notices(self._store, self._broker)
         self._budget = Budget(self._store, booked=BudgetNotices(self._store, notices, agents, hooks).book)
         self._prices = Prices(home.prices, self._store)
@@ -144,10 +146,10 @@ class App:
         self.services = self._made_services(ground)
         hooks.agent_changed.subscribe(lambda name: self._broker.publish(Event("agent", None, {"agent": name})))
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
-        self._telegram = TelegramChannel(self.services, self._store, folder=home.path / "telegram")
+        self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
 
-    def _made_services(self, ground: Ground) -> Services:
-        return Services(
+    def _made_services(self, ground: Ground) -> DashboardServices:
+        return DashboardServices(
             settings=self._settings,
             people=ground.people,
             agents=ground.agents,

@@ -13,6 +13,7 @@ from orchestrator.app.wiring import Ground
 from orchestrator.app.wiring_calendar import Calendar
 from orchestrator.app.wiring_downloads import build_assets
 from orchestrator.approvals.approvals import Approvals
+from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.delivery.intake import Taking
@@ -111,6 +112,7 @@ class Capabilities:
             space=self._space,
             upcoming=self._calendar.next,
             toolsets=lambda agent: ground.agents.get(agent).toolsets,
+            open_questions=question_rows.pending_count,
             commands=self.calls.offered,
         )
 

@@ -11,18 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from crab.hermit_commands import Command
 from orchestrator.capabilities.actions.fields import Field, fields_of
 from orchestrator.capabilities.approval_kind import ApprovalKind
 from orchestrator.core.models import CubicleKey
-
-
-class Finish(Protocol):
-    """Ends the calls that wait for a reference (``Calls.finish``)."""
-
-    def __call__(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None: ...
 
 
 class Policy(StrEnum):

@@ -26,3 +26,6 @@ CAPABILITIES = (
 )
 
 REGISTRY = Registry(CAPABILITIES)
+
+TOOLSETS = tuple(REGISTRY.toolsets)
+"""Every switch in an agent's settings."""

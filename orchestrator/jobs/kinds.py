@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, Stopped
@@ -22,6 +22,12 @@ logger = logging.getLogger(__name__)
 
 _LOOK_S = 0.2
 """How often a running job asks the database whether it is still wanted."""
+
+
+class Finish(Protocol):
+    """Ends the calls that wait for a reference (``Calls.finish``)."""
+
+    def __call__(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None: ...
 
 
 class TryLater(Exception):

@@ -16,13 +16,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestrator.approvals.notifications import Notices
-from orchestrator.capabilities.capability import Finish
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, Stopped, Unavailable
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import JobKind, Report, Running, TryLater, guarded
+from orchestrator.jobs.kinds import Finish, JobKind, Report, Running, TryLater, guarded
 from orchestrator.jobs.rows import Job, JobState
 
 logger = logging.getLogger(__name__)

@@ -147,7 +147,8 @@ class TelegramPhone:
     def restart(self) -> None:
         """The old one has stopped when the new one begins."""
         self.channel.stop()
-        self.channel = TelegramChannel(self.house.services, self.house.app._store, folder=self._folder)
+        services = self.house.services
+        self.channel = TelegramChannel(services, services.bots, self.house.app._store, folder=self._folder)
         self.channel.start()
 
     def _messages(self, person: int) -> list[Any]:

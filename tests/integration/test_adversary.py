@@ -19,7 +19,7 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.agents.agents import TOOLSETS
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.errors import WallMissing
 from orchestrator.core.models import CubicleKey, CubicleSpec, Limits, Mounts
 from orchestrator.engine.docker.client import DockerFacts

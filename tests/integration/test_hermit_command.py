@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agents.agents import TOOLSETS
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.models import CubicleKey
 from tests.support.real_app import ProcessHouse, Ran, RealHouse, Talker, eventually, run_inside
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from orchestrator.agents.agents import TOOLSETS
 from orchestrator.capabilities.calls import HOURLY_UNITS
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.models import CubicleKey
 from tests.support.real_app import RealHouse, run_inside
 

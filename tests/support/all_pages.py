@@ -97,8 +97,8 @@ def _sight(rule: Rule, client: FlaskClient, given: dict[str, str]) -> Sight | No
     missing = sorted(set(rule.arguments) - set(given))
     if missing:
         raise MissingSample(
-            f"{rule.rule} has {missing}, for which tests/support/all_pages.py has no sample. Add to samples() what tests/"
-            "lived_in.py puts there, or add the route to NO_SIGHT when it is a download."
+            f"{rule.rule} has {missing}, for which tests/support/all_pages.py has no sample. Add to samples() what "
+            "tests/support/sample_data.py puts there, or add the route to NO_SIGHT when it is a download."
         )
     url = _url(rule, given)
     is_inside = not rule.rule.startswith(_STRANGERS)
@@ -107,8 +107,8 @@ def _sight(rule: Rule, client: FlaskClient, given: dict[str, str]) -> Sight | No
         return None
     if answer.status_code != 200:
         raise MissingSample(
-            f"{url} ({rule.rule}) answers {answer.status_code}: let tests/support/sample_data.py make what samples() in "
-            "tests/support/all_pages.py stands for, or add the route to NO_SIGHT when it is a download."
+            f"{url} ({rule.rule}) answers {answer.status_code}: let tests/support/sample_data.py make what samples() "
+            "in tests/support/all_pages.py stands for, or add the route to NO_SIGHT when it is a download."
         )
     is_page = answer.mimetype == "text/html" and answer.get_data()[:15].lower() == b"<!doctype html>"
     return Sight(_name(rule), url, is_inside) if is_page else None

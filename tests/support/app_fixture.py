@@ -13,6 +13,7 @@ from pathlib import Path
 
 from orchestrator.app.app import App
 from orchestrator.app.wiring import Parts
+from orchestrator.channels.services import DashboardServices
 from orchestrator.core.config import load
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.core.home import prepare
@@ -30,7 +31,6 @@ from orchestrator.core.models import (
 from orchestrator.engine.helpers import BROWSER, PAGES
 from orchestrator.engine.protocol import ExecEngine, HelperEngine
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
-from orchestrator.services import Services
 from orchestrator.turns.partial_replies import PartialReplies
 from orchestrator.turns.steps import Steps
 from orchestrator.web.limits import Internet
@@ -175,7 +175,7 @@ class PaperHouse:
     """A house, and the handles that tests turn."""
 
     app: App
-    services: Services
+    services: DashboardServices
     steps: Steps
     engine: PaperEngine
     plays: dict[str, Play] = field(default_factory=dict)

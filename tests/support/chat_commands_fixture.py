@@ -90,6 +90,7 @@ def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
                 made.groups,
                 made.papers,
                 made.zones,
+                lambda: {bot.agent: f"@{bot.username}" for bot in services.bots.every()},
                 now=made.now,
             )
         )

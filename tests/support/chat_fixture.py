@@ -17,6 +17,7 @@ from orchestrator.approvals.notifications import Notices
 from orchestrator.capabilities.ask.capability import Ask
 from orchestrator.capabilities.ask.questions import Question, Questions
 from orchestrator.capabilities.capability import Caller
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat.access_context import AccessContext
 from orchestrator.channels.chat.access_requests import AccessRequests
@@ -98,7 +99,8 @@ class ChatFixture:
         self.notices = Notices(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
         self.questions = Questions(
-            store=self.store, agents=Agents(self.store, providers=("fake", "other"), hooks=self.hooks),
+            store=self.store,
+            agents=Agents(self.store, providers=("fake", "other"), toolsets=TOOLSETS, hooks=self.hooks),
             broker=Broker(), hooks=self.hooks, finish=lambda *_, **__: None, now=self.now,
         )  # fmt: skip
         self.handled: list[IncomingMessage] = []

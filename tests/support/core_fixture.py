@@ -16,6 +16,7 @@ from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import Locks
 from orchestrator.approvals.scripts import Scripts
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.audit import Audit
 from orchestrator.core.db.audit_rows import AuditRow
 from orchestrator.core.db.database import Store
@@ -87,7 +88,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
     locks = Locks(workspaces)
     woken: list[CubicleKey] = []
     aborted: list[int] = []
-    agents = Agents(store, providers=("fake", "other"), hooks=hooks)
+    agents = Agents(store, providers=("fake", "other"), toolsets=TOOLSETS, hooks=hooks)
     grants = Grants(store=store, agents=agents, broker=broker)
     approvals = Approvals(store, broker, grants, hooks)
     step_approvals = StepApprovals(store, approvals, locks, hooks)

@@ -15,6 +15,7 @@ from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.delivery.download_links import DownloadLinks
 from orchestrator.capabilities.delivery.intake import Taking
 from orchestrator.capabilities.delivery.outbox_folder import Trays
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.events import Broker
@@ -164,7 +165,7 @@ def outgoing(
 
 def _settle_in(store: Store) -> None:
     """The person and the agent, where they are not there yet."""
-    people, agents = People(store), Agents(store, providers=("rehearsal",), hooks=Hooks())
+    people, agents = People(store), Agents(store, providers=("rehearsal",), toolsets=TOOLSETS, hooks=Hooks())
     people.ensure_operator("ada", "")
     if not agents.every():
         agents.create({"name": KEY.agent})

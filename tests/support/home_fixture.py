@@ -14,6 +14,7 @@ from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import uid_of
 from orchestrator.agents.users import People
+from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
 from orchestrator.core.home import Home, prepare
 from orchestrator.core.hooks import Hooks
@@ -33,7 +34,7 @@ def make(path: Path) -> Home:
     home = prepare(path)
     store = Store(home.database, keep_in=home.backups)
     People(store).ensure_operator("ada", "")
-    agents = Agents(store, providers=("fake",), hooks=Hooks())
+    agents = Agents(store, providers=("fake",), toolsets=TOOLSETS, hooks=Hooks())
     for name in ("crab", "crab-2"):
         agents.create({"name": name})
     with store.writing() as db:

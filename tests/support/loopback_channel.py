@@ -189,6 +189,10 @@ class LoopbackChannel:
         """There are no codes."""
         return False
 
+    def bot_names(self) -> dict[str, str]:
+        """What people call the bots, by agent."""
+        return {agent: f"@{agent}" for agent in self.agents}
+
     def how_to_link(self, agent: str) -> str:
         """Never said."""
         return ""

@@ -17,7 +17,7 @@ from orchestrator.agents.agents import Agents
 from orchestrator.capabilities.ask import rows
 from orchestrator.capabilities.ask.capability import ASK, Ask
 from orchestrator.capabilities.ask.rows import ANSWERED, CANCELLED, EXPIRED, PENDING, STATUSES, Question
-from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
@@ -26,6 +26,7 @@ from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Event, Role, User
 from orchestrator.core.short_ids import typed_id
 from orchestrator.core.text import is_unicode, one_line, visible
+from orchestrator.jobs.kinds import Finish
 from orchestrator.turns import rows as turn_rows
 
 __all__ = ["ANSWERED", "CANCELLED", "EXPIRED", "PENDING", "STATUSES", "Question", "Questions", "as_json"]

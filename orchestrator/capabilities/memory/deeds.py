@@ -13,13 +13,14 @@ from functools import partial
 from typing import Any
 
 from orchestrator.capabilities import call_rows
-from orchestrator.capabilities.capability import Caller, Deeds, Finish, Outcome
+from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.memory.capability import ADD, DELETE, SEARCH, MemoryAdd, MemoryDelete, MemorySearch
 from orchestrator.capabilities.memory.facts import AGENT, MAX_CHARS, Facts, as_json
 from orchestrator.capabilities.memory.hybrid_search import Search
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError
+from orchestrator.jobs.kinds import Finish
 from orchestrator.llm.memory_block import Fact as Shown
 from orchestrator.llm.memory_block import line_of
 

@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.publisher import Publishing
-from orchestrator.capabilities.capability import Deeds, Finish
+from orchestrator.capabilities.capability import Deeds
 from orchestrator.capabilities.memory import published_db as published_memories
 from orchestrator.capabilities.memory.deeds import MemoryDeeds
 from orchestrator.capabilities.memory.facts import MAX_FACTS, Facts
@@ -21,6 +21,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.workspace import Workspaces
+from orchestrator.jobs.kinds import Finish
 
 SNAPSHOT = "rag.db"
 MOST_FOUND = 50

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from orchestrator.approvals import rows as approval_rows
-from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.status.capability import STATUS, Status
 from orchestrator.core.models import MICRO, CubicleKey
@@ -47,12 +46,14 @@ class StatusReport:
         space: Callable[[CubicleKey], Space | None],
         upcoming: Callable[[CubicleKey], Next | None],
         toolsets: Callable[[str], tuple[str, ...]],
+        open_questions: Callable[[sqlite3.Connection, CubicleKey], int],
         commands: Callable[[CubicleKey], list[str]],
     ) -> None:
         self._money = money
         self._space = space
         self._upcoming = upcoming
         self._toolsets = toolsets
+        self._open_questions = open_questions
         self._commands = commands
 
     @property
@@ -64,7 +65,7 @@ class StatusReport:
         key = caller.key
         money, space, upcoming = self._money(key.agent), self._space(key), self._upcoming(key)
         waiting = {
-            "questions": question_rows.pending_count(db, key),
+            "questions": self._open_questions(db, key),
             "approvals": approval_rows.pending_count(db, key),
         }
         toolsets = self._toolsets(key.agent)

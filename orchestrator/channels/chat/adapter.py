@@ -96,6 +96,9 @@ class ChannelAccounts(Protocol):
     def take_code(self, agent: str, person: int, six_digits: str) -> bool:
         """These digits, from this person, prove it now."""
 
+    def bot_names(self) -> dict[str, str]:
+        """What people call the bots, by agent: ``@ada_bot``."""
+
     def how_to_link(self, agent: str) -> str:
         """A sentence for whoever writes to a bot that is not linked."""
 

@@ -33,6 +33,8 @@ class CommandContext:
     groups: Groups
     papers: TempFiles
     zones: TimeZonePrompt
+    bot_names: Callable[[], dict[str, str]]
+    """What people call the bots, by agent."""
     now: Callable[[], float] = time.time
 
 

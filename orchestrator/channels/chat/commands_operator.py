@@ -18,7 +18,7 @@ _MOST_CARDS = 8
 def agents(call: CommandCall) -> list[MessageBody]:
     """Every agent: what it does and what it cost today."""
     services = call.desk.services
-    bots = {bot.agent: bot.username for bot in services.bots.every()}
+    bots = call.desk.bot_names()
     busy = {key.agent for key, _ in services.turns.under_way()}
     every = services.agents.every()
     lines = [_agent(call, agent, bots.get(agent.name, ""), is_busy=agent.name in busy) for agent in every]
@@ -27,7 +27,7 @@ def agents(call: CommandCall) -> list[MessageBody]:
 
 def _agent(call: CommandCall, agent: Agent, username: str, *, is_busy: bool) -> NoteLine:
     spent = dollars(call.desk.services.budget.today(agent.name).spent_micro)
-    bot = f" @{username}" if username else " (no bot)"
+    bot = f" {username}" if username else " (no bot)"
     return (
         f"– {agent.name}{bot}: ",
         QuotedText(agent.role, 60),

@@ -58,7 +58,10 @@ class ChatWiring:
         reception = AccessContext(store, mail, buttons, services.people, tell=self._tell_of_people)
         self.cards, self.groups = AccessRequests(reception), Groups(reception)
         cards, groups = self.cards, self.groups
-        self.commands = Commands(CommandContext(services, store, buttons, self.asking, cards, groups, papers, zones))
+        context = CommandContext(
+            services, store, buttons, self.asking, cards, groups, papers, zones, accounts.bot_names
+        )
+        self.commands = Commands(context)
         handlers = {
             **self.asking.handlers,
             **self.inquiries.handlers,

@@ -17,6 +17,7 @@ from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.runner import ChatRunner
 from orchestrator.channels.chat.send_errors import TokenRevoked
+from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.channels.telegram.accounts.rows import CHANNEL, BotState, BotStatus
 from orchestrator.channels.telegram.api_errors import APP
 from orchestrator.channels.telegram.bot import Bot, Menus, WebhookTarget
@@ -51,9 +52,10 @@ TRAITS = ChannelTraits(
 class TelegramChannel:
     """All bots of this install."""
 
-    def __init__(self, services: Services, store: Store, *, folder: Path) -> None:
+    def __init__(self, services: Services, bots: Bots, store: Store, *, folder: Path) -> None:
         """``folder`` is private to the channel. Nothing runs yet."""
         self._services = services
+        self._bots = bots
         self._stations: dict[str, tuple[Bot, asyncio.Task[None]]] = {}
         self._rows: dict[str, tuple[BotState, str]] = {}
         """As the last look found them, with the tokens."""
@@ -111,12 +113,16 @@ class TelegramChannel:
 
     def is_linked(self, agent: str) -> bool:
         """The bot has proved whose it is."""
-        state = self._services.bots.of(agent)
+        state = self._bots.of(agent)
         return state is not None and state.state is BotStatus.PAIRED
 
     def take_code(self, agent: str, person: int, six_digits: str) -> bool:
         """These digits, from this person, prove it now."""
-        return self._services.bots.heard(agent, person, six_digits)
+        return self._bots.heard(agent, person, six_digits)
+
+    def bot_names(self) -> dict[str, str]:
+        """What people call the bots, by agent."""
+        return {bot.agent: f"@{bot.username}" for bot in self._bots.every()}
 
     def how_to_link(self, agent: str) -> str:
         """A sentence for whoever writes to a bot that is not linked."""
@@ -157,22 +163,21 @@ class TelegramChannel:
     # --- the bots -----------------------------------------------------------------------------------------------
 
     def _wanted(self) -> dict[str, tuple[BotState, str]]:
-        bots = self._services.bots
-        live = [state for state in bots.every() if state.state is not BotStatus.REVOKED]
-        return {state.agent: (state, token) for state in live if (token := bots.token(state.agent))}
+        live = [state for state in self._bots.every() if state.state is not BotStatus.REVOKED]
+        return {state.agent: (state, token) for state in live if (token := self._bots.token(state.agent))}
 
     def _open(self, state: BotState, token: str) -> None:
         settings = self._services.settings
         hook = None
         if settings.telegram_webhook_url:
             url = f"{settings.telegram_webhook_url}/telegram/{state.bot}"
-            hook = WebhookTarget(url, self._services.bots.webhook_secret(state.agent))
+            hook = WebhookTarget(url, self._bots.webhook_secret(state.agent))
         try:
             station = Bot(
                 state,
                 token,
                 api_url=settings.telegram_api_url,
-                bots=self._services.bots,
+                bots=self._bots,
                 inbox=self._updates,
                 on_kept=self._runner.parts.hearing.hear,
                 hook=hook,

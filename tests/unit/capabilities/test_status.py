@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.capability import Caller, Outcome
 from orchestrator.capabilities.status.capability import Status
 from orchestrator.capabilities.status.report import Next, Space, StatusReport
@@ -23,6 +24,7 @@ def told(home: Path, *, space: Space | None, upcoming: Next | None, toolsets: tu
             space=lambda _key: space,
             upcoming=lambda _key: upcoming,
             toolsets=lambda _agent: toolsets,
+            open_questions=question_rows.pending_count,
             commands=lambda _key: ["STATUS"],
         )
         with house.store.writing() as db:

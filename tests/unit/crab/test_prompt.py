@@ -9,9 +9,8 @@ import pytest
 
 from crab.hermit_commands import CommandList
 from crab.prompt import build_system_prompt
-from orchestrator.agents.agents import TOOLSETS
 from orchestrator.capabilities.actions.parse import read_action
-from orchestrator.capabilities.table import REGISTRY
+from orchestrator.capabilities.table import REGISTRY, TOOLSETS
 
 WORDS = {
     "calendar": {"CALENDAR_CREATE", "CALENDAR_UPDATE", "CALENDAR_DELETE", "CALENDAR_LIST", "INTERNAL"},

@@ -21,7 +21,7 @@ from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.delivery.intake import Outcome
 from orchestrator.capabilities.delivery.send_file import Sending
-from orchestrator.capabilities.table import REGISTRY
+from orchestrator.capabilities.table import REGISTRY, TOOLSETS
 from orchestrator.core.errors import BadInput
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import CubicleKey, DeliveryStatus
@@ -48,7 +48,7 @@ class Desk:
 @contextmanager
 def at_a_desk(house: Outgoing, *, is_started: bool = True) -> Iterator[Desk]:
     """The desk over a home."""
-    agents = Agents(house.store, providers=(), hooks=Hooks())
+    agents = Agents(house.store, providers=(), toolsets=TOOLSETS, hooks=Hooks())
     calls = Calls(store=house.store, agents=agents)
     jobs = Jobs(house.store, Notices(house.store, house.broker), finish=calls.finish)
     calls.offer(REGISTRY, Sending(store=house.store, taking=house.taking, jobs=jobs).deeds)
