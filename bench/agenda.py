@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.agents.users import People
-from orchestrator.approvals.notifications import Notices
+from orchestrator.agents.users import Users
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.calendar import rows
 from orchestrator.capabilities.calendar.notifications import Announcer
-from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
-from orchestrator.capabilities.calendar.runs import Runs
-from orchestrator.capabilities.calendar.scheduler import Clock
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
+from orchestrator.capabilities.calendar.runs import CalendarRuns
+from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
 from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
@@ -66,13 +66,15 @@ def measure(home: Path, *, spread_s: float = SPREAD_S, repeat: str = "FREQ=DAILY
     """Ten thousand entries that come due over ``spread_s`` seconds, all at once with 0."""
     first = round(time.time() + LEAD_S + 5)
     with closing(Store(home / "hermit.db")) as filled:
-        People(filled).ensure_operator("ada", "")
+        Users(filled).ensure_operator("ada", "")
         _fill(filled, first, spread_s, repeat)
     began = time.monotonic()
     store, broker, sink = Store(home / "hermit.db"), Broker(), _Sink()
-    people = People(store)
-    announcer = Announcer(Notices(store, broker), people)
-    runs = Runs(store=store, broker=broker, announcer=announcer, submit=sink.submit, hooks=Hooks(), now=time.time)
+    people = Users(store)
+    announcer = Announcer(Notifications(store, broker), people)
+    runs = CalendarRuns(
+        store=store, broker=broker, announcer=announcer, submit=sink.submit, hooks=Hooks(), now=time.time
+    )
     loaded = threading.Event()
 
     def earliest() -> float | None:
@@ -80,7 +82,7 @@ def measure(home: Path, *, spread_s: float = SPREAD_S, repeat: str = "FREQ=DAILY
         loaded.set()
         return found
 
-    clock = Clock(runs.tick, earliest)
+    clock = CalendarScheduler(runs.tick, earliest)
     clock.start()
     loaded.wait(60)
     load_s = time.monotonic() - began
@@ -105,7 +107,7 @@ def fill(store: Store, first: float, spread_s: float, repeat: str, *, count: int
     with store.writing() as db:
         for number in range(count):
             due = round(first) + int(number * spread_s / count)
-            entry = Entry(
+            entry = CalendarEntry(
                 id=0,
                 cubicle=CubicleKey("crab", 1),
                 title=f"Entry {number}",

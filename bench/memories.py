@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Protocol
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.capabilities.memory import rows
 from orchestrator.capabilities.memory.embedder import Embedded, Embedder
 from orchestrator.capabilities.memory.facts import Facts
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.local_embedder import LocalEmbedder
 from orchestrator.capabilities.memory.rank_fusion import Found
-from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
@@ -56,7 +56,7 @@ class Memory:
     store: Store
     facts: Facts
     search: Search
-    meaning: Meaning | None
+    meaning: VectorSearch | None
 
 
 class RandomEmbedder:
@@ -85,7 +85,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
     """An empty one."""
     with tempfile.TemporaryDirectory() as folder:
         store, broker, hooks = Store(Path(folder) / "hermit.db"), Broker(), Hooks()
-        People(store).ensure_operator("ada", "")
+        Users(store).ensure_operator("ada", "")
         agents = Agents(store, providers=(), toolsets=TOOLSETS, hooks=hooks)
         agents.create({"name": KEY.agent})
         facts = Facts(store, broker, hooks, max_facts=MANY * 2)
@@ -94,7 +94,7 @@ def memory(embedder: Embedder | None) -> Iterator[Memory]:
             from orchestrator.capabilities.memory.numpy_index import Nearest  # noqa: PLC0415  # as below
 
             near = Nearest(store, embedder.model)
-            meaning = Meaning(
+            meaning = VectorSearch(
                 embedder,
                 near,
                 store=store,

@@ -21,9 +21,9 @@ from bench import inside
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.delivery.download_links import DownloadLinks
 from orchestrator.capabilities.delivery.inotify import OutEvents
-from orchestrator.capabilities.delivery.intake import Taking
-from orchestrator.capabilities.delivery.outbox_folder import Trays
-from orchestrator.capabilities.delivery.watcher import OutWatch
+from orchestrator.capabilities.delivery.intake import Intake
+from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
+from orchestrator.capabilities.delivery.watcher import OutboxWatcher
 from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
 from orchestrator.core.home import prepare
@@ -56,8 +56,10 @@ def idle_cpu_percent(trays: int = 100) -> float:
             links=DownloadLinks("x"),
             base_url="http://x",
         )
-        taking = Taking(store=store, trays=Trays(workspaces, home.outbox), deliveries=deliveries, outbox=home.outbox)
-        watch = OutWatch(workspaces, taking, tidy=deliveries.tidy)
+        taking = Intake(
+            store=store, trays=OutboxFolders(workspaces, home.outbox), deliveries=deliveries, outbox=home.outbox
+        )
+        watch = OutboxWatcher(workspaces, taking, tidy=deliveries.tidy)
         watch.start([])
         keys = [CubicleKey(f"agent-{number}", 1) for number in range(trays)]
         for key in keys:

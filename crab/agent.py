@@ -1,8 +1,8 @@
 """The loop: ask the model, do what it wants, tell it what came of it, until it wants nothing more.
 
 Takes turns from the door and ends each of them exactly once. What may run the host says, step by step (``crab.work``);
-how a turn ends is an exception, :class:`crab.work.Ended`, and so is what the model must hear instead of a result,
-:class:`crab.work.Told`.
+how a turn ends is an exception, :class:`crab.work.TurnEnded`, and so is what the model must hear instead of a result,
+:class:`crab.work.Correction`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import time
 from crab import pier
 from crab.answer import read_answer
 from crab.door import Door, DoorRefused
-from crab.locks import Locks, wait_for_approval
+from crab.locks import CubicleLocks, wait_for_approval
 from crab.log import Log
-from crab.messages import Conversation
+from crab.messages import CrabConversation
 from crab.prompt import build_system_prompt, time_line
 from crab.shell import Shell
-from crab.turn import Turn
-from crab.work import Ended, Told, Work, extract_command, extract_panel_actions, is_dangerous
+from crab.turn import CrabTurn
+from crab.work import Correction, TurnEnded, TurnWork, extract_command, extract_panel_actions, is_dangerous
 
 __all__ = [
     "Crab",
@@ -44,12 +44,12 @@ def main(run: str = "/run/hermit", workspace: str = "/app/workspace") -> None:
     home = f"{workspace}/work"
     os.chdir(home)
     pier.start(f"{run}/door.sock")
-    crab = Crab(Door(f"{run}/door.sock"), Locks(run), Shell(home=home), Log(f"{home}/.hermit.log"))
+    crab = Crab(Door(f"{run}/door.sock"), CubicleLocks(run), Shell(home=home), Log(f"{home}/.hermit.log"))
     crab.say_idle()
     while True:
         given = crab.next_turn()
         if given is not None:
-            crab.serve(Turn(given))
+            crab.serve(CrabTurn(given))
 
 
 class Crab:
@@ -57,7 +57,7 @@ class Crab:
 
     __slots__ = ("boot", "door", "locks", "log", "shell")
 
-    def __init__(self, door: Door, locks: Locks, shell: Shell, log: Log) -> None:
+    def __init__(self, door: Door, locks: CubicleLocks, shell: Shell, log: Log) -> None:
         self.boot = os.urandom(8).hex()
         self.door = door
         self.locks = locks
@@ -82,17 +82,17 @@ class Crab:
         turn = (answer or {}).get("turn")
         return turn if isinstance(turn, dict) else None
 
-    def serve(self, turn: Turn) -> None:
+    def serve(self, turn: CrabTurn) -> None:
         """Runs one turn and reports its end; whatever happens in it, the crab lives on."""
         step = str(turn.id)
         self.log.write("turn", turn.text, step=step)
         try:
             body = run_turn(self, turn)
         except DoorRefused as refused:
-            body = Ended("failed", error=refused.message).body
+            body = TurnEnded("failed", error=refused.message).body
         except Exception as error:  # noqa: BLE001 - the top of a turn: the person hears of it, the next turn runs
             self.log.write("error", repr(error), step=step)
-            body = Ended("failed", error=f"Something went wrong inside the cubicle ({type(error).__name__}).").body
+            body = TurnEnded("failed", error=f"Something went wrong inside the cubicle ({type(error).__name__}).").body
         self.log.write(
             "reply" if body["status"] == "done" else str(body["status"]),
             str(body["message"] or body["error"]),
@@ -104,12 +104,12 @@ class Crab:
             self.log.write("error", str(refused), step=step)  # the host ended the turn by itself
 
 
-def run_turn(crab: Crab, turn: Turn) -> dict[str, object]:
+def run_turn(crab: Crab, turn: CrabTurn) -> dict[str, object]:
     """The whole turn; what it answers is how the turn ended, as the door wants it."""
     head = [time_line(turn.now, turn.time_zone), *(f"[{note}]" for note in turn.notes)]
     text = "\n".join([*filter(None, head), turn.text])
-    talk = Conversation(build_system_prompt(turn.agent), turn.history, text)
-    work = Work(turn, door=crab.door, locks=crab.locks, shell=crab.shell, log=crab.log)
+    talk = CrabConversation(build_system_prompt(turn.agent), turn.history, text)
+    work = TurnWork(turn, door=crab.door, locks=crab.locks, shell=crab.shell, log=crab.log)
     try:
         while True:
             work.check_stopped()
@@ -117,9 +117,9 @@ def run_turn(crab: Crab, turn: Turn) -> dict[str, object]:
             talk.answered(answer.text)
             try:
                 talk.tell_output(work.carry_out(answer))
-            except Told as told:
+            except Correction as told:
                 talk.tell(str(told))
-    except Ended as ended:
+    except TurnEnded as ended:
         return ended.body
 
 
@@ -129,6 +129,6 @@ def call_llm(door: Door, turn: int, messages: list[dict[str, object]]) -> str:
         answer = door.post("llm", {"turn": turn, "messages": messages}, timeout_s=LLM_TIMEOUT_S)
     except DoorRefused as refused:
         status = "stopped" if refused.code == "stopped" else "failed"
-        raise Ended(status, error=refused.message) from None
+        raise TurnEnded(status, error=refused.message) from None
     output = answer.get("output")
     return output if isinstance(output, str) else ""

@@ -12,7 +12,7 @@ import os
 from crab.door import Door, DoorRefused
 from crab.hermit_commands import FILE, Command, CommandList, read_commands
 from crab.hermit_files import NoFile, into_out
-from crab.hermit_words import Misused, Request, read
+from crab.hermit_words import CommandRequest, Misused, read
 
 DONE, FAILED, MISUSED, REFUSED, NOT_OFFERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 NO_CODES = frozenset({"denied", "expired", "cancelled"})
@@ -59,7 +59,7 @@ def _main(arguments: list[str], door: str, workspace: str) -> int:
 # --- calling ---------------------------------------------------------------------------------------------------
 
 
-def _asked(command: Command, request: Request, door: str, workspace: str) -> int:
+def _asked(command: Command, request: CommandRequest, door: str, workspace: str) -> int:
     """What came of it is said; the exit code."""
     try:
         if command.file:
@@ -81,7 +81,7 @@ def _turn() -> int | None:
     return int(number) if number.isdecimal() and len(number) < 16 else None
 
 
-def _called(door: Door, name: str, request: Request) -> dict[str, object]:
+def _called(door: Door, name: str, request: CommandRequest) -> dict[str, object]:
     """One call to its end, or until it waits and nobody wants to wait."""
     call_id, told = os.urandom(12).hex(), ""
     try:
@@ -97,7 +97,7 @@ def _called(door: Door, name: str, request: Request) -> dict[str, object]:
     return call
 
 
-def _report(call: dict[str, object], request: Request) -> int:
+def _report(call: dict[str, object], request: CommandRequest) -> int:
     given, text = call.get("result"), str(call.get("text") or "")
     result = given if isinstance(given, dict) else {}
     if call.get("status") == "failed":
@@ -110,7 +110,7 @@ def _report(call: dict[str, object], request: Request) -> int:
     return _say(json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else text)
 
 
-def _installed(result: dict[str, object], text: str, request: Request) -> int:
+def _installed(result: dict[str, object], text: str, request: CommandRequest) -> int:
     """The packages are there; what installs them is a program of its own, as no other command needs it."""
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hermit_install.py")
     arguments = [PYTHON, "-ISXutf8", program, str(result["folder"]), os.environ.get("HOME", "/app/workspace/work")]
@@ -144,7 +144,7 @@ def _no_command(commands: CommandList, words: list[str], *, is_help: bool) -> in
     return _say(commands.overview(None, first)) if asked else _fail(f"hermit {first} needs another word. {choices}")
 
 
-def _fail(text: str, code: int = MISUSED, request: Request | None = None, name: str = "") -> int:
+def _fail(text: str, code: int = MISUSED, request: CommandRequest | None = None, name: str = "") -> int:
     line = " ".join(text.split())
     if request is not None and request.is_json:
         _write(1, json.dumps({"error": {"code": name, "message": line}}, ensure_ascii=False))

@@ -14,7 +14,7 @@ class Misused(Exception):
     """The words make no command; the text is one sentence."""
 
 
-class Request:
+class CommandRequest:
     """What is asked for."""
 
     __slots__ = ("fields", "is_json", "waits", "wants_help")
@@ -26,9 +26,9 @@ class Request:
         self.waits = True
 
 
-def read(command: Command, words: list[str]) -> Request:
+def read(command: Command, words: list[str]) -> CommandRequest:
     """The request that these words mean; raises Misused."""
-    request, loose = Request(), list[str]()
+    request, loose = CommandRequest(), list[str]()
     known = {option.name: option for option in command.options}
     at = 0
     while at < len(words):
@@ -55,7 +55,7 @@ def read(command: Command, words: list[str]) -> Request:
     return request
 
 
-def _take(command: Command, known: dict[str, Option], request: Request, words: list[str], at: int) -> int:
+def _take(command: Command, known: dict[str, Option], request: CommandRequest, words: list[str], at: int) -> int:
     """Reads the option at this place; where the next word is."""
     name, equals, value = words[at][2:].partition("=")
     option = known.get(name.lower().replace("_", "-"))
@@ -89,7 +89,7 @@ def _seconds(name: str, value: str) -> int:
     return int(number) * _UNITS[unit]
 
 
-def _place(command: Command, request: Request, loose: list[str]) -> None:
+def _place(command: Command, request: CommandRequest, loose: list[str]) -> None:
     """What stands without a name goes to its place."""
     request.fields = {**command.fields, **request.fields}
     left = list(loose)
@@ -114,7 +114,7 @@ def _place(command: Command, request: Request, loose: list[str]) -> None:
         raise Misused(f"--{missing[0].name} is missing. Usage: {command.usage}")
 
 
-def _join(request: Request) -> None:
+def _join(request: CommandRequest) -> None:
     """Choices may be given in two ways; the host takes one list."""
     single = request.fields.pop("choice", None)
     together = request.fields.get("choices")

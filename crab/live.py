@@ -13,7 +13,7 @@ from crab.door import Door, DoorRefused
 POST_TIMEOUT_S = 10.0
 
 
-class Live:
+class OutputPoster:
     """Posts to one door, one at a time."""
 
     __slots__ = ("_is_busy", "_lock", "_next", "_path")

@@ -23,7 +23,7 @@ GRACE_S = 60.0
 """How long past its expiry a question waits for the host's own word; after that it counts as expired."""
 
 
-class Locks:
+class CubicleLocks:
     """The lock files of one cubicle."""
 
     __slots__ = ("folder",)
@@ -51,7 +51,7 @@ def sha256_of(command: str) -> str:
 
 
 def wait_for_approval(
-    locks: Locks, *, approval: str, turn: int, n: int, sha256: str, expires_at: float
+    locks: CubicleLocks, *, approval: str, turn: int, n: int, sha256: str, expires_at: float
 ) -> tuple[str, str]:
     """Waits for a person's word on one step: ``approved``, ``denied``, ``expired``, ``cancelled``, ``mismatch`` (the
     approval is for something else) or ``stopped``; and what they said with a no, mostly nothing."""

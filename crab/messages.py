@@ -12,7 +12,7 @@ MAX_ANSWER_CHARS = 32_000
 SHORT_CHARS = 400
 
 
-class Conversation:
+class CrabConversation:
     """Messages for the model, only ever appended to."""
 
     __slots__ = ("_outputs", "messages")

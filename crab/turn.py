@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Turn:
+class CrabTurn:
     """One prompt of a person, as the host handed it over."""
 
     __slots__ = (

@@ -11,12 +11,12 @@ import time
 
 from crab.answer import Answer
 from crab.door import Door, DoorRefused
-from crab.live import Live
-from crab.locks import Locks, sha256_of, wait_for_approval
+from crab.live import OutputPoster
+from crab.locks import CubicleLocks, sha256_of, wait_for_approval
 from crab.log import Log
 from crab.output import shortened
 from crab.shell import Result, Shell
-from crab.turn import Turn, as_number, as_object
+from crab.turn import CrabTurn, as_number, as_object
 
 MAX_IN_A_ROW = 3
 """Unreadable answers, or refused commands, after which a turn ends."""
@@ -42,7 +42,7 @@ NOT_RUN = {
 DENIED_WITH = 'The person was asked and said no, with these words: "{}". Do as they say.'
 
 
-class Ended(Exception):
+class TurnEnded(Exception):
     """The turn ends here."""
 
     def __init__(self, status: str, *, message: str = "", action: str = "", error: str = "") -> None:
@@ -50,7 +50,7 @@ class Ended(Exception):
         self.body: dict[str, object] = {"status": status, "message": message, "action": action, "error": error}
 
 
-class Told(Exception):
+class Correction(Exception):
     """The model must hear this before it goes on."""
 
 
@@ -73,17 +73,17 @@ def is_dangerous(
     return str(answer.get("do")), str(answer.get("reason") or "")
 
 
-class Work:
+class TurnWork:
     """The steps of one turn, and how often in a row the model went wrong."""
 
     __slots__ = (
         "_door", "_last", "_live", "_locks", "_log", "_n", "_refused", "_repeated", "_shell", "_turn", "_unreadable",
     )  # fmt: skip
 
-    def __init__(self, turn: Turn, *, door: Door, locks: Locks, shell: Shell, log: Log) -> None:
+    def __init__(self, turn: CrabTurn, *, door: Door, locks: CubicleLocks, shell: Shell, log: Log) -> None:
         self._turn = turn
         self._door = door
-        self._live = Live(door.path)
+        self._live = OutputPoster(door.path)
         self._locks = locks
         self._shell = shell
         self._log = log
@@ -101,7 +101,7 @@ class Work:
     def check_stopped(self) -> None:
         """Raises :class:`Ended` when a person stopped the turn."""
         if self._locks.is_stopped(self._turn.id):
-            raise Ended("stopped")
+            raise TurnEnded("stopped")
 
     def carry_out(self, answer: Answer) -> str:
         """Does what an answer asks for and says what came of it. Raises :class:`Ended` when it asks for nothing."""
@@ -110,7 +110,9 @@ class Work:
             self._note("thought", answer.thought)
         command, actions = extract_command(answer), extract_panel_actions(answer)
         if self._is_over or not (command or actions):
-            raise Ended("done", message=self._reply(answer, wanted_more=bool(command or actions)), action=answer.action)
+            raise TurnEnded(
+                "done", message=self._reply(answer, wanted_more=bool(command or actions)), action=answer.action
+            )
         self.check_stopped()
         if answer.message:
             self._note("thought", answer.message)
@@ -128,15 +130,19 @@ class Work:
             self._unreadable = 0
             return
         if answer.is_empty and self._turn.may_be_silent:
-            raise Ended("done")
+            raise TurnEnded("done")
         self._unreadable += 1
         if answer.is_empty:
             if self._unreadable >= 2:
-                raise Ended("failed", error="The model gave an empty answer.")
-            raise Told('Your answer was empty. Answer with one JSON object as described, with words in "message".')
+                raise TurnEnded("failed", error="The model gave an empty answer.")
+            raise Correction(
+                'Your answer was empty. Answer with one JSON object as described, with words in "message".'
+            )
         if self._unreadable >= MAX_IN_A_ROW:
-            raise Ended("failed", error=f"The model did not answer in the agreed form {MAX_IN_A_ROW} times in a row.")
-        raise Told("Nothing of your answer was carried out. " + " ".join(answer.errors))
+            raise TurnEnded(
+                "failed", error=f"The model did not answer in the agreed form {MAX_IN_A_ROW} times in a row."
+            )
+        raise Correction("Nothing of your answer was carried out. " + " ".join(answer.errors))
 
     def _reply(self, answer: Answer, *, wanted_more: bool) -> str:
         """The last words of the turn, with a note when the limit of steps had a say in them."""
@@ -167,7 +173,7 @@ class Work:
         told = "Panel actions:\n" + "\n".join(_action_line(number, item) for number, item in enumerate(given, 1))
         self._note("results", "\n".join(map(_result_line, given)))
         if answer.get("do") == "stop":
-            raise Ended("stopped")
+            raise TurnEnded("stopped")
         return told
 
     def _do_command(self, command: str, thought: str) -> str:
@@ -180,7 +186,7 @@ class Work:
         except DoorRefused as refused:
             do, reason = "refuse", _reason(refused)
         if do == "stop":
-            raise Ended("stopped")
+            raise TurnEnded("stopped")
         if do != "run":
             return self._not_done("The command was not run.", reason)
         self._refused = 0
@@ -200,7 +206,7 @@ class Work:
             )
         self._note("approval", word)
         if word == "stopped":
-            raise Ended("stopped")
+            raise TurnEnded("stopped")
         if word != "approved":
             return "refuse", DENIED_WITH.format(note) if note else NOT_RUN[word]
         return is_dangerous(self._door, turn=turn, n=self._n, thought=thought, command=command, approval=approval)
@@ -209,7 +215,7 @@ class Work:
         self._note("refused", reason)
         self._refused += 1
         if self._refused >= MAX_IN_A_ROW:
-            raise Ended("failed", error=f"I was refused {MAX_IN_A_ROW} times in a row and stopped. {reason}")
+            raise TurnEnded("failed", error=f"I was refused {MAX_IN_A_ROW} times in a row and stopped. {reason}")
         return f"{what} {reason}"
 
     def _run(self, command: str) -> str:
@@ -231,7 +237,7 @@ class Work:
         body = {"n": self._n, "phase": "end"} | {name: getattr(result, name) for name in fields}
         answer = self._door.post(f"turns/{turn.id}/steps", body)
         if result.ended == "stopped" or answer.get("do") == "stop":
-            raise Ended("stopped")
+            raise TurnEnded("stopped")
         return f"{describe(result)}\n\n{AGAIN}" if self._is_again(command, result) else describe(result)
 
     def _waited(self, since: float) -> tuple[float, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import request
 
 from dashboard.auth import asker
-from orchestrator.approvals.history_rows import Wanted
+from orchestrator.approvals.history_rows import ApprovalFilter
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import ApprovalStatus
@@ -14,14 +14,14 @@ KINDS = tuple((kind.name, kind.many) for kind in REGISTRY.approvals.values())
 """What may be asked about, with what a page calls many of them."""
 
 
-def wanted() -> Wanted:
+def wanted() -> ApprovalFilter:
     """What ``status``, ``kind`` and ``agent`` in the query say; raises BadInput."""
     who, status = asker(), request.args.get("status", "")
     if status and status not in list(ApprovalStatus):
         raise BadInput(f"status: choose one of {', '.join(ApprovalStatus)}.")
     if (kind := request.args.get("kind", "")) and kind not in dict(KINDS):
         raise BadInput(f"kind: choose one of {', '.join(dict(KINDS))}.")
-    return Wanted(
+    return ApprovalFilter(
         (ApprovalStatus(status),) if status else tuple(ApprovalStatus),
         kind=kind or None,
         agent=request.args.get("agent") or None,

@@ -14,7 +14,7 @@ from dashboard import origin
 from dashboard.auth import asker, login, own_cubicle
 from dashboard.house import services
 from dashboard.times import iso
-from orchestrator.apps.previews.apps import App, Kind
+from orchestrator.apps.previews.apps import AppKind, WebApp
 from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError, Unavailable
 from orchestrator.core.models import CubicleKey, Turn, User
 
@@ -23,7 +23,7 @@ from orchestrator.core.models import CubicleKey, Turn, User
 class SeenApp:
     """An app as the asker sees it."""
 
-    app: App
+    app: WebApp
     owner: User
     is_guest: bool
     """The asker sees it because it is shared with them, and sees nothing else of its owner."""
@@ -36,12 +36,12 @@ class SeenApp:
     @property
     def is_open(self) -> bool:
         """There is something to look at."""
-        return self.app.kind is not Kind.INCOMPLETE
+        return self.app.kind is not AppKind.INCOMPLETE
 
     @property
     def is_live(self) -> bool:
         """It is a server in the cubicle."""
-        return self.app.kind is Kind.LIVE
+        return self.app.kind is AppKind.LIVE
 
     @property
     def whose(self) -> str:
@@ -136,7 +136,7 @@ def changed_in(turn: Turn) -> list[SeenApp]:
     return [seen for seen in found if seen.is_open]
 
 
-def guests_of(app: App) -> list[User]:
+def guests_of(app: WebApp) -> list[User]:
     """With whom an app is shared."""
     house = services()
     guests = set(house.previews.shares.guests(app.cubicle, app.name))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, USER, Route
+from dashboard.openapi_route import AGENT, USER, ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _ONE = f"{AGENT}/apps/{{app}}"
 
-ROUTES: tuple[Route, ...] = (
-    Route("get", "/api/apps", "All apps that the caller can open: their own, and those shared with them", "Apps"),
-    Route("get", f"{AGENT}/apps", "The web apps in `www/`", "Apps", query=USER, fails=(403, 404)),
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("get", "/api/apps", "All apps that the caller can open: their own, and those shared with them", "Apps"),
+    ApiRoute("get", f"{AGENT}/apps", "The web apps in `www/`", "Apps", query=USER, fails=(403, 404)),
+    ApiRoute(
         "get",
         _ONE,
         "One app; with `user` another person's, for the operator or when it is shared with the caller",
@@ -18,8 +18,10 @@ ROUTES: tuple[Route, ...] = (
         query=USER,
         fails=(403, 404),
     ),
-    Route("post", f"{_ONE}/share", "Share it with another person", "App", "AppGuest", 200, USER, fails=(400, 404, 429)),
-    Route(
+    ApiRoute(
+        "post", f"{_ONE}/share", "Share it with another person", "App", "AppGuest", 200, USER, fails=(400, 404, 429)
+    ),
+    ApiRoute(
         "delete",
         f"{_ONE}/share",
         "Stop sharing it, also with pages that are open",

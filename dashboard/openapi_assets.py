@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import Route
+from dashboard.openapi_route import ApiRoute
 from dashboard.openapi_schemas import INTEGER, LIMIT, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _STATUSES = ("asked", "denied", "expired", "cancelled", "fetching", "done", "failed")
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "get",
         "/api/assets",
         "Files that agents asked for from the internet, newest first",
@@ -19,7 +19,7 @@ ROUTES: tuple[Route, ...] = (
         },
         fails=(400,),
     ),
-    Route(
+    ApiRoute(
         "post",
         "/api/assets/{asset}",
         "Approve or deny, once; the same as of the approval with this id",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, USER, Route
+from dashboard.openapi_route import AGENT, USER, ApiRoute
 from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _WHEN = {**STRING, "description": "a date or a time; without an offset by the person's own clock"}
@@ -43,8 +43,8 @@ _ENTRY: dict[str, Schema] = {
 _OUTCOMES = ("claimed", "running", "done", "failed", "stopped", "missed", "overlap")
 _ONE = f"{AGENT}/calendar/{{entry}}"
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "get",
         f"{AGENT}/calendar",
         "All entries, or with `from` or `to` those that come due then; `times` are the next 60 days' or that time's",
@@ -52,7 +52,7 @@ ROUTES: tuple[Route, ...] = (
         query={"from": _WHEN, "to": _WHEN, **USER},
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "post",
         f"{AGENT}/calendar",
         "A new entry",
@@ -62,8 +62,8 @@ ROUTES: tuple[Route, ...] = (
         USER,
         fails=(400, 404, 429),
     ),
-    Route("get", _ONE, "An entry, with its last runs", "CalendarEntryWithRuns", query=USER, fails=(404,)),
-    Route(
+    ApiRoute("get", _ONE, "An entry, with its last runs", "CalendarEntryWithRuns", query=USER, fails=(404,)),
+    ApiRoute(
         "patch",
         _ONE,
         "Change an entry, pause it or resume it",
@@ -72,8 +72,8 @@ ROUTES: tuple[Route, ...] = (
         query=USER,
         fails=(400, 404, 429),
     ),
-    Route("delete", _ONE, "Delete an entry with its runs", status=204, query=USER, fails=(404,)),
-    Route(
+    ApiRoute("delete", _ONE, "Delete an entry with its runs", status=204, query=USER, fails=(404,)),
+    ApiRoute(
         "post",
         f"{_ONE}/run",
         "Run it now, beside its times",
@@ -82,7 +82,7 @@ ROUTES: tuple[Route, ...] = (
         query=USER,
         fails=(404, 409, 429, 503),
     ),
-    Route(
+    ApiRoute(
         "post",
         f"{AGENT}/calendar/feed",
         "A new address for calendar apps; the old one stops working",

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, Route
+from dashboard.openapi_route import AGENT, ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _KIND = choice("command", "host")
 _SCOPE = choice("hour", "conversation", "always")
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "get",
         f"{AGENT}/grants",
         "What the agent may do without asking; members see what applies to their own conversation",
         "Grants",
         fails=(404,),
     ),
-    Route(
+    ApiRoute(
         "post",
         f"{AGENT}/grants",
         "Allow something in advance (`always`: operator)",
@@ -25,9 +25,9 @@ ROUTES: tuple[Route, ...] = (
         201,
         fails=(400, 403, 404, 429),
     ),
-    Route("delete", f"{AGENT}/grants/{{grant}}", "Ask again from now on", status=204, fails=(404,)),
-    Route("get", f"{AGENT}/hosts", "Hosts that need no approval (operator)", "AllowedHosts", fails=(404,)),
-    Route("delete", f"{AGENT}/hosts/{{host}}", "Ask about this host again (operator)", status=204, fails=(404,)),
+    ApiRoute("delete", f"{AGENT}/grants/{{grant}}", "Ask again from now on", status=204, fails=(404,)),
+    ApiRoute("get", f"{AGENT}/hosts", "Hosts that need no approval (operator)", "AllowedHosts", fails=(404,)),
+    ApiRoute("delete", f"{AGENT}/hosts/{{host}}", "Ask about this host again (operator)", status=204, fails=(404,)),
 )
 SCHEMAS: dict[str, Schema] = {
     "Grant": closed(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import Route
+from dashboard.openapi_route import ApiRoute
 from dashboard.openapi_schemas import BOOLEAN, INTEGER, STRING, TIME, Schema, closed, listing, nullable, ref
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "put",
         "/api/me/login",
         "Set the caller's own password, and an operator's name; every session ends, and the browser gets a new one",
@@ -14,14 +14,14 @@ ROUTES: tuple[Route, ...] = (
         "MyLogin",
         fails=(400, 409, 429),
     ),
-    Route("get", "/api/me/sessions", "Where the caller is logged in", "Sessions"),
-    Route("delete", "/api/me/sessions", "Log out everywhere", status=204),
-    Route("delete", "/api/me/sessions/{session}", "Log out one of the caller's browsers", status=204, fails=(404,)),
-    Route("delete", "/api/sessions", "Log everyone out everywhere (operator)", status=204),
-    Route("get", "/api/tokens", "All API tokens, without their secrets (operator)", "Tokens"),
-    Route("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
-    Route("delete", "/api/tokens/{token}", "Revoke an API token (operator)", status=204, fails=(404,)),
-    Route(
+    ApiRoute("get", "/api/me/sessions", "Where the caller is logged in", "Sessions"),
+    ApiRoute("delete", "/api/me/sessions", "Log out everywhere", status=204),
+    ApiRoute("delete", "/api/me/sessions/{session}", "Log out one of the caller's browsers", status=204, fails=(404,)),
+    ApiRoute("delete", "/api/sessions", "Log everyone out everywhere (operator)", status=204),
+    ApiRoute("get", "/api/tokens", "All API tokens, without their secrets (operator)", "Tokens"),
+    ApiRoute("post", "/api/tokens", "A new API token (operator)", "Token", "NewToken", 201, fails=(400, 404, 409)),
+    ApiRoute("delete", "/api/tokens/{token}", "Revoke an API token (operator)", status=204, fails=(404,)),
+    ApiRoute(
         "post",
         "/api/login-links",
         "A new one-time login link (operator)",

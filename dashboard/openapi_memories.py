@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, PAGE, USER, Route
+from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, closed, listing, nullable, ref
 
 _QUERY: dict[str, Schema] = {
     "q": {**STRING, "description": "what it is about; without it the newest come first, page by page"},
 }
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "get",
         f"{AGENT}/memories",
         "What the agent remembers, newest first; with `q` the best matches first",
@@ -18,7 +18,7 @@ ROUTES: tuple[Route, ...] = (
         query={**_QUERY, **PAGE, **USER},
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "post",
         f"{AGENT}/memories",
         "Add a fact; if the same one exists, that one is returned",
@@ -28,8 +28,8 @@ ROUTES: tuple[Route, ...] = (
         query=USER,
         fails=(400, 404, 413, 429),
     ),
-    Route("get", f"{AGENT}/memories/{{memory}}", "One fact", "Memory", query=USER, fails=(404,)),
-    Route("delete", f"{AGENT}/memories/{{memory}}", "Forget a fact", status=204, query=USER, fails=(404,)),
+    ApiRoute("get", f"{AGENT}/memories/{{memory}}", "One fact", "Memory", query=USER, fails=(404,)),
+    ApiRoute("delete", f"{AGENT}/memories/{{memory}}", "Forget a fact", status=204, query=USER, fails=(404,)),
 )
 SCHEMAS: dict[str, Schema] = {
     "Memory": closed(

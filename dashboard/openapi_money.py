@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, Route
+from dashboard.openapi_route import AGENT, ApiRoute
 from dashboard.openapi_schemas import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, closed, listing, ref
 
 _PRICE = "/api/prices/{provider}/{model}"
@@ -13,10 +13,10 @@ _DOLLARS: dict[str, Schema] = {
     "written": {**NUMBER, "description": "of the prompt, written into it; never below `in`"},
 }
 
-ROUTES: tuple[Route, ...] = (
-    Route("get", f"{AGENT}/budget", "What the agent has spent, and has left, today", "Budget", fails=(404,)),
-    Route("get", "/api/prices", "What models cost; the first match applies (operator)", "Prices"),
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("get", f"{AGENT}/budget", "What the agent has spent, and has left, today", "Budget", fails=(404,)),
+    ApiRoute("get", "/api/prices", "What models cost; the first match applies (operator)", "Prices"),
+    ApiRoute(
         "put",
         _PRICE,
         "Set a price that overrides all others; `model` may be a pattern such as `gpt-*` (operator)",
@@ -24,7 +24,7 @@ ROUTES: tuple[Route, ...] = (
         "NewPrice",
         fails=(400, 503),
     ),
-    Route("delete", _PRICE, "Remove your own price (operator)", status=204, fails=(400, 404, 503)),
+    ApiRoute("delete", _PRICE, "Remove your own price (operator)", status=204, fails=(400, 404, 503)),
 )
 SCHEMAS: dict[str, Schema] = {
     "Budget": closed(

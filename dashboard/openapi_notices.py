@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, PAGE, USER, Route
+from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "get",
         f"{AGENT}/notices",
         "What HermitShell itself has said, newest last",
@@ -14,7 +14,7 @@ ROUTES: tuple[Route, ...] = (
         query={**PAGE, **USER},
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "post",
         "/api/notices/{notice}",
         "Accept one of a notice's offers, once",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import Route
+from dashboard.openapi_route import ApiRoute
 from dashboard.openapi_schemas import INTEGER, LIMIT, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _STATUSES = ("resolving", "asked", "downloading", "done", "denied", "expired", "cancelled", "failed")
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "get",
         "/api/packages",
         "Packages that agents asked for, newest first; decided by their approvals",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import Route
+from dashboard.openapi_route import ApiRoute
 from dashboard.openapi_schemas import BOOLEAN, NUMBER, STRING, Schema, choice, closed, listing, nullable, ref
 
 _ONE = "/api/providers/{provider}"
@@ -15,10 +15,10 @@ _KEY: dict[str, Schema] = {
     "model": {**STRING, "description": "asked for when an agent names none; empty: the first default"},
 }
 
-ROUTES: tuple[Route, ...] = (
-    Route("get", "/api/providers", "Providers of models, set up or not (operator)", "Providers"),
-    Route("get", _ONE, "How a provider is set up (operator)", "Provider", fails=(404,)),
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("get", "/api/providers", "Providers of models, set up or not (operator)", "Providers"),
+    ApiRoute("get", _ONE, "How a provider is set up (operator)", "Provider", fails=(404,)),
+    ApiRoute(
         "put",
         _ONE,
         "Set a provider's key, used from the next call. 409 if the settings take precedence (operator)",
@@ -26,10 +26,10 @@ ROUTES: tuple[Route, ...] = (
         "ProviderKey",
         fails=(400, 404, 409, 503),
     ),
-    Route("patch", _ONE, "Another model of it (operator)", "Provider", "ProviderModel", fails=(400, 404, 409)),
-    Route("delete", _ONE, "Forget the key that was given here (operator)", status=204, fails=(404, 503)),
-    Route("get", f"{_ONE}/models", "The models a provider offers (operator)", "OfferedModels", fails=(404, 409)),
-    Route(
+    ApiRoute("patch", _ONE, "Another model of it (operator)", "Provider", "ProviderModel", fails=(400, 404, 409)),
+    ApiRoute("delete", _ONE, "Forget the key that was given here (operator)", status=204, fails=(404, 503)),
+    ApiRoute("get", f"{_ONE}/models", "The models a provider offers (operator)", "OfferedModels", fails=(404, 409)),
+    ApiRoute(
         "post",
         f"{_ONE}/test",
         "Test a provider with one tiny call, as set up or with a key that isn't stored (operator)",
@@ -37,8 +37,8 @@ ROUTES: tuple[Route, ...] = (
         "ProviderTest",
         fails=(400, 404, 409),
     ),
-    Route("get", "/api/settings", "The install's settings (operator)", "Settings"),
-    Route("patch", "/api/settings", "Change them (operator)", "Settings", "SettingsChange", fails=(400, 404, 409)),
+    ApiRoute("get", "/api/settings", "The install's settings (operator)", "Settings"),
+    ApiRoute("patch", "/api/settings", "Change them (operator)", "Settings", "SettingsChange", fails=(400, 404, 409)),
 )
 SCHEMAS: dict[str, Schema] = {
     "Provider": closed(

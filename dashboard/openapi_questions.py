@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import Route
+from dashboard.openapi_route import ApiRoute
 from dashboard.openapi_schemas import (
     BOOLEAN,
     INTEGER,
@@ -19,8 +19,8 @@ from dashboard.openapi_schemas import (
 
 _STATUS = choice("pending", "answered", "expired", "cancelled")
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "get",
         "/api/questions",
         "What agents asked, newest first",
@@ -28,7 +28,7 @@ ROUTES: tuple[Route, ...] = (
         query={"status": _STATUS, "limit": LIMIT},
         fails=(400,),
     ),
-    Route(
+    ApiRoute(
         "post",
         "/api/questions/{question}",
         "Answer, once: one of the choices, or any text where `free_text` is true",

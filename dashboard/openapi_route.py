@@ -8,7 +8,7 @@ from dashboard.openapi_schemas import INTEGER, LIMIT, Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ApiRoute:
     """One method of one path."""
 
     method: str

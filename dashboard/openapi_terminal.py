@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import AGENT, Route
+from dashboard.openapi_route import AGENT, ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, Schema, closed
 
 _ONE = f"{AGENT}/terminals/{{terminal}}"
 
-ROUTES: tuple[Route, ...] = (
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute(
         "post",
         f"{AGENT}/terminals",
         "A shell in one's own cubicle (operator). It ends with the login that opened it, a minute after nobody reads "
@@ -18,7 +18,7 @@ ROUTES: tuple[Route, ...] = (
         201,
         fails=(400, 404, 409, 429, 503),
     ),
-    Route(
+    ApiRoute(
         "get",
         f"{_ONE}/output",
         "What the shell prints, as server-sent events (text/event-stream): the data is base64, the id how many bytes "
@@ -27,7 +27,7 @@ ROUTES: tuple[Route, ...] = (
         query={"from": {**INTEGER, "description": "how many bytes are known already"}},
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "post",
         f"{_ONE}/input",
         "What is typed, at most 64 KiB at a time (operator). `seq` counts from 1; a number that was there already "
@@ -36,7 +36,7 @@ ROUTES: tuple[Route, ...] = (
         status=204,
         fails=(400, 404, 409, 503),
     ),
-    Route(
+    ApiRoute(
         "post",
         f"{_ONE}/taken",
         "So many bytes of the output were taken, so that more may come (operator)",
@@ -44,7 +44,7 @@ ROUTES: tuple[Route, ...] = (
         status=204,
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "post",
         f"{_ONE}/size",
         "Another size of the window (operator)",
@@ -52,7 +52,7 @@ ROUTES: tuple[Route, ...] = (
         status=204,
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "delete",
         _ONE,
         "Close it: whatever was started in it is ended (operator)",

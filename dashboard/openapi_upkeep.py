@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dashboard.openapi_route import Route
+from dashboard.openapi_route import ApiRoute
 from dashboard.openapi_schemas import INTEGER, STRING, TIME, Schema, choice, closed, listing, nullable, ref
 
 _BACKUP = "/api/backups/{backup}"
 _STAGE = choice("none", "running", "done", "failed")
 _SPAN: dict[str, Schema] = {"started_at": nullable(TIME), "ended_at": nullable(TIME)}
 
-ROUTES: tuple[Route, ...] = (
-    Route("get", "/api/doctor", "The last diagnostics, or those running now (operator)", "Examination"),
-    Route(
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("get", "/api/doctor", "The last diagnostics, or those running now (operator)", "Examination"),
+    ApiRoute(
         "post", "/api/doctor", "Run the diagnostics; one at a time (operator)", "Examination", status=202,
         fails=(409,),
     ),
-    Route("get", "/api/backups", "The backups in HERMIT_HOME/backups (operator)", "Backups", fails=(503,)),
-    Route(
+    ApiRoute("get", "/api/backups", "The backups in HERMIT_HOME/backups (operator)", "Backups", fails=(503,)),
+    ApiRoute(
         "post", "/api/backups", "Make a backup; one at a time (operator)", "BackupProgress", status=202, fails=(409,)
     ),
-    Route("get", _BACKUP, "Download a backup (operator)", fails=(404, 429), sends_file=True),
-    Route("delete", _BACKUP, "Delete a backup (operator)", status=204, fails=(404, 503)),
-    Route("get", "/api/strangers", "Who wrote to a bot and waits to be let in (operator)", "Strangers"),
-    Route(
+    ApiRoute("get", _BACKUP, "Download a backup (operator)", fails=(404, 429), sends_file=True),
+    ApiRoute("delete", _BACKUP, "Delete a backup (operator)", status=204, fails=(404, 503)),
+    ApiRoute("get", "/api/strangers", "Who wrote to a bot and waits to be let in (operator)", "Strangers"),
+    ApiRoute(
         "post",
         "/api/strangers/{name}/{person}",
         "Let in someone who wrote to agent `name`'s bot, or don't; `person` is their Telegram id (operator)",

@@ -10,7 +10,7 @@ from orchestrator.capabilities.table import TOOLSETS
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class RoleTemplate:
     """A beginning for an agent."""
 
     title: str
@@ -27,7 +27,7 @@ class Role:
 
 
 ROLES = (
-    Role(
+    RoleTemplate(
         "Generalist",
         "A bit of everything: questions, files, small jobs.",
         "helper",
@@ -35,7 +35,7 @@ ROLES = (
         "Friendly, practical and brief. Does what was asked and nothing beside it. Tries things out instead of "
         "guessing, says plainly what did not work, and asks when a request can be read in two ways.",
     ),
-    Role(
+    RoleTemplate(
         "Researcher of documents",
         "Reads what you give it, and says where each answer stands.",
         "reader",
@@ -46,7 +46,7 @@ ROLES = (
         ("memory", "assets", "packages", "questions"),
         image="studio",
     ),
-    Role(
+    RoleTemplate(
         "Coder",
         "Writes, tests and fixes programs and small web apps.",
         "coder",
@@ -57,7 +57,7 @@ ROLES = (
         ("memory", "assets", "packages", "questions"),
         10.0,
     ),
-    Role(
+    RoleTemplate(
         "Data analyst",
         "Tables, sums and charts from your files.",
         "analyst",
@@ -68,7 +68,7 @@ ROLES = (
         ("memory", "assets", "packages", "questions"),
         image="studio",
     ),
-    Role(
+    RoleTemplate(
         "Paper clerk",
         "Bills, receipts and letters: sorted, listed, remembered.",
         "clerk",
@@ -80,7 +80,7 @@ ROLES = (
         3.0,
         "studio",
     ),
-    Role(
+    RoleTemplate(
         "Planner",
         "Your days and deadlines, and a word at the right time.",
         "planner",

@@ -10,7 +10,7 @@ from typing import Any
 
 from dashboard.times import iso, with_iso_times
 from orchestrator.agents import agents
-from orchestrator.agents.cubicles import State
+from orchestrator.agents.cubicles import CubicleState
 from orchestrator.agents.user_rows import Session
 from orchestrator.agents.users import id_of_token, session_id
 from orchestrator.approvals import grants
@@ -34,7 +34,7 @@ from orchestrator.core.models import (
     TurnStatus,
     User,
 )
-from orchestrator.llm.budget import Standing
+from orchestrator.llm.budget import BudgetState
 from orchestrator.operations.quota.monitor import DiskUse
 from orchestrator.turns.serialize import step_json as step_body
 from orchestrator.turns.serialize import turn_json as turn_body
@@ -97,7 +97,7 @@ def agent_json(house: DashboardServices, agent: Agent, status: str, viewer: User
     }
 
 
-def budget_json(standing: Standing) -> dict[str, Any]:
+def budget_json(standing: BudgetState) -> dict[str, Any]:
     """How an agent's day stands, in US dollars and in tokens of models without a known price."""
     return {
         "spent_usd": standing.spent_micro / MICRO,
@@ -188,7 +188,7 @@ def audit_json(row: AuditRow) -> dict[str, Any]:
     return with_iso_times(asdict(row))
 
 
-def cubicle_json(key: CubicleKey, state: State, disk: DiskUse) -> dict[str, Any]:
+def cubicle_json(key: CubicleKey, state: CubicleState, disk: DiskUse) -> dict[str, Any]:
     """A cubicle: whether it runs, since when, and what it uses."""
     usage = state.usage
     uptime_s = None if state.started_at is None else round(max(0.0, time.time() - state.started_at), 1)

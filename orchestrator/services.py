@@ -9,16 +9,16 @@ from typing import Any
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
 from orchestrator.agents.install_settings import Preferences
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.previews import Previews
 from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.ask.questions import Questions
-from orchestrator.capabilities.calendar.entries import Agenda
+from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.downloads.downloads import Assets
 from orchestrator.capabilities.memory.memory import Memories
@@ -36,10 +36,10 @@ from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.doctor.runner import Checkups
 from orchestrator.operations.metrics import Metrics
 from orchestrator.operations.quota.monitor import Disk
-from orchestrator.operations.usage_samples import Samples
+from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
-from orchestrator.turns.read_marks import Seen
+from orchestrator.turns.read_marks import ReadMarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Services:
     """The house, for its surfaces."""
 
     settings: Settings
-    people: People
+    people: Users
     agents: Agents
     turns: Turns
     history: History
@@ -72,24 +72,24 @@ class Services:
     grants: Grants
     cubicles: Cubicles
     disk: Disk
-    samples: Samples
+    samples: UsageSamples
     budget: Budget
     prices: Prices
     audit: Audit
     workspaces: Workspaces
     broker: Broker
-    notices: Notices
+    notices: Notifications
     previews: Previews
     thumbnails: Thumbnails
     pdf_pages: PdfPages
     terminals: Terminals
-    agenda: Agenda
+    agenda: CalendarEntries
     assets: Assets
     packages: Packages
     memories: Memories
     questions: Questions
     deliveries: Deliveries
-    seen: Seen
+    seen: ReadMarks
     is_settling: Callable[[CubicleKey], bool]
     """Something in the cubicle's ``out/`` is on its way to becoming a delivery."""
     checkups: Checkups

@@ -291,6 +291,15 @@ def test_docstrings_of_packages_name_what_is_there() -> None:
     assert _offences(wrong) == {}
 
 
+def test_words_of_the_trade_lead_to_a_file() -> None:
+    """What the page on the architecture says is where."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page.partition("### Where to find what")[2].partition("\n## ")[0]
+    files = re.findall(r"^\| [^|]+ \| `([^`]+)` \|$", table, re.MULTILINE)
+    assert len(files) > 35
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+
+
 def test_class_names_stand_once() -> None:
     """A name that is searched for leads to one place."""
     places: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from dashboard.approval_filters import wanted
 from dashboard.auth import Asker, asker
 from dashboard.house import services
 from dashboard.shapes import approval_json
-from orchestrator.approvals.answers import Said
+from orchestrator.approvals.answers import DecisionDetails
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import Approval
 
@@ -50,7 +50,7 @@ def decided(approval: str) -> Approval:
         raise BadInput("decision: send 'approve' or 'deny'.")
     if not isinstance(always, bool):
         raise BadInput("always: send true or false.")
-    said = Said(note=bodies.text({"note": "", **body}, "note").strip(), scope=scope_in(body))
+    said = DecisionDetails(note=bodies.text({"note": "", **body}, "note").strip(), scope=scope_in(body))
     found = _visible(approval, who)
     if who.session and time.time() - found.asked_at < MIN_AGE_S:
         raise Conflict("This question appeared only just now. Read it, then decide.")

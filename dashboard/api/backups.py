@@ -15,7 +15,7 @@ from dashboard.headers import HELD
 from dashboard.house import services
 from dashboard.times import iso, with_iso_times
 from dashboard.transfers import transfers
-from orchestrator.operations.backup.backups import Progress
+from orchestrator.operations.backup.backups import BackupProgress
 
 api = Blueprint("backups", __name__)
 
@@ -69,5 +69,5 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
         yield piece
 
 
-def _shown(progress: Progress) -> dict[str, Any]:
+def _shown(progress: BackupProgress) -> dict[str, Any]:
     return {**with_iso_times(asdict(progress)), "percent": progress.percent, "remarks": list(progress.remarks)}

@@ -10,7 +10,7 @@ from dashboard import bodies
 from dashboard.auth import asker, own_cubicle
 from dashboard.house import services
 from dashboard.times import iso, with_iso_times
-from orchestrator.capabilities.calendar.rows import Entry
+from orchestrator.capabilities.calendar.rows import CalendarEntry
 from orchestrator.capabilities.calendar.serialize import as_json, run_json
 from orchestrator.core.errors import NotFound
 
@@ -74,7 +74,7 @@ def renew_feed(name: str) -> Any:
     return {"ics_url": services().agenda.new_feed(own_cubicle(name))}, 201
 
 
-def _own(name: str, entry: int) -> Entry:
+def _own(name: str, entry: int) -> CalendarEntry:
     """The entry of this cubicle; raises NotFound."""
     key, found = own_cubicle(name), services().agenda.get(entry)
     if found.cubicle != key:
@@ -82,5 +82,5 @@ def _own(name: str, entry: int) -> Entry:
     return found
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
+def _shown(entry: CalendarEntry) -> dict[str, Any]:
     return with_iso_times(as_json(entry, services().agenda.words(entry)))

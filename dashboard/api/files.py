@@ -27,7 +27,7 @@ from orchestrator.core.errors import BadInput, Forbidden, NotFound, Orchestrator
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import zip_stream as archives
 from orchestrator.files.mime_types import HEAD_BYTES, PLAIN, UNKNOWN, showable_type, type_of
-from orchestrator.files.models import MOST_FILE_BYTES, Entry, Readable, Stored
+from orchestrator.files.models import MOST_FILE_BYTES, DirEntry, Readable, Stored
 from orchestrator.files.names import safe_name, shown
 
 api = Blueprint("files", __name__)
@@ -116,7 +116,7 @@ def _folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Any:
     }
 
 
-def _entry_json(folder: tuple[bytes, ...], entry: Entry) -> dict[str, Any]:
+def _entry_json(folder: tuple[bytes, ...], entry: DirEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "path": encoded(*folder, entry.raw),
@@ -141,7 +141,7 @@ def _zip(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
 # --- files -----------------------------------------------------------------------------------------------------
 
 
-def _file(key: CubicleKey, parts: tuple[bytes, ...], entry: Entry) -> Response:
+def _file(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Response:
     if _wants("zip"):
         raise BadInput("zip: this is a file; only folders are sent as archives.")
     name = safe_name(parts[-1])

@@ -11,7 +11,7 @@ from dashboard.auth import asker, operator_only
 from dashboard.house import services
 from dashboard.shapes import grant_json
 from dashboard.times import with_iso_times
-from orchestrator.approvals.grant_rows import Grant, GrantKind, Scope
+from orchestrator.approvals.grant_rows import Grant, GrantKind, GrantScope
 from orchestrator.core.errors import BadInput, NotFound
 
 api = Blueprint("grants", __name__)
@@ -30,7 +30,7 @@ def add(name: str) -> Any:
     who, kind = asker(), bodies.text(body, "kind")
     if kind not in tuple(GrantKind):
         raise BadInput(f"kind: choose one of {', '.join(GrantKind)}.")
-    scope = scope_in(body) or Scope.CONVERSATION
+    scope = scope_in(body) or GrantScope.CONVERSATION
     subject = bodies.text(body, "subject")
     given = services().grants.add(name, GrantKind(kind), subject, scope, by=who.user, surface=who.surface)
     return grant_json(given), 201
@@ -61,19 +61,19 @@ def revoke_host(name: str, host: str) -> Any:
     return "", 204
 
 
-def scope_in(body: dict[str, Any]) -> Scope | None:
+def scope_in(body: dict[str, Any]) -> GrantScope | None:
     """How long, where the request says it; raises BadInput."""
     value = body.get("scope")
     if value is None:
         return None
-    if value not in tuple(Scope):
-        raise BadInput(f"scope: choose one of {', '.join(Scope)}.")
-    return Scope(value)
+    if value not in tuple(GrantScope):
+        raise BadInput(f"scope: choose one of {', '.join(GrantScope)}.")
+    return GrantScope(value)
 
 
 def _allowed_hosts(name: str) -> list[Grant]:
     every = services().grants.of_agent(name, viewer=asker().user)
-    return [grant for grant in every if grant.kind is GrantKind.HOST and grant.scope is Scope.ALWAYS]
+    return [grant for grant in every if grant.kind is GrantKind.HOST and grant.scope is GrantScope.ALWAYS]
 
 
 def _host_shown(grant: Grant) -> dict[str, Any]:

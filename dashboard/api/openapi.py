@@ -26,7 +26,7 @@ from dashboard import (
 from dashboard.approval_filters import KINDS
 from dashboard.auth import public
 from dashboard.house import services
-from dashboard.openapi_route import AGENT, PAGE, USER, Route
+from dashboard.openapi_route import AGENT, PAGE, USER, ApiRoute
 from dashboard.openapi_schemas import INTEGER, LIMIT, SCHEMAS, STRING, Schema, choice, ref
 
 api = Blueprint("openapi", __name__)
@@ -40,25 +40,27 @@ _FOLDER = {
 }
 _INLINE = {"inline": {**choice("1"), "description": "for showing in a browser, if the type is harmless"}}
 
-_OWN: tuple[Route, ...] = (
-    Route("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
-    Route("get", "/api/openapi.json", "This document", is_public=True),
-    Route("get", "/api/status", "The state of each part (operator)", "Status"),
-    Route("get", "/api/models", "Which models an agent may be given", "Models"),
-    Route("get", "/api/me", "The caller", "User"),
-    Route("patch", "/api/me", "Change the caller's time zone", "User", "MyChange", fails=(400,)),
-    Route("get", "/api/users", "All people (operator)", "Users"),
-    Route("post", "/api/users", "A new person (operator)", "User", "NewUser", 201, fails=(400, 409)),
-    Route("patch", "/api/users/{user}", "Change a person (operator)", "User", "UserChange", fails=(400, 404, 409)),
-    Route("delete", "/api/users/{user}", "Delete a person (operator)", status=204, fails=(404, 409, 503)),
-    Route("delete", "/api/users/{user}/sessions", "Log a person out everywhere (operator)", status=204, fails=(404,)),
-    Route("get", "/api/agents", "All agents", "Agents"),
-    Route("post", "/api/agents", "A new agent (operator)", "Agent", "NewAgent", 201, fails=(400, 409)),
-    Route("get", AGENT, "One agent", "Agent", fails=(404,)),
-    Route("patch", AGENT, "Change an agent (operator)", "Agent", "AgentChange", fails=(400, 404, 409)),
-    Route("delete", AGENT, "Delete an agent with its workspaces (operator)", status=204, fails=(404, 409, 503)),
-    Route("get", f"{AGENT}/telegram", "The agent's Telegram bot (operator)", "Telegram", fails=(404,)),
-    Route(
+_OWN: tuple[ApiRoute, ...] = (
+    ApiRoute("get", "/api/health", "Whether messages can be answered", "Health", other=(503,), is_public=True),
+    ApiRoute("get", "/api/openapi.json", "This document", is_public=True),
+    ApiRoute("get", "/api/status", "The state of each part (operator)", "Status"),
+    ApiRoute("get", "/api/models", "Which models an agent may be given", "Models"),
+    ApiRoute("get", "/api/me", "The caller", "User"),
+    ApiRoute("patch", "/api/me", "Change the caller's time zone", "User", "MyChange", fails=(400,)),
+    ApiRoute("get", "/api/users", "All people (operator)", "Users"),
+    ApiRoute("post", "/api/users", "A new person (operator)", "User", "NewUser", 201, fails=(400, 409)),
+    ApiRoute("patch", "/api/users/{user}", "Change a person (operator)", "User", "UserChange", fails=(400, 404, 409)),
+    ApiRoute("delete", "/api/users/{user}", "Delete a person (operator)", status=204, fails=(404, 409, 503)),
+    ApiRoute(
+        "delete", "/api/users/{user}/sessions", "Log a person out everywhere (operator)", status=204, fails=(404,)
+    ),
+    ApiRoute("get", "/api/agents", "All agents", "Agents"),
+    ApiRoute("post", "/api/agents", "A new agent (operator)", "Agent", "NewAgent", 201, fails=(400, 409)),
+    ApiRoute("get", AGENT, "One agent", "Agent", fails=(404,)),
+    ApiRoute("patch", AGENT, "Change an agent (operator)", "Agent", "AgentChange", fails=(400, 404, 409)),
+    ApiRoute("delete", AGENT, "Delete an agent with its workspaces (operator)", status=204, fails=(404, 409, 503)),
+    ApiRoute("get", f"{AGENT}/telegram", "The agent's Telegram bot (operator)", "Telegram", fails=(404,)),
+    ApiRoute(
         "post",
         f"{AGENT}/telegram",
         "Give the agent the bot with this token; linking begins (operator)",
@@ -67,8 +69,8 @@ _OWN: tuple[Route, ...] = (
         201,
         fails=(400, 404, 409),
     ),
-    Route("delete", f"{AGENT}/telegram", "Remove the agent's bot (operator)", status=204, fails=(404,)),
-    Route(
+    ApiRoute("delete", f"{AGENT}/telegram", "Remove the agent's bot (operator)", status=204, fails=(404,)),
+    ApiRoute(
         "post",
         f"{AGENT}/telegram/confirm",
         "Confirm the code that the bot sent (operator)",
@@ -76,9 +78,9 @@ _OWN: tuple[Route, ...] = (
         "TelegramCode",
         fails=(400, 404, 409),
     ),
-    Route("post", f"{AGENT}/telegram/code", "A new code (operator)", "Telegram", fails=(404, 409, 429)),
-    Route("get", f"{AGENT}/log", "The end of the agent's .hermit.log", "Log", query=USER, fails=(404,)),
-    Route(
+    ApiRoute("post", f"{AGENT}/telegram/code", "A new code (operator)", "Telegram", fails=(404, 409, 429)),
+    ApiRoute("get", f"{AGENT}/log", "The end of the agent's .hermit.log", "Log", query=USER, fails=(404,)),
+    ApiRoute(
         "post",
         f"{AGENT}/messages",
         "Send a message. With `wait` the answer comes when the turn has ended or `timeout` seconds have passed; "
@@ -89,7 +91,7 @@ _OWN: tuple[Route, ...] = (
         query=USER,
         fails=(400, 404, 413, 429, 503),
     ),
-    Route(
+    ApiRoute(
         "get",
         f"{AGENT}/files/",
         "The folders of the workspace, or all of it as a zip archive",
@@ -98,7 +100,7 @@ _OWN: tuple[Route, ...] = (
         fails=(400, 404, 413, 429, 503),
         sends_file=True,
     ),
-    Route(
+    ApiRoute(
         "get",
         f"{AGENT}/files/{{path}}",
         "A folder as a list (a page of it), or as a zip archive; a file as a download. Links, pipes and files with "
@@ -109,7 +111,7 @@ _OWN: tuple[Route, ...] = (
         fails=(400, 404, 409, 413, 429, 503),
         sends_file=True,
     ),
-    Route(
+    ApiRoute(
         "put",
         f"{AGENT}/files/{{path}}",
         "Upload a file: `path` is in/NAME, the body its bytes. It replaces nothing: the answer says what it is called.",
@@ -119,7 +121,7 @@ _OWN: tuple[Route, ...] = (
         fails=(400, 404, 411, 413, 429, 503),
         takes_file=True,
     ),
-    Route(
+    ApiRoute(
         "delete",
         f"{AGENT}/files/{{path}}",
         "Delete a file, or a folder with everything in it",
@@ -127,7 +129,7 @@ _OWN: tuple[Route, ...] = (
         query=USER,
         fails=(404, 409, 503),
     ),
-    Route(
+    ApiRoute(
         "get",
         f"{AGENT}/history",
         "The conversation, oldest first; with `q` the turns that hold all of its words, or words that begin with them, "
@@ -136,7 +138,7 @@ _OWN: tuple[Route, ...] = (
         query={"q": STRING, **PAGE, **USER},
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "put",
         f"{AGENT}/seen",
         "Mark the conversation as seen up to a turn",
@@ -145,17 +147,17 @@ _OWN: tuple[Route, ...] = (
         204,
         fails=(400, 404),
     ),
-    Route("delete", f"{AGENT}/history", "Clear the conversation", status=204, query=USER, fails=(404,)),
-    Route("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
-    Route("post", "/api/turns/{turn}/stop", "Stop a turn and any command it is running", "Turn", fails=(404,)),
-    Route(
+    ApiRoute("delete", f"{AGENT}/history", "Clear the conversation", status=204, query=USER, fails=(404,)),
+    ApiRoute("get", "/api/turns/{turn}", "A turn with its steps", "Turn", fails=(404,)),
+    ApiRoute("post", "/api/turns/{turn}/stop", "Stop a turn and any command it is running", "Turn", fails=(404,)),
+    ApiRoute(
         "post",
         "/api/turns/{turn}/withdraw",
         "Withdraw a message that the agent has not started on: it leaves the conversation",
         "Turn",
         fails=(404, 409),
     ),
-    Route(
+    ApiRoute(
         "get",
         "/api/approvals",
         "Questions, newest first",
@@ -169,17 +171,19 @@ _OWN: tuple[Route, ...] = (
         },
         fails=(400,),
     ),
-    Route("post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 403, 404, 409, 429)),
-    Route("get", f"{AGENT}/cubicle", "The container's state and use", "Cubicle", query=USER, fails=(404, 409, 503)),
+    ApiRoute(
+        "post", "/api/approvals/{approval}", "Decide, once", "Approval", "Decision", fails=(400, 403, 404, 409, 429)
+    ),
+    ApiRoute("get", f"{AGENT}/cubicle", "The container's state and use", "Cubicle", query=USER, fails=(404, 409, 503)),
     *(
-        Route("post", f"{AGENT}/cubicle/{verb}", summary, "Cubicle", query=USER, fails=(404, 409, 503))
+        ApiRoute("post", f"{AGENT}/cubicle/{verb}", summary, "Cubicle", query=USER, fails=(404, 409, 503))
         for verb, summary in (
             ("start", "The container runs"),
             ("stop", "The container does not run"),
             ("reset", "A new container over the same workspace"),
         )
     ),
-    Route(
+    ApiRoute(
         "get",
         f"{AGENT}/deliveries",
         "What left `out/`, newest first; with `turn` what one turn delivered, in order",
@@ -187,14 +191,14 @@ _OWN: tuple[Route, ...] = (
         query={**PAGE, "turn": INTEGER, **USER},
         fails=(400, 404),
     ),
-    Route(
+    ApiRoute(
         "get",
         f"{AGENT}/deliveries/{{delivery}}/file",
         "A delivered file, as an attachment without a type",
         query=USER,
         fails=(404, 429),
     ),
-    Route(
+    ApiRoute(
         "get",
         "/api/audit",
         "What happened, newest first; with `format` all of it as a download (operator)",
@@ -203,7 +207,7 @@ _OWN: tuple[Route, ...] = (
         fails=(400, 429),
         sends_file=True,
     ),
-    Route(
+    ApiRoute(
         "get",
         "/api/events",
         "Events as server-sent events (text/event-stream): `turn`, `step`, `delta`, `approval`, `question`, `notice`, "
@@ -214,7 +218,7 @@ _OWN: tuple[Route, ...] = (
     ),
 )
 
-ROUTES: tuple[Route, ...] = (
+ROUTES: tuple[ApiRoute, ...] = (
     *_OWN,
     *openapi_apps.ROUTES,
     *openapi_assets.ROUTES,
@@ -278,7 +282,7 @@ def document(*, terminal: bool = False) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: ApiRoute) -> dict[str, Any]:
     responses = {str(status): _answer(route) for status in (route.status, *route.other)}
     login = () if route.is_public else (401, 403)
     body = (400, 413, 415) if route.body else ()
@@ -294,14 +298,14 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _answer(route: Route) -> dict[str, Any]:
+def _answer(route: ApiRoute) -> dict[str, Any]:
     if not route.answer:
         return {"description": route.summary}
     content: dict[str, Any] = {"application/json": {"schema": ref(route.answer)}}
     return {"description": route.summary, "content": {**content, **({_BYTES: {}} if route.sends_file else {})}}
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
+def _parameters(route: ApiRoute) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in route.path.split("/") if part.startswith("{")]
     in_path = [
         {

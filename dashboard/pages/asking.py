@@ -142,7 +142,7 @@ class QuestionView:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingQuestions:
     """All that waits for the viewer, each kind oldest first: a new one moves nothing that is read already."""
 
     approvals: list[ApprovalView]
@@ -154,13 +154,13 @@ class Waiting:
         return len(self.approvals) + len(self.questions)
 
 
-def pending() -> Waiting:
+def pending() -> WaitingQuestions:
     """What the viewer may decide and answer."""
     house, who, whose = services(), asker(), names_of_others()
     user = None if who.is_operator else who.user.id
     approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
     questions = house.questions.every(status=PENDING, user=user)
-    return Waiting(
+    return WaitingQuestions(
         [ApprovalView(found, whose(found.cubicle)) for found in reversed(approvals)],
         [QuestionView(found, whose(found.cubicle)) for found in reversed(questions)],
     )
@@ -176,12 +176,12 @@ def asking_agents() -> dict[str, str]:
     return {**answers, **{found.cubicle.agent: "approval" for found in approvals}}
 
 
-def pending_in_chat(key: CubicleKey) -> Waiting:
+def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
     """What a conversation waits for; whether a command may run is asked at its step."""
     house = services()
     approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=key.user)
     questions = house.questions.every(status=PENDING, user=key.user)
-    return Waiting(
+    return WaitingQuestions(
         [ApprovalView(a, "") for a in reversed(approvals) if a.cubicle == key and a.step is None],
         [QuestionView(q, "") for q in reversed(questions) if q.cubicle == key],
     )

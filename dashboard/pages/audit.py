@@ -26,7 +26,7 @@ GONE = "somebody who was removed"
 
 
 @dataclass(frozen=True, slots=True)
-class RecordView:
+class AuditRecord:
     """One thing that happened."""
 
     row: AuditRow
@@ -160,12 +160,12 @@ def audit() -> str:
 _FORMATS = (("csv", "CSV, for a spreadsheet"), ("jsonl", "JSON lines, for a program"))
 
 
-def _views(rows: list[AuditRow]) -> list[RecordView]:
+def _views(rows: list[AuditRow]) -> list[AuditRecord]:
     house = services()
     names = {user.id: user.name for user in house.people.every()}
     agents = {agent.name for agent in house.agents.every()}
     return [
-        RecordView(row, "" if row.user is None else names.get(row.user, GONE), has_agent=row.agent in agents)
+        AuditRecord(row, "" if row.user is None else names.get(row.user, GONE), has_agent=row.agent in agents)
         for row in rows
     ]
 

@@ -12,7 +12,7 @@ from flask import Blueprint, render_template
 from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.frame import frame, own_key
-from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus, Ran, Run
+from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
 
@@ -53,13 +53,13 @@ CHOICES = {"presets": PRESETS, "colors": COLORS, "lengths": LENGTHS}
 """What the form of a new entry offers."""
 _UNTIL = re.compile(r";UNTIL=([0-9]{4})([0-9]{2})([0-9]{2})(?=;|$)")
 _SAID = {
-    Ran.CLAIMED: ("running", "about to start"),
-    Ran.RUNNING: ("running", "running"),
-    Ran.DONE: ("ok", "done"),
-    Ran.FAILED: ("bad", "failed"),
-    Ran.STOPPED: ("refused", "stopped"),
-    Ran.MISSED: ("refused", "missed: HermitShell couldn't run it then"),
-    Ran.OVERLAP: ("refused", "skipped: the previous run was still going"),
+    RunResult.CLAIMED: ("running", "about to start"),
+    RunResult.RUNNING: ("running", "running"),
+    RunResult.DONE: ("ok", "done"),
+    RunResult.FAILED: ("bad", "failed"),
+    RunResult.STOPPED: ("refused", "stopped"),
+    RunResult.MISSED: ("refused", "missed: HermitShell couldn't run it then"),
+    RunResult.OVERLAP: ("refused", "skipped: the previous run was still going"),
 }
 
 
@@ -67,7 +67,7 @@ _SAID = {
 class EntryView:
     """One entry."""
 
-    entry: Entry
+    entry: CalendarEntry
     words: str
     """``every weekday at 09:00``."""
     minutes: int
@@ -198,7 +198,7 @@ def one_now(name: str, entry: int) -> str:
     return render_template("parts/entry.html", agent=services().agents.get(name), view=view, runs=_runs(entry))
 
 
-def entry_view(entry: Entry) -> EntryView:
+def entry_view(entry: CalendarEntry) -> EntryView:
     """The entry with its words."""
     agenda = services().agenda
     lasts = agenda.length(entry)

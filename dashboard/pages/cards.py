@@ -9,7 +9,7 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.asking import NAMELESS
 from dashboard.pages.views import AgentView, agent_views
-from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.models import CubicleKey
 
 
@@ -29,7 +29,7 @@ class CardView:
 
     view: AgentView
     doing: Doing | None
-    ahead: Entry | None
+    ahead: CalendarEntry | None
     """What its calendar has next for the viewer."""
 
 
@@ -62,9 +62,9 @@ def _doing_in(turn: int) -> Doing:
     return Doing("Running", step.command) if step and is_running else Doing("Writing")
 
 
-def _next_of(entries: Iterable[Entry]) -> dict[str, Entry]:
+def _next_of(entries: Iterable[CalendarEntry]) -> dict[str, CalendarEntry]:
     """The entry of each agent that comes due first."""
-    found: dict[str, Entry] = {}
+    found: dict[str, CalendarEntry] = {}
     for entry in entries:
         known = found.get(entry.cubicle.agent)
         if entry.status is not EntryStatus.ACTIVE or entry.next_at is None:

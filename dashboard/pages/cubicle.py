@@ -21,7 +21,7 @@ from dashboard.pages.curves import Curve, Point, curve
 from dashboard.pages.filters import megabytes
 from dashboard.pages.frame import frame, own_key
 from dashboard.pages.views import disk_of
-from orchestrator.agents.cubicles import State
+from orchestrator.agents.cubicles import CubicleState
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Agent, CubicleKey, Usage
 from orchestrator.operations.quota.monitor import DiskUse
@@ -41,7 +41,7 @@ _Written = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class UsageChart:
     """One measure, drawn."""
 
     name: str
@@ -80,7 +80,7 @@ def cubicle_now(name: str) -> str:
     return render_template("parts/cubicle.html", agent=agent, **_seen(key, agent, services().cubicles.state))
 
 
-def _seen(key: CubicleKey, agent: Agent, look: Callable[[CubicleKey], State]) -> dict[str, Any]:
+def _seen(key: CubicleKey, agent: Agent, look: Callable[[CubicleKey], CubicleState]) -> dict[str, Any]:
     hours = next((span for span, _ in SPANS if str(span) == request.args.get("hours")), SPANS[0][0])
     state, trouble = _state(key, look)
     disk = disk_of(agent)
@@ -94,7 +94,7 @@ def _seen(key: CubicleKey, agent: Agent, look: Callable[[CubicleKey], State]) ->
     }
 
 
-def _state(key: CubicleKey, look: Callable[[CubicleKey], State]) -> tuple[State | None, str]:
+def _state(key: CubicleKey, look: Callable[[CubicleKey], CubicleState]) -> tuple[CubicleState | None, str]:
     """How it stands, or what keeps us from knowing."""
     try:
         return look(key), ""
@@ -103,7 +103,7 @@ def _state(key: CubicleKey, look: Callable[[CubicleKey], State]) -> tuple[State 
         return None, error.message
 
 
-def _known(key: CubicleKey) -> State:
+def _known(key: CubicleKey) -> CubicleState:
     """How it stands, with what the last sample says that it uses."""
     state = services().cubicles.glance(key)
     found = services().samples.last(key, _FRESH_S)
@@ -113,7 +113,9 @@ def _known(key: CubicleKey) -> State:
     return replace(state, usage=Usage(last.cpu_percent, last.memory_bytes, last.pids))
 
 
-def _charts(key: CubicleKey, agent: Agent, state: State | None, disk: DiskUse | None, hours: int) -> list[Chart]:
+def _charts(
+    key: CubicleKey, agent: Agent, state: CubicleState | None, disk: DiskUse | None, hours: int
+) -> list[UsageChart]:
     limits, usage = agent.limits, None if state is None else state.usage
     until = time.time()
     since = until - hours * _HOUR_S
@@ -122,10 +124,12 @@ def _charts(key: CubicleKey, agent: Agent, state: State | None, disk: DiskUse | 
     memory: list[Point] = [(sample.at, sample.memory_bytes) for sample in found]
     room: list[Point] = [(sample.at, sample.disk_bytes) for sample in found if sample.disk_bytes is not None]
 
-    def chart(name: str, now: float | None, points: list[Point], limit: float, *, of: str, written: _Written) -> Chart:
+    def chart(
+        name: str, now: float | None, points: list[Point], limit: float, *, of: str, written: _Written
+    ) -> UsageChart:
         made = curve(points, since=since, until=until, limit=limit)
         top = "" if made is None else written(made.top)
-        return Chart(name, "" if now is None else written(now), of, made, top, _words(made, written))
+        return UsageChart(name, "" if now is None else written(now), of, made, top, _words(made, written))
 
     cpus = f"{limits.cpus:g} CPU" + ("" if limits.cpus == 1 else "s")
     memory_limit = limits.memory_mb * 1024**2

@@ -18,7 +18,7 @@ from dashboard.transfers import transfers
 from orchestrator.capabilities.delivery.messages import size
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, UnsafePath
 from orchestrator.core.models import CubicleKey
-from orchestrator.files.models import Entry
+from orchestrator.files.models import DirEntry
 from orchestrator.files.names import shown
 
 pages = Blueprint("files_pages", __name__)
@@ -133,7 +133,7 @@ def _folder_page(name: str, key: CubicleKey, parts: Parts) -> str:
     return render_template("files.html", **frame(name, "files"), **_listed(key, parts), crumbs=_crumbs(parts))
 
 
-def _file_page(name: str, key: CubicleKey, parts: Parts, entry: Entry) -> str:
+def _file_page(name: str, key: CubicleKey, parts: Parts, entry: DirEntry) -> str:
     seen = glimpse(key, parts, entry) if entry.kind == "file" else None
     return render_template(
         "file.html",
@@ -163,7 +163,7 @@ def _listed(key: CubicleKey, parts: Parts) -> dict[str, Any]:
     }
 
 
-def _view(folder: Parts, entry: Entry) -> FileView:
+def _view(folder: Parts, entry: DirEntry) -> FileView:
     return FileView(
         entry.name,
         encoded(*folder, entry.raw),

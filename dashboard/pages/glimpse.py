@@ -21,7 +21,7 @@ from orchestrator.capabilities.delivery.media_types import size_of_image
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.magic import content_of
-from orchestrator.files.models import Entry
+from orchestrator.files.models import DirEntry
 
 TEXT_BYTES = 64 * 1024
 PICTURE_BYTES = 20 * 1024**2
@@ -54,7 +54,7 @@ class Glimpse:
     """There is more of the text."""
 
 
-def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: Entry) -> Glimpse:
+def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimpse:
     """What may be seen of the file. Raises NotFound, UnsafePath, Changing, Unavailable."""
     if entry.size_bytes == 0:
         return Glimpse("none", "The file is empty.")

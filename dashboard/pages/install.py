@@ -14,7 +14,7 @@ from dashboard.house import services
 from dashboard.pages import providers
 from dashboard.pages.frame import around
 from dashboard.pages.upkeep import upkeep
-from orchestrator.agents.user_rows import Token
+from orchestrator.agents.user_rows import ApiToken
 from orchestrator.core.version import VERSION
 from orchestrator.llm.price_table import words_of
 
@@ -74,7 +74,7 @@ def tokens() -> str:
     return render_template("parts/tokens.html", tokens=_tokens())
 
 
-def _tokens() -> list[tuple[Token, str]]:
+def _tokens() -> list[tuple[ApiToken, str]]:
     """Each with whose it is."""
     people = services().people
     names = {user.id: user.name for user in people.every()}

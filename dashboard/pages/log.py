@@ -44,7 +44,7 @@ _ENDED = {"timeout": ", out of time", "stopped": ", stopped"}
 
 
 @dataclass(frozen=True, slots=True)
-class RecordView:
+class LogLine:
     """One line."""
 
     record: Record
@@ -109,10 +109,10 @@ def shown(page: LogPage) -> dict[str, Any]:
     return {"page": page, "records": [_view(record, zone, now) for record in page.records]}
 
 
-def _view(record: Record, zone: str, now: float) -> RecordView:
+def _view(record: Record, zone: str, now: float) -> LogLine:
     if record.at is None:
-        return RecordView(record, "", "")
+        return LogLine(record, "", "")
     place = ZoneInfo(zone)
     at, today = (datetime.fromtimestamp(moment, UTC).astimezone(place) for moment in (record.at, now))
     day = "" if at.date() == today.date() else f"{at.day} {at:%b} "
-    return RecordView(record, f"{day}{at:%H:%M:%S}", ages.exact(record.at, zone))
+    return LogLine(record, f"{day}{at:%H:%M:%S}", ages.exact(record.at, zone))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dashboard.house import services
-from orchestrator.llm.budget import Standing
+from orchestrator.llm.budget import BudgetState
 
 WARN_PERCENT = 80
 
@@ -15,7 +15,7 @@ class Money:
     """One agent's day."""
 
     agent: str
-    standing: Standing
+    standing: BudgetState
 
     @property
     def used_micro(self) -> int:

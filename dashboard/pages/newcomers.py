@@ -13,7 +13,7 @@ from dashboard.house import services
 from dashboard.pages.frame import around
 from dashboard.pages.settings import POLICIES
 from dashboard.pages.views import REHEARSAL
-from dashboard.roles import ROLES, Role
+from dashboard.roles import ROLES, RoleTemplate
 from orchestrator.capabilities.table import REGISTRY
 
 pages = Blueprint("newcomers", __name__)
@@ -25,7 +25,7 @@ STEPS = ("Who it is", "Model and budget", "How to reach it")
 class RoleView:
     """A role to begin with, as a card."""
 
-    role: Role
+    role: RoleTemplate
 
     @property
     def filling(self) -> str:

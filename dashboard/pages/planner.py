@@ -16,7 +16,7 @@ from dashboard.auth import asker
 from dashboard.house import services
 from dashboard.pages.calendar import CHOICES, EntryView, RunView, entry_view
 from dashboard.pages.frame import around
-from orchestrator.capabilities.calendar.day_view import FIRST, LAST, Day, Item, Scope
+from orchestrator.capabilities.calendar.day_view import FIRST, LAST, CalendarDay, CalendarScope, DayItem
 
 pages = Blueprint("planner", __name__)
 
@@ -30,7 +30,7 @@ _PATH = "/calendar"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlannerQuery:
     """What the address asks for."""
 
     view: str
@@ -96,7 +96,7 @@ class Wanted:
 class ItemView:
     """An entry on a day."""
 
-    item: Item
+    item: DayItem
     entry: EntryView
     zone: str
     whose: str
@@ -157,7 +157,7 @@ class ItemView:
 class DayView:
     """A day with what is on it."""
 
-    day: Day
+    day: CalendarDay
     items: tuple[ItemView, ...]
     is_today: bool
     is_past: bool
@@ -194,9 +194,9 @@ def planner_now() -> str:
     return render_template("parts/planner.html", views=VIEWS, **_shown(_wanted()))
 
 
-def _shown(wanted: Wanted) -> dict[str, object]:
+def _shown(wanted: PlannerQuery) -> dict[str, object]:
     who, agenda = asker().user, services().agenda
-    scope = Scope(wanted.agent or None, None if wanted.everybody else who.id)
+    scope = CalendarScope(wanted.agent or None, None if wanted.everybody else who.id)
     found = agenda.outlook(scope, who.time_zone, wanted.first, wanted.count, most_a_day=MOST[wanted.view])
     chosen = None
     if wanted.view == "month":
@@ -214,7 +214,7 @@ def _shown(wanted: Wanted) -> dict[str, object]:
     }
 
 
-def _day(day: Day, names: dict[int, str]) -> DayView:
+def _day(day: CalendarDay, names: dict[int, str]) -> DayView:
     who, today = asker().user, _today()
     views: dict[int, EntryView] = {}
     for item in day.items:
@@ -231,11 +231,11 @@ def _day(day: Day, names: dict[int, str]) -> DayView:
     return DayView(day, items, day.day == today, day.day < today)
 
 
-def _wanted() -> Wanted:
+def _wanted() -> PlannerQuery:
     view = request.args.get("view", "")
     agent = request.args.get("agent", "")[:64]
     is_known = any(known.name == agent for known in services().agents.every())
-    found = Wanted(
+    found = PlannerQuery(
         view=view if view in MOST else "month",
         at=_date(request.args.get("at", "")) or _today(),
         everybody=asker().is_operator and request.args.get("who") == "all",

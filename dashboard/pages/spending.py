@@ -52,7 +52,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class SpendingChart:
     """Days side by side, in units of a drawing of 600 by 100."""
 
     bars: list[Bar]
@@ -116,7 +116,7 @@ def sum_of(rows: Iterable[Spent], days: tuple[str, ...]) -> int:
     return sum(row.micro for row in rows if row.day in days)
 
 
-def chart(days: tuple[str, ...], micro: dict[str, int], budget_micro: int) -> Chart:
+def chart(days: tuple[str, ...], micro: dict[str, int], budget_micro: int) -> SpendingChart:
     """The days drawn; the top is a round sum, so that it can be read."""
     most = max((*micro.values(), 0))
     is_near = 0 < budget_micro <= most * _FAR
@@ -130,7 +130,7 @@ def chart(days: tuple[str, ...], micro: dict[str, int], budget_micro: int) -> Ch
             Bar(day_words(day), spent, n * step + _GAP / 2, round(_HEIGHT - height, 2), step - _GAP, round(height, 2))
         )
     line = round(_HEIGHT - budget_micro / top * _HEIGHT, 2) if is_near else None
-    return Chart(bars, top, budget_micro, line)
+    return SpendingChart(bars, top, budget_micro, line)
 
 
 def round_up(micro: int) -> int:

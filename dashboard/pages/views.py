@@ -218,7 +218,7 @@ def agent_views() -> list[AgentView]:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChatEntry:
     """One thing in a conversation: a turn, or a notice that is about none."""
 
     turn: TurnView | None = None
@@ -245,7 +245,7 @@ def turn_view(turn: Turn) -> TurnView:
     )
 
 
-def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[Entry], int | None]:
+def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[ChatEntry], int | None]:
     """The newest turns with the notices between them, oldest first, and where to page on from."""
     turns = services().turns
     found = turns.history(key, limit=limit + 1, before=before)
@@ -254,7 +254,7 @@ def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[
     return _with_notices(key, page, until), page[0].id if len(found) > limit else None
 
 
-def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[Entry], int | None]:
+def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[ChatEntry], int | None]:
     """The turns that came after one with the notices between them, oldest first, and where to read on from."""
     found = services().history.following(key, after, limit=limit + 1)
     page, rest = found[:limit], found[limit:]
@@ -262,12 +262,12 @@ def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[Entry], in
     return _with_notices(key, page, until), page[-1].id if rest else None
 
 
-def page_around(turn: Turn, limit: int) -> tuple[list[Entry], int | None, int | None]:
+def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, int | None]:
     """A turn with so many before and after it, and where to read on from to either side. One that was cleared is alone,
     as it has no place any more."""
     around = services().history.around(turn, limit=limit + 1)
     if around is None:
-        return [Entry(turn=turn_view(turn))], None, None
+        return [ChatEntry(turn=turn_view(turn))], None, None
     before, after = around
     page = [*before[-limit:], turn, *after[:limit]]
     until = after[limit].created_at if len(after) > limit else math.inf
@@ -275,13 +275,13 @@ def page_around(turn: Turn, limit: int) -> tuple[list[Entry], int | None, int | 
     return talk, page[0].id if len(before) > limit else None, page[-1].id if len(after) > limit else None
 
 
-def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[Entry]:
+def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatEntry]:
     """Turns, oldest first, with the notices that came between the first of them and ``until``."""
     notices = services().notices.apart(key, since=page[0].created_at, until=until) if page else []
-    talk = [(turn.created_at, Entry(turn=turn_view(turn))) for turn in page]
+    talk = [(turn.created_at, ChatEntry(turn=turn_view(turn))) for turn in page]
     for notice in notices:
         place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))
-        talk.insert(place, (notice.at, Entry(notice=notice)))
+        talk.insert(place, (notice.at, ChatEntry(notice=notice)))
     return [entry for _, entry in talk]
 
 

@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 from dataclasses import asdict
 
-from orchestrator.core.models import Agent, ApprovalPolicy, CubicleKey, Limits
+from orchestrator.core.models import Agent, ApprovalPolicy, CubicleKey, CubicleLimits
 
 FIRST_NUMBERS = 1_000
 """Among so many the first cubicle of an install gets its number."""
@@ -101,6 +101,6 @@ def _values(agent: Agent) -> tuple[object, ...]:
 def _agent(row: sqlite3.Row) -> Agent:
     fields = dict(row)
     fields["approval"] = ApprovalPolicy(fields["approval"])
-    fields["limits"] = Limits(**json.loads(fields["limits"]))
+    fields["limits"] = CubicleLimits(**json.loads(fields["limits"]))
     fields["toolsets"] = tuple(json.loads(fields["toolsets"]))
     return Agent(**fields)

@@ -16,7 +16,7 @@ from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, Unavailable
 from orchestrator.core.hooks import Hooks
-from orchestrator.core.models import MICRO, Agent, ApprovalPolicy, Limits
+from orchestrator.core.models import MICRO, Agent, ApprovalPolicy, CubicleLimits
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 """An agent's name is part of container and folder names, so nothing in it needs escaping anywhere."""
@@ -195,7 +195,7 @@ def _new(name: str, toolsets: tuple[str, ...]) -> Agent:
         command_timeout_s=120,
         daily_budget_micro=5 * MICRO,
         daily_budget_tokens=2_000_000,
-        limits=Limits(),
+        limits=CubicleLimits(),
         toolsets=toolsets,
         created_at=time.time(),
     )
@@ -262,7 +262,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 """The least and the most of each limit."""
 
 
-def _limits(limits: Limits, value: Any) -> Limits:
+def _limits(limits: CubicleLimits, value: Any) -> CubicleLimits:
     if not isinstance(value, dict):
         raise BadInput(f"limits: write an object with any of {', '.join(LIMITS)}.")
     for name, number in value.items():

@@ -33,7 +33,7 @@ _UIDS = 1_000
 """The image knows a user ``hermit`` for each of these uids; later cubicles share them again from the first."""
 
 
-class Doors(Protocol):
+class SocketOpener(Protocol):
     """Opens and closes the sockets."""
 
     def open(self, key: CubicleKey, *, uid: int, gid: int) -> None:
@@ -47,7 +47,7 @@ class Doors(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Install:
+class InstallId:
     """Whose containers these are."""
 
     id: str
@@ -59,7 +59,7 @@ class Install:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class CubicleState:
     """A cubicle as a person sees it."""
 
     running: bool
@@ -73,11 +73,11 @@ class Cubicles:
     def __init__(
         self,
         *,
-        install: Install,
+        install: InstallId,
         store: Store,
         engine: CubicleEngine,
         workspaces: Workspaces,
-        doors: Doors,
+        doors: SocketOpener,
         agents: Agents,
         broker: Broker,
         hooks: Hooks,
@@ -189,19 +189,19 @@ class Cubicles:
         """None while the cubicle runs, else how it ended."""
         return self._engine.poll(self.name(key))
 
-    def state(self, key: CubicleKey) -> State:
+    def state(self, key: CubicleKey) -> CubicleState:
         """Whether it runs, since when, and what it uses; the engine takes most of a second to measure that."""
         glance = self.glance(key)
         usage = self.usage(key) if glance.running else None
         if usage is None:  # it does not run, or ended just now
-            return State(running=False, started_at=None, usage=None)
+            return CubicleState(running=False, started_at=None, usage=None)
         return replace(glance, usage=usage)
 
-    def glance(self, key: CubicleKey) -> State:
+    def glance(self, key: CubicleKey) -> CubicleState:
         """Whether it runs and since when, at once; what it uses is left out."""
         name = self.name(key)
         running = next((c for c in self._engine.ours() if c.name == name and c.running), None)
-        return State(running is not None, None if running is None else running.started_at, usage=None)
+        return CubicleState(running is not None, None if running is None else running.started_at, usage=None)
 
     def usage(self, key: CubicleKey) -> Usage | None:
         """What it uses now, by one question to the engine; None when it does not run."""

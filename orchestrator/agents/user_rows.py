@@ -23,7 +23,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ApiToken:
     """An API token, without what it is."""
 
     name: str
@@ -194,10 +194,10 @@ def token_user(db: sqlite3.Connection, sha256: str) -> User | None:
     return _first(db, "id = (SELECT user FROM api_tokens WHERE sha256 = ?)", sha256)
 
 
-def tokens(db: sqlite3.Connection) -> list[Token]:
+def tokens(db: sqlite3.Connection) -> list[ApiToken]:
     """Every API token, the oldest first."""
     found = db.execute("SELECT name, user, created_at, used_at FROM api_tokens ORDER BY id")
-    return [Token(row["name"], row["user"], row["created_at"], row["used_at"]) for row in found]
+    return [ApiToken(row["name"], row["user"], row["created_at"], row["used_at"]) for row in found]
 
 
 def note_token_used(db: sqlite3.Connection, sha256: str, now: float) -> None:

@@ -36,7 +36,7 @@ NOTED_EVERY_S = 300.0
 """How exactly it is known when a session or a token was used last: each note is a write."""
 
 
-class People:
+class Users:
     """Everybody who is known to this install."""
 
     def __init__(
@@ -281,7 +281,7 @@ class People:
         with self._store.reading() as db:
             return rows.session_user(db, login, time.time()) or rows.token_user(db, login)
 
-    def tokens(self) -> list[rows.Token]:
+    def tokens(self) -> list[rows.ApiToken]:
         """Every API token, without what it is."""
         with self._store.reading() as db:
             return rows.tokens(db)

@@ -8,11 +8,11 @@ import logging
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.install_settings import Preferences
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
-    Ground,
-    Parts,
+    AppContext,
+    Edges,
     build_bots,
     build_cubicles,
     build_disk,
@@ -31,8 +31,8 @@ from orchestrator.app.wiring import (
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
-from orchestrator.approvals.lock_files import Locks
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.lock_files import LockFiles
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat.contact_rows import KnownStranger
@@ -47,11 +47,11 @@ from orchestrator.core.home import Home
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Event, User
 from orchestrator.core.ports import listen
-from orchestrator.door.api import House, add_door_routes
+from orchestrator.door.api import DoorContext, add_door_routes
 from orchestrator.door.http.server import HttpServer, ServerLimits
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.door.router import DoorRoutes
-from orchestrator.door.sockets import Doors
+from orchestrator.door.sockets import DoorSockets
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
@@ -60,16 +60,16 @@ from orchestrator.llm.budget_notifications import BudgetNotices
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.provider_check import Trials
 from orchestrator.operations.backup.backups import Backups
-from orchestrator.operations.deletion import Leaving
+from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.doctor.runner import Checkups
 from orchestrator.operations.idle_stop import Hibernation
 from orchestrator.operations.retention import Retention
-from orchestrator.operations.usage_samples import Samples
+from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watch
 from orchestrator.services import Health
 from orchestrator.turns.history import History
 from orchestrator.turns.queue import Turns
-from orchestrator.turns.read_marks import Seen
+from orchestrator.turns.read_marks import ReadMarks
 from orchestrator.turns.step_approvals import StepApprovals
 
 logger = logging.getLogger(__name__)
@@ -90,21 +90,21 @@ DASHBOARD_LIMITS = ServerLimits(
 class App:
     """A running house."""
 
-    def __init__(self, settings: Settings, home: Home, parts: Parts) -> None:
+    def __init__(self, settings: Settings, home: Home, parts: Edges) -> None:
         """Opens the database and puts the parts together; nothing runs yet. Raises Unavailable."""
         self._settings, self._parts = settings, parts
         self._store = Store(home.database, keep_in=home.backups)
         self._broker, hooks = Broker(), Hooks()
-        self._locks = Locks(workspaces := Workspaces(home.path))
-        people = People(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
+        self._locks = LockFiles(workspaces := Workspaces(home.path))
+        people = Users(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
         self._preferences = Preferences(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._preferences)
         agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
-        notices = Notices(self._store, self._broker)
+        notices = Notifications(self._store, self._broker)
         self._budget = Budget(self._store, booked=BudgetNotices(self._store, notices, agents, hooks).book)
         self._prices = Prices(home.prices, self._store)
         self._audit = Audit(self._store)
-        ground = Ground(
+        ground = AppContext(
             settings=settings,
             home=home,
             parts=parts,
@@ -121,8 +121,8 @@ class App:
         )
         self._approvals = Approvals(self._store, self._broker, ground.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
-        self._server, self._harbour, door = HttpServer(), Harbour(), DoorRoutes(hooks.door_called.fire)
-        self._doors = Doors(self._server, workspaces, door, on_close=self._harbour.close_cubicle)
+        self._server, self._harbour, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
+        self._doors = DoorSockets(self._server, workspaces, door, on_close=self._harbour.close_cubicle)
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
         self._cubicles = build_cubicles(ground, WatchedDoors(self._doors, self._out_watch))
         self._waker = Waker(self._cubicles, hooks)
@@ -131,7 +131,7 @@ class App:
         self._capabilities = Capabilities(ground, self._approvals, self._turns, self._taking, self._disk)
         self._proxy = build_proxy(ground, self._prices, self._providers, remember=self._capabilities.memories.remember)
         self._summaries = build_summaries(ground, self._proxy, self._capabilities.jobs)
-        self._samples = Samples(self._store, self._cubicles, self._disk.used_bytes)
+        self._samples = UsageSamples(self._store, self._cubicles, self._disk.used_bytes)
         self._metrics = build_metrics(ground, self._cubicles, self._disk, self._samples)
         self._leaving = self._made_leaving(agents, people)
         self._watch = self._made_watch(ground)
@@ -148,7 +148,7 @@ class App:
         self._retention = Retention(self._store, settings.keep, expire_backups=self.services.backups.expire)
         self._telegram = TelegramChannel(self.services, self.services.bots, self._store, folder=home.path / "telegram")
 
-    def _made_services(self, ground: Ground) -> DashboardServices:
+    def _made_services(self, ground: AppContext) -> DashboardServices:
         return DashboardServices(
             settings=self._settings,
             people=ground.people,
@@ -178,7 +178,7 @@ class App:
             pdf_pages=build_pdf_pages(ground, self._capabilities.jobs),
             terminals=self._terminals,
             deliveries=self._deliveries,
-            seen=Seen(self._store, self._broker),
+            seen=ReadMarks(self._store, self._broker),
             is_settling=self._out_watch.is_settling,
             strangers=self._strangers,
             decide_stranger=self._decide_stranger,
@@ -196,8 +196,8 @@ class App:
             metrics=self._metrics,
         )
 
-    def _behind_the_door(self, ground: Ground) -> House:
-        return House(
+    def _behind_the_door(self, ground: AppContext) -> DoorContext:
+        return DoorContext(
             self._turns,
             self._steps,
             self._proxy,
@@ -211,12 +211,12 @@ class App:
             missing=self._taking.missing,
         )
 
-    def _made_leaving(self, agents: Agents, people: People) -> Leaving:
+    def _made_leaving(self, agents: Agents, people: Users) -> Deletion:
         store, turns, cubicles = self._store, self._turns, self._cubicles
         forget, cease = self._disk.forget, self._capabilities.cease
-        return Leaving(store, turns, cubicles, agents, people, forget=forget, cease=cease)
+        return Deletion(store, turns, cubicles, agents, people, forget=forget, cease=cease)
 
-    def _made_turns(self, ground: Ground) -> Turns:
+    def _made_turns(self, ground: AppContext) -> Turns:
         return Turns(
             store=self._store,
             broker=self._broker,
@@ -227,7 +227,7 @@ class App:
             check_room=ground.reserve.check,
         )
 
-    def _made_watch(self, ground: Ground) -> Watch:
+    def _made_watch(self, ground: AppContext) -> Watch:
         questions, calls = self._capabilities.questions, self._capabilities.calls
         tidy = (self._step_approvals.tell_again, questions.look, calls.tidy, self._audit.index, self._store.tidy)
         return build_watch(

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.cubicles import Cubicles, Install
+from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.agents.install_settings import Preferences
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
-from orchestrator.approvals.notifications import Notices
-from orchestrator.approvals.scripts import Scripts
+from orchestrator.approvals.notifications import Notifications
+from orchestrator.approvals.scripts import ScriptHashes
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.previews.previews import Previews
@@ -23,9 +23,9 @@ from orchestrator.apps.thumbnails.renderer import Photographer
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.delivery.download_links import DownloadLinks
-from orchestrator.capabilities.delivery.intake import Taking
-from orchestrator.capabilities.delivery.outbox_folder import Trays
-from orchestrator.capabilities.delivery.watcher import OutWatch, WatchedDoors
+from orchestrator.capabilities.delivery.intake import Intake
+from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
+from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
 from orchestrator.capabilities.memory.embedder import Embedder
 from orchestrator.capabilities.packages.indexes import Outside
 from orchestrator.channels.telegram import lazy_import
@@ -39,20 +39,20 @@ from orchestrator.core.finding import Finding
 from orchestrator.core.home import Home
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Upstream
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.engine.protocol import Engine
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.budget import Budget
-from orchestrator.llm.keyring import Keyring
+from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.price_table import Prices
 from orchestrator.llm.providers import Build, Providers
 from orchestrator.llm.proxy import Proxy, Remember
 from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.operations.metrics import Gauges, Metrics
 from orchestrator.operations.quota.monitor import Disk
-from orchestrator.operations.usage_samples import Samples
+from orchestrator.operations.usage_samples import UsageSamples
 from orchestrator.operations.watchdog import Watch
 from orchestrator.turns.partial_replies import PartialReplies
 from orchestrator.turns.queue import Turns
@@ -68,7 +68,7 @@ def no_doctor() -> list[Finding]:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Edges:
     """What an app is made from, where tests may put others in."""
 
     engine: Engine
@@ -91,37 +91,37 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class AppContext:
     """What nearly every noun stands on, for the builders."""
 
     settings: Settings
     home: Home
-    parts: Parts
+    parts: Edges
     store: Store
     broker: Broker
     hooks: Hooks
-    people: People
+    people: Users
     agents: Agents
     workspaces: Workspaces
-    notices: Notices
+    notices: Notifications
     budget: Budget
     reserve: Reserve
     grants: Grants
 
 
-def build_providers(home: Home, parts: Parts, preferences: Preferences) -> Providers:
+def build_providers(home: Home, parts: Edges, preferences: Preferences) -> Providers:
     """The models' providers, those of the settings and those that were added in the dashboard."""
     return Providers(
         parts.upstreams,
         parts.default_provider,
-        Keyring(home.keyring),
+        KeyStore(home.keyring),
         preferences,
         build=parts.build_provider,
         blot=parts.blot,
     )
 
 
-def build_steps(ground: Ground, approvals: StepApprovals, turns: Turns) -> Steps:
+def build_steps(ground: AppContext, approvals: StepApprovals, turns: Turns) -> Steps:
     """What rules on commands, and records them."""
     return Steps(
         store=ground.store,
@@ -130,12 +130,12 @@ def build_steps(ground: Ground, approvals: StepApprovals, turns: Turns) -> Steps
         agents=ground.agents,
         approvals=approvals,
         grants=ground.grants,
-        scripts=Scripts(ground.workspaces),
+        scripts=ScriptHashes(ground.workspaces),
         outputs=turns.outputs,
     )
 
 
-def build_proxy(ground: Ground, prices: Prices, providers: Providers, *, remember: Remember) -> Proxy:
+def build_proxy(ground: AppContext, prices: Prices, providers: Providers, *, remember: Remember) -> Proxy:
     """The way to the models."""
     proxy = Proxy(
         agents=ground.agents,
@@ -154,7 +154,7 @@ def build_proxy(ground: Ground, prices: Prices, providers: Providers, *, remembe
 
 
 def build_watch(
-    ground: Ground,
+    ground: AppContext,
     turns: Turns,
     cubicles: Cubicles,
     approvals: Approvals,
@@ -177,7 +177,7 @@ def build_watch(
     )
 
 
-def build_disk(ground: Ground, cubicles: Cubicles, turns: Turns) -> Disk:
+def build_disk(ground: AppContext, cubicles: Cubicles, turns: Turns) -> Disk:
     """Who looks after the room on the disk."""
     return Disk(
         workspaces=ground.workspaces,
@@ -191,7 +191,7 @@ def build_disk(ground: Ground, cubicles: Cubicles, turns: Turns) -> Disk:
     )
 
 
-def build_cubicles(ground: Ground, doors: WatchedDoors) -> Cubicles:
+def build_cubicles(ground: AppContext, doors: WatchedDoors) -> Cubicles:
     """The containers, with their doors."""
     return Cubicles(
         install=build_install(ground.home, ground.settings),
@@ -206,7 +206,7 @@ def build_cubicles(ground: Ground, doors: WatchedDoors) -> Cubicles:
     )
 
 
-def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
+def build_outgoing(ground: AppContext) -> tuple[Deliveries, Intake, OutboxWatcher]:
     """What leaves ``out/``: the deliveries, who takes files over, and who notices them."""
     home, settings, store, broker = ground.home, ground.settings, ground.store, ground.broker
     workspaces, reserve = ground.workspaces, ground.reserve
@@ -214,8 +214,8 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
     deliveries = Deliveries(
         store=store, broker=broker, hooks=ground.hooks, outbox=home.outbox, links=links, base_url=settings.link_url
     )
-    trays = Trays(workspaces, home.outbox)
-    taking = Taking(
+    trays = OutboxFolders(workspaces, home.outbox)
+    taking = Intake(
         store=store,
         trays=trays,
         deliveries=deliveries,
@@ -223,13 +223,13 @@ def build_outgoing(ground: Ground) -> tuple[Deliveries, Taking, OutWatch]:
         rates=settings.rates,
         check_room=reserve.check,
     )
-    watch = OutWatch(workspaces, taking, tidy=deliveries.tidy)
+    watch = OutboxWatcher(workspaces, taking, tidy=deliveries.tidy)
     ground.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
     ground.hooks.turn_ended.subscribe(lambda ended: watch.turn_ended(ended.cubicle, ended.turn))
     return deliveries, taking, watch
 
 
-def build_previews(ground: Ground, harbour: Harbour) -> Previews:
+def build_previews(ground: AppContext, harbour: ReverseTunnel) -> Previews:
     """The preview origin, and who notes which apps a turn has changed."""
     settings = ground.settings
     previews = Previews(
@@ -248,7 +248,7 @@ def build_previews(ground: Ground, harbour: Harbour) -> Previews:
     return previews
 
 
-def build_thumbnails(ground: Ground, previews: Previews, jobs: Jobs) -> Thumbnails:
+def build_thumbnails(ground: AppContext, previews: Previews, jobs: Jobs) -> Thumbnails:
     """Pictures of web apps."""
     home, engine = ground.home, ground.parts.engine
     photographer = None
@@ -263,7 +263,7 @@ def build_thumbnails(ground: Ground, previews: Previews, jobs: Jobs) -> Thumbnai
     return thumbnails
 
 
-def build_pdf_pages(ground: Ground, jobs: Jobs) -> PdfPages:
+def build_pdf_pages(ground: AppContext, jobs: Jobs) -> PdfPages:
     """Pages of PDFs, drawn where pictures of apps are taken."""
     engine = ground.parts.engine
     helpers = engine.helpers if ground.settings.app_pictures else None
@@ -277,19 +277,19 @@ def build_pdf_pages(ground: Ground, jobs: Jobs) -> PdfPages:
     )
 
 
-def build_summaries(ground: Ground, proxy: Proxy, jobs: Jobs) -> Summaries:
+def build_summaries(ground: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
     """What stands for the older parts of conversations."""
     summaries = Summaries(ground.store, proxy, ground.notices, jobs)
     ground.hooks.turn_ended.subscribe(lambda ended: summaries.note(ended.turn))
     return summaries
 
 
-def build_terminals(ground: Ground, cubicles: Cubicles) -> Terminals:
+def build_terminals(ground: AppContext, cubicles: Cubicles) -> Terminals:
     """Shells for operators. Without the setting none is opened, but those that an earlier run left are still ended."""
     return Terminals(cubicles, Audit(ground.store), ground.parts.engine.exec, folder=ground.home.path / "terminals")
 
 
-def build_bots(ground: Ground) -> Bots:
+def build_bots(ground: AppContext) -> Bots:
     """The registry of bots."""
     settings = ground.settings
     bots = Bots(
@@ -306,7 +306,7 @@ def build_bots(ground: Ground) -> Bots:
     return bots
 
 
-def build_metrics(ground: Ground, cubicles: Cubicles, disk: Disk, samples: Samples) -> Metrics:
+def build_metrics(ground: AppContext, cubicles: Cubicles, disk: Disk, samples: UsageSamples) -> Metrics:
     """The house in numbers."""
     gauges = Gauges(
         running=lambda: samples.running,
@@ -319,9 +319,9 @@ def build_metrics(ground: Ground, cubicles: Cubicles, disk: Disk, samples: Sampl
     return metrics
 
 
-def build_install(home: Home, settings: Settings) -> Install:
+def build_install(home: Home, settings: Settings) -> InstallId:
     """Whose containers these are."""
-    return Install(
+    return InstallId(
         id=home.install,
         home=str(home.path),
         runtime=settings.runtime,

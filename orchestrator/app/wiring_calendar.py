@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 
 from orchestrator.agents.publisher import Publishing
-from orchestrator.app.wiring import Ground
+from orchestrator.app.wiring import AppContext
 from orchestrator.capabilities.calendar.deeds import CalendarDeeds
-from orchestrator.capabilities.calendar.entries import Agenda
+from orchestrator.capabilities.calendar.entries import CalendarEntries
 from orchestrator.capabilities.calendar.feeds import Feeds
 from orchestrator.capabilities.calendar.notifications import Announcer
-from orchestrator.capabilities.calendar.published import NAME, Snapshot
-from orchestrator.capabilities.calendar.runs import Runs
-from orchestrator.capabilities.calendar.scheduler import Clock
+from orchestrator.capabilities.calendar.published import NAME, PublishedCalendar
+from orchestrator.capabilities.calendar.runs import CalendarRuns
+from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
 from orchestrator.capabilities.status.report import Next
 from orchestrator.core.models import CALENDAR, CubicleKey
 from orchestrator.turns.queue import Turns
@@ -22,13 +22,15 @@ from orchestrator.turns.queue import Turns
 class Calendar:
     """The agenda with all that works for it."""
 
-    def __init__(self, ground: Ground, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, ground: AppContext, turns: Turns, *, now: Callable[[], float] = time.time) -> None:
         store, broker, home, hooks = ground.store, ground.broker, ground.home, ground.hooks
         self._turns = turns
         announcer = Announcer(ground.notices, ground.people)
-        self._runs = Runs(store=store, broker=broker, announcer=announcer, submit=self._submit, hooks=hooks, now=now)
+        self._runs = CalendarRuns(
+            store=store, broker=broker, announcer=announcer, submit=self._submit, hooks=hooks, now=now
+        )
         feeds = Feeds(store, install=home.install, base_url=ground.settings.link_url, now=now)
-        self.agenda = Agenda(
+        self.agenda = CalendarEntries(
             store=store,
             broker=broker,
             announcer=announcer,
@@ -41,12 +43,12 @@ class Calendar:
         self.handlers.register(ground.notices)
         self._snapshots = Publishing(
             NAME,
-            Snapshot(self.agenda, announcer).build,
+            PublishedCalendar(self.agenda, announcer).build,
             store=store,
             workspaces=ground.workspaces,
             scratch=home.scratch,
         )
-        self._clock = Clock(self._runs.tick, self._runs.earliest, now=now)
+        self._clock = CalendarScheduler(self._runs.tick, self._runs.earliest, now=now)
         hooks.calendar_changed.subscribe(self._snapshots.want)
         hooks.calendar_changed.subscribe(lambda _key: self._clock.wake())
         hooks.turn_ended.subscribe(lambda _ended: self._clock.wake())

@@ -9,23 +9,23 @@ from pathlib import Path
 from crab.hermit_commands import FILE, CommandList, write_commands
 from orchestrator.agents import agent_rows
 from orchestrator.agents.publisher import Publishing
-from orchestrator.app.wiring import Ground
+from orchestrator.app.wiring import AppContext
 from orchestrator.app.wiring_calendar import Calendar
 from orchestrator.app.wiring_downloads import build_assets
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.ask.questions import Questions
 from orchestrator.capabilities.calls import Calls
-from orchestrator.capabilities.delivery.intake import Taking
+from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.send_file import Sending
 from orchestrator.capabilities.memory.memory import Memories
-from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.packages.installs import Packages
-from orchestrator.capabilities.packages.resolver import Courier
+from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.capabilities.status.report import Space, StatusReport
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.renderer import Studio
-from orchestrator.capabilities.video.videos import Motions
+from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.price_table import Prices
@@ -39,10 +39,10 @@ class Capabilities:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: AppContext,
         approvals: Approvals,
         turns: Turns,
-        taking: Taking,
+        taking: Intake,
         disk: Disk,
     ) -> None:
         store = ground.store
@@ -97,7 +97,7 @@ class Capabilities:
         self.jobs.close()
         self.memories.close()
 
-    def _made_questions(self, ground: Ground) -> Questions:
+    def _made_questions(self, ground: AppContext) -> Questions:
         return Questions(
             store=ground.store,
             agents=ground.agents,
@@ -106,7 +106,7 @@ class Capabilities:
             finish=self.calls.finish,
         )
 
-    def _made_status(self, ground: Ground) -> StatusReport:
+    def _made_status(self, ground: AppContext) -> StatusReport:
         return StatusReport(
             money=ground.budget.standing,
             space=self._space,
@@ -120,7 +120,7 @@ class Capabilities:
         gauge = self._disk.known(key)
         return None if gauge is None else Space(gauge.use.bytes, gauge.limit.bytes)
 
-    def _made_memories(self, ground: Ground) -> Memories:
+    def _made_memories(self, ground: AppContext) -> Memories:
         return Memories(
             store=ground.store,
             broker=ground.broker,
@@ -132,7 +132,7 @@ class Capabilities:
             meaning=_meaning(ground),
         )
 
-    def _made_packages(self, ground: Ground) -> Packages:
+    def _made_packages(self, ground: AppContext) -> Packages:
         parts = ground.parts
         return Packages(
             store=ground.store,
@@ -140,7 +140,7 @@ class Capabilities:
             approvals=self._approvals,
             jobs=self.jobs,
             workspaces=ground.workspaces,
-            courier=Courier(
+            courier=PackageResolver(
                 parts.engine.helpers,
                 folder=ground.home.errands,
                 image=lambda: parts.engine.images.ensure_image("courier"),
@@ -149,9 +149,9 @@ class Capabilities:
             most_an_hour=ground.settings.rates.installs_per_hour,
         )
 
-    def _made_motions(self, ground: Ground) -> Motions:
+    def _made_motions(self, ground: AppContext) -> Videos:
         parts = ground.parts
-        return Motions(
+        return Videos(
             agents=ground.agents,
             jobs=self.jobs,
             workspaces=ground.workspaces,
@@ -168,14 +168,14 @@ def _write_commands(_: CubicleKey, path: Path) -> None:
     path.write_text(write_commands(CommandList(REGISTRY.commands)), encoding="utf-8")
 
 
-def _meaning(ground: Ground) -> Meaning | None:
+def _meaning(ground: AppContext) -> VectorSearch | None:
     """What finds memories by their meaning, where an embedding model is set up. Only then numpy is loaded."""
     embedder = ground.parts.embedder
     if embedder is None:
         return None
     near = import_module("orchestrator.capabilities.memory.numpy_index").Nearest(ground.store, embedder.model)
     prices = Prices(ground.home.prices)
-    return Meaning(
+    return VectorSearch(
         embedder,
         near,
         store=ground.store,

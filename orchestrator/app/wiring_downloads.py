@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.app.wiring import Ground
+from orchestrator.app.wiring import AppContext
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.capabilities.downloads.downloads import Assets
 from orchestrator.capabilities.downloads.outcome import Endings
@@ -12,7 +12,7 @@ from orchestrator.jobs.pool import Jobs
 from orchestrator.web.urls import UrlRules
 
 
-def build_assets(ground: Ground, approvals: Approvals, jobs: Jobs) -> Assets:
+def build_assets(ground: AppContext, approvals: Approvals, jobs: Jobs) -> Assets:
     """Who asks a person about downloads, with the jobs that fetch them."""
     store, agents = ground.store, ground.agents
     rules = UrlRules(plain_http=ground.settings.fetch_http)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import Approval, ApprovalStatus
 from orchestrator.core.text import is_unicode, visible
@@ -16,16 +16,16 @@ MAX_NOTE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DecisionDetails:
     """What goes with the decision."""
 
     note: str = ""
     """With a no: why, or what to do instead. The agent reads it."""
-    scope: Scope | None = None
+    scope: GrantScope | None = None
     """With a yes: how long the same may be done without asking."""
 
 
-NOTHING = Said()
+NOTHING = DecisionDetails()
 
 
 def allowable(approval: Approval) -> tuple[GrantKind, tuple[str, ...]]:
@@ -36,10 +36,10 @@ def allowable(approval: Approval) -> tuple[GrantKind, tuple[str, ...]]:
     return GrantKind.HOST, (str(host),) if host else ()
 
 
-def check(approval: Approval, said: Said, *, approve: bool) -> None:
+def check(approval: Approval, said: DecisionDetails, *, approve: bool) -> None:
     """Raises BadInput for what does not fit this question."""
     if said.scope is not None and not (approve and allowable(approval)[1]):
-        field = "always" if said.scope is Scope.ALWAYS else "scope"
+        field = "always" if said.scope is GrantScope.ALWAYS else "scope"
         raise BadInput(f"{field}: this can only be approved once.")
     if said.note and approve:
         raise BadInput("note: words go with a no. Approve without them, and write to the agent.")
@@ -49,11 +49,11 @@ def check(approval: Approval, said: Said, *, approve: bool) -> None:
         raise BadInput("note: it holds half a character (a lone surrogate). Send plain Unicode.")
 
 
-def noted(said: Said) -> dict[str, Any]:
+def noted(said: DecisionDetails) -> dict[str, Any]:
     """What is kept of it with the question."""
     kept: dict[str, Any] = {"note": said.note} if said.note else {}
     if said.scope is not None:
-        kept |= {"scope": str(said.scope)} | ({"always": True} if said.scope is Scope.ALWAYS else {})
+        kept |= {"scope": str(said.scope)} | ({"always": True} if said.scope is GrantScope.ALWAYS else {})
     return kept
 
 

@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any
 
 from orchestrator.approvals import history_rows, rows
-from orchestrator.approvals.answers import NOTHING, Said, allowable, check, noted, quoted, too_late
-from orchestrator.approvals.grant_rows import Scope
+from orchestrator.approvals.answers import NOTHING, DecisionDetails, allowable, check, noted, quoted, too_late
+from orchestrator.approvals.grant_rows import GrantScope
 from orchestrator.approvals.grants import Grants
-from orchestrator.approvals.history_rows import Wanted
+from orchestrator.approvals.history_rows import ApprovalFilter
 from orchestrator.approvals.limits import check_pending, refused_before
 from orchestrator.approvals.serialize import approval_json
 from orchestrator.core.db import audit_rows
@@ -51,12 +51,14 @@ class Approvals:
     ) -> list[Approval]:
         """The newest questions, of one status and one person where given."""
         if status is not ApprovalStatus.PENDING:
-            return self.history(Wanted(user=user) if status is None else Wanted((status,), user=user), limit=limit)
+            return self.history(
+                ApprovalFilter(user=user) if status is None else ApprovalFilter((status,), user=user), limit=limit
+            )
         self.expire_due()
         with self._store.reading() as db:
             return [found for found in rows.pending(db) if user in (None, found.cubicle.user)][:limit]
 
-    def history(self, wanted: Wanted, *, before: str = "", limit: int) -> list[Approval]:
+    def history(self, wanted: ApprovalFilter, *, before: str = "", limit: int) -> list[Approval]:
         """The newest questions that match; with ``before``, the id of the last of a page, those of the next one.
         Raises BadInput when that question is gone."""
         self.expire_due()
@@ -135,7 +137,14 @@ class Approvals:
         return approval
 
     def decide(
-        self, approval: str, *, approve: bool, by: User, surface: str, always: bool = False, said: Said = NOTHING
+        self,
+        approval: str,
+        *,
+        approve: bool,
+        by: User,
+        surface: str,
+        always: bool = False,
+        said: DecisionDetails = NOTHING,
     ) -> Approval:
         """Approve or deny, with a note or for longer than once; ``always`` is short for that scope. Raises NotFound
         when it is not theirs, Conflict when it is decided or too late, BadInput when what is said does not fit, and
@@ -144,9 +153,9 @@ class Approvals:
         if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
-        said = replace(said, scope=Scope.ALWAYS) if always else said
+        said = replace(said, scope=GrantScope.ALWAYS) if always else said
         check(found, said, approve=approve)
-        if said.scope is Scope.ALWAYS and by.role is not Role.OPERATOR:
+        if said.scope is GrantScope.ALWAYS and by.role is not Role.OPERATOR:
             raise Forbidden("Only an operator can always allow something. You may approve this once.")
         decided = self._end(found, status, f"{by.name} ({surface})", said=said, allow=(by, surface))
         if decided is None:
@@ -202,7 +211,7 @@ class Approvals:
         status: ApprovalStatus,
         by: str,
         *,
-        said: Said = NOTHING,
+        said: DecisionDetails = NOTHING,
         allow: tuple[User, str] | None = None,
     ) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
@@ -224,7 +233,7 @@ class Approvals:
         is_open = approval.status is ApprovalStatus.PENDING
         (self._hooks.approval_asked if is_open else self._hooks.approval_decided).fire(approval)
 
-    def _allow(self, db: sqlite3.Connection, approval: Approval, scope: Scope, by: User, surface: str) -> None:
+    def _allow(self, db: sqlite3.Connection, approval: Approval, scope: GrantScope, by: User, surface: str) -> None:
         kind, subjects = allowable(approval)
         self._grants.give(db, approval.cubicle, kind, subjects, scope, by=by, surface=surface)
 

@@ -19,7 +19,7 @@ class GrantKind(StrEnum):
     """A host that files may be fetched from, in ASCII."""
 
 
-class Scope(StrEnum):
+class GrantScope(StrEnum):
     """How long a grant holds."""
 
     HOUR = "hour"
@@ -38,7 +38,7 @@ class Grant:
     """Whose conversation it holds in; None for everybody's."""
     kind: GrantKind
     subject: str
-    scope: Scope
+    scope: GrantScope
     since: float
     until: float | None
     by: str
@@ -123,4 +123,4 @@ _AHEAD_S = 3600.0
 
 def _grant(row: sqlite3.Row) -> Grant:
     fields: dict[str, Any] = dict(row)
-    return Grant(**{**fields, "kind": GrantKind(fields["kind"]), "scope": Scope(fields["scope"])})
+    return Grant(**{**fields, "kind": GrantKind(fields["kind"]), "scope": GrantScope(fields["scope"])})

@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals import grant_rows as rows
-from orchestrator.approvals.grant_rows import Grant, GrantKind, Scope
+from orchestrator.approvals.grant_rows import Grant, GrantKind, GrantScope
 from orchestrator.approvals.policy import kinds
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -28,7 +28,7 @@ MOST = 200
 """Grants of one agent; nobody reads a longer list."""
 _HOUR_S = 3600.0
 _DAY_S = 24 * _HOUR_S
-_LASTS_S = {Scope.HOUR: _HOUR_S, Scope.CONVERSATION: _DAY_S, Scope.ALWAYS: None}
+_LASTS_S = {GrantScope.HOUR: _HOUR_S, GrantScope.CONVERSATION: _DAY_S, GrantScope.ALWAYS: None}
 
 
 class Grants:
@@ -47,7 +47,7 @@ class Grants:
         with self._store.reading() as db:
             return rows.of_agent(db, agent, user, self._now())
 
-    def add(self, agent: str, kind: GrantKind, subject: str, scope: Scope, *, by: User, surface: str) -> Grant:
+    def add(self, agent: str, kind: GrantKind, subject: str, scope: GrantScope, *, by: User, surface: str) -> Grant:
         """Allow it: in the giver's own conversation or, always, in everybody's. Raises NotFound for an unknown agent,
         BadInput for what is no such subject, Forbidden when a member says always, TooMany."""
         self._agents.get(agent)
@@ -56,7 +56,7 @@ class Grants:
             self.give(db, CubicleKey(agent, by.id), kind, (subject,), scope, by=by, surface=surface)
             held = rows.of_agent(db, agent, None, self._now())
         self._tell(CubicleKey(agent, by.id))
-        user = None if scope is Scope.ALWAYS else by.id
+        user = None if scope is GrantScope.ALWAYS else by.id
         return next(g for g in held if (g.kind, g.subject, g.scope, g.user) == (kind, subject, scope, user))
 
     def give(
@@ -65,13 +65,13 @@ class Grants:
         key: CubicleKey,
         kind: GrantKind,
         subjects: Sequence[str],
-        scope: Scope,
+        scope: GrantScope,
         *,
         by: User,
         surface: str,
     ) -> None:
         """The same within a transaction, for the conversation ``key``. Raises Forbidden, TooMany."""
-        if scope is Scope.ALWAYS and by.role is not Role.OPERATOR:
+        if scope is GrantScope.ALWAYS and by.role is not Role.OPERATOR:
             raise Forbidden("Only an operator can always allow something. You may allow it for this conversation.")
         now, lasts_s = self._now(), _LASTS_S[scope]
         rows.tidy(db, now)
@@ -79,7 +79,7 @@ class Grants:
             raise TooMany(f"{key.agent} has {MOST} grants already. Take some back first: './hermit grants' lists them.")
         who = f"{by.name} ({surface})"
         for subject in subjects:
-            user = None if scope is Scope.ALWAYS else key.user
+            user = None if scope is GrantScope.ALWAYS else key.user
             until = None if lasts_s is None else now + lasts_s
             rows.give(db, Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who))
             text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_told(kind, subject)}."
@@ -119,9 +119,9 @@ class Grants:
 
 
 _SPANS = {
-    Scope.HOUR: "for an hour",
-    Scope.CONVERSATION: "for this conversation",
-    Scope.ALWAYS: "from now on",
+    GrantScope.HOUR: "for an hour",
+    GrantScope.CONVERSATION: "for this conversation",
+    GrantScope.ALWAYS: "from now on",
 }
 
 

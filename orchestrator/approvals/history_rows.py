@@ -17,7 +17,7 @@ Place = tuple[float, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ApprovalFilter:
     """Which questions; all of them where nothing is said."""
 
     statuses: tuple[ApprovalStatus, ...] = tuple(ApprovalStatus)
@@ -26,7 +26,7 @@ class Wanted:
     user: int | None = None
 
 
-def page(db: sqlite3.Connection, wanted: Wanted, *, before: Place | None, limit: int) -> list[Approval]:
+def page(db: sqlite3.Connection, wanted: ApprovalFilter, *, before: Place | None, limit: int) -> list[Approval]:
     """The newest questions that match everything given; those asked before ``before`` alone, where it is given."""
     among = kinds(db) if wanted.kind is None else [wanted.kind]
     places = [
@@ -56,7 +56,13 @@ def kinds(db: sqlite3.Connection) -> list[str]:
 
 
 def _places(
-    db: sqlite3.Connection, wanted: Wanted, kind: str, status: ApprovalStatus, *, before: Place | None, limit: int
+    db: sqlite3.Connection,
+    wanted: ApprovalFilter,
+    kind: str,
+    status: ApprovalStatus,
+    *,
+    before: Place | None,
+    limit: int,
 ) -> Sequence[Place]:
     clauses: list[tuple[str, tuple[Any, ...]]] = [("kind = ?", (kind,)), ("status = ?", (status,))]
     if wanted.user is not None:

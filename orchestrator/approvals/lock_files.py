@@ -20,7 +20,7 @@ from orchestrator.files.workspace import Workspaces
 logger = logging.getLogger(__name__)
 
 
-class Locks:
+class LockFiles:
     """Writes and removes the lock files of all cubicles."""
 
     def __init__(self, workspaces: Workspaces) -> None:

@@ -25,7 +25,7 @@ Conflict, and then nothing has changed."""
 _TAKEN = "That was already done: {}"
 
 
-class Notices:
+class Notifications:
     """Everything that the house has said."""
 
     def __init__(self, store: Store, broker: Broker, *, now: Callable[[], float] = time.time) -> None:

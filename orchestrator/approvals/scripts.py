@@ -21,7 +21,7 @@ MOST_FILES = 20
 _BLOCK = 1 << 16
 
 
-class Scripts:
+class ScriptHashes:
     """What the files of all workspaces hold."""
 
     def __init__(self, workspaces: Workspaces) -> None:

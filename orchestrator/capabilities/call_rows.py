@@ -16,7 +16,7 @@ _OF_A_PANEL = "substr(calls.id, 1, length(calls.turn) + 1) = calls.turn || '.'"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CapabilityCall:
     """One call as it stands."""
 
     id: str
@@ -34,7 +34,7 @@ class Call:
     ended_at: float | None
 
 
-def add(db: sqlite3.Connection, call: Call, cost: int) -> None:
+def add(db: sqlite3.Connection, call: CapabilityCall, cost: int) -> None:
     """Write a call down with what came of it so far."""
     db.execute(
         "INSERT INTO calls (agent, user, id, turn, name, sha256, status, text, result, waits_for, cost, at, ended_at) "
@@ -57,7 +57,7 @@ def add(db: sqlite3.Connection, call: Call, cost: int) -> None:
     )
 
 
-def one(db: sqlite3.Connection, key: CubicleKey, call: str) -> Call | None:
+def one(db: sqlite3.Connection, key: CubicleKey, call: str) -> CapabilityCall | None:
     """This cubicle's call of that id."""
     row = db.execute(
         "SELECT * FROM calls WHERE agent = ? AND user = ? AND id = ?", (key.agent, key.user, call)
@@ -113,7 +113,7 @@ def waiting_for(db: sqlite3.Connection, beginning: str) -> list[str]:
     return [str(row["waits_for"]) for row in rows]
 
 
-def waiting_named(db: sqlite3.Connection, name: str) -> list[Call]:
+def waiting_named(db: sqlite3.Connection, name: str) -> list[CapabilityCall]:
     """The calls of this name that wait, oldest first."""
     rows = db.execute("SELECT * FROM calls WHERE status = 'waiting' AND name = ? ORDER BY at", (name,))
     return [_call(row) for row in rows]
@@ -124,7 +124,7 @@ def forget(db: sqlite3.Connection, before: float) -> None:
     db.execute("DELETE FROM calls WHERE ended_at < ?", (before,))
 
 
-def _call(row: sqlite3.Row) -> Call:
+def _call(row: sqlite3.Row) -> CapabilityCall:
     fields = {name: row[name] for name in row.keys() if name not in ("agent", "user", "result", "cost")}  # noqa: SIM118 - a Row iterates over values
     key = CubicleKey(str(row["agent"]), int(row["user"]))
-    return Call(**fields, cubicle=key, result=json.loads(row["result"]))
+    return CapabilityCall(**fields, cubicle=key, result=json.loads(row["result"]))

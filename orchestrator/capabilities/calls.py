@@ -19,7 +19,7 @@ from orchestrator.agents.agents import Agents
 from orchestrator.capabilities import call_rows as rows
 from orchestrator.capabilities.actions.format import as_object
 from orchestrator.capabilities.actions.parse import read_action, read_command
-from orchestrator.capabilities.call_rows import DONE, FAILED, WAITING, Call
+from orchestrator.capabilities.call_rows import DONE, FAILED, WAITING, CapabilityCall
 from orchestrator.capabilities.capability import Action, ActionRequest, Caller, Deeds
 from orchestrator.capabilities.registry import Registry
 from orchestrator.core.db import audit_rows
@@ -77,7 +77,7 @@ class Calls:
             raise BadInput("turn: several turns are under way. Name the one that you work on.")
         return Caller(key, held[0] if held else None)
 
-    def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> Call:
+    def command(self, caller: Caller, call: str, name: str, fields: Mapping[str, Any]) -> CapabilityCall:
         """Do what a command inside the cubicle asks for; ``call`` is its id, and the same id gives the same answer.
 
         Raises BadInput, NotFound, Conflict, TooMany, TooLarge or Unavailable; nothing has changed then. A call that was
@@ -92,7 +92,7 @@ class Calls:
         ``{"ok": True, "result"}`` or ``{"ok": False, "error"}``. Sent again, the same ones are not done again."""
         return [self._tried(caller, f"{caller.turn}.{n}.{at}", entry) for at, entry in enumerate(entries)]
 
-    def get(self, key: CubicleKey, call: str) -> Call:
+    def get(self, key: CubicleKey, call: str) -> CapabilityCall:
         """The call as it stands; raises NotFound when it is none of this cubicle's."""
         with self._store.reading() as db:
             found = rows.one(db, key, call)
@@ -100,7 +100,7 @@ class Calls:
             raise NotFound("There is no such call of this cubicle.")
         return found
 
-    def wait(self, key: CubicleKey, call: str, timeout_s: float) -> Call:
+    def wait(self, key: CubicleKey, call: str, timeout_s: float) -> CapabilityCall:
         """The call when it has ended, or as it stands when the time is up; raises NotFound."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
@@ -156,7 +156,7 @@ class Calls:
             return {"ok": False, "error": error.message}
         return {"ok": done.status != FAILED, ("error" if done.status == FAILED else "result"): done.text}
 
-    def _once(self, caller: Caller, call: str, asked: ActionRequest) -> Call:
+    def _once(self, caller: Caller, call: str, asked: ActionRequest) -> CapabilityCall:
         self._check_allowed(caller, asked.action)
         shown = as_object(asked)
         sha256 = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
@@ -167,7 +167,7 @@ class Calls:
                 self._refused(caller, call, shown, sha256, error)
             raise
 
-    def _carried_out(self, caller: Caller, call: str, asked: ActionRequest, sha256: str) -> Call:
+    def _carried_out(self, caller: Caller, call: str, asked: ActionRequest, sha256: str) -> CapabilityCall:
         now, key, action = self._now(), caller.key, asked.action
         with self._store.writing() as db:
             before = rows.one(db, key, call)
@@ -177,7 +177,7 @@ class Calls:
                 return before
             self._check_allowance(db, key, action.cost, now)
             outcome = self._deeds[action.name](db, caller, asked.given)
-            done = Call(
+            done = CapabilityCall(
                 id=call,
                 cubicle=key,
                 turn=caller.turn,
@@ -210,7 +210,7 @@ class Calls:
     ) -> None:
         """A refusal is written down and costs something, so that no agent can fill the records with them."""
         now, key = self._now(), caller.key
-        refused = Call(
+        refused = CapabilityCall(
             id=call,
             cubicle=key,
             turn=caller.turn,
@@ -228,7 +228,7 @@ class Calls:
                 rows.add(db, refused, 1)
                 self._audit(db, refused, asked)
 
-    def _audit(self, db: sqlite3.Connection, call: Call, asked: Mapping[str, object]) -> None:
+    def _audit(self, db: sqlite3.Connection, call: CapabilityCall, asked: Mapping[str, object]) -> None:
         key, is_refused = call.cubicle, call.status == FAILED
         kind, most = ("capability.refused", _REFUSED_CHARS) if is_refused else ("capability", _AUDITED_CHARS)
         said, detail = f"{call.name}: {one_line(call.text, 300)}", _shortened(asked, call.sha256, most)

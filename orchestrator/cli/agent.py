@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.agents.agents import FIELDS
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.confirm import add_yes, confirm
 from orchestrator.cli.context import Context, show, table
 from orchestrator.cli.help import explain
@@ -104,7 +104,7 @@ def _show(context: Context, options: argparse.Namespace) -> int:
     return 0
 
 
-def _disk(client: Client, name: str) -> str:
+def _disk(client: ApiClient, name: str) -> str:
     try:
         disk = client.get(agent_path(name, "/cubicle"))["disk"]
     except OrchestratorError as error:  # the settings are worth showing without it

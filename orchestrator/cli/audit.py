@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.cli.client import Client
+from orchestrator.cli.client import ApiClient
 from orchestrator.cli.colors import Paint
 from orchestrator.cli.context import Context, show
 from orchestrator.cli.help import explain
@@ -60,7 +60,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
     return 0
 
 
-def _export(client: Client, wanted: dict[str, Any]) -> int:
+def _export(client: ApiClient, wanted: dict[str, Any]) -> int:
     with client.download("/audit", **wanted) as answer:
         for piece in client.pieces(answer):
             sys.stdout.buffer.write(piece)
@@ -68,7 +68,7 @@ def _export(client: Client, wanted: dict[str, Any]) -> int:
     return 0
 
 
-def _follow(client: Client, wanted: dict[str, Any], rows: list[dict[str, Any]], *, paint: Paint | None) -> int:
+def _follow(client: ApiClient, wanted: dict[str, Any], rows: list[dict[str, Any]], *, paint: Paint | None) -> int:
     """Without colours to paint them in, as JSON lines."""
     last = 0
     while True:
@@ -80,7 +80,7 @@ def _follow(client: Client, wanted: dict[str, Any], rows: list[dict[str, Any]], 
         rows = _since(client, wanted, last)
 
 
-def _since(client: Client, wanted: dict[str, Any], last: int) -> list[dict[str, Any]]:
+def _since(client: ApiClient, wanted: dict[str, Any], last: int) -> list[dict[str, Any]]:
     """What came after an entry, the oldest first."""
     found: list[dict[str, Any]] = []
     before: int | None = None

@@ -18,7 +18,7 @@ from orchestrator.core.text import terminal_safe
 from orchestrator.engine.docker.client import HOME_LABEL, remove_labelled, translate_errors
 from orchestrator.engine.setup.docker_setup import find_engine
 from orchestrator.engine.setup.machine import LocalMachine
-from orchestrator.engine.setup.progress import Progress, Task
+from orchestrator.engine.setup.progress import SetupProgress, Task
 from orchestrator.operations.backup import create as making
 from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.backup import restore as restoring
@@ -88,7 +88,7 @@ def run_restore(context: Context, options: argparse.Namespace) -> int:
         # Without a terminal --force is enough: what is there now is kept beside the home, nothing of it is deleted.
         deed = f"This replaces the install in {home}; its files are kept under another name"
         confirm(deed, yes=options.yes, undone="replaced")
-    with Progress().task("Restoring") as task:
+    with SetupProgress().task("Restoring") as task:
         restored = restoring.restore(
             options.file,
             home,
@@ -128,14 +128,14 @@ def _losses(salvaged: Salvaged) -> list[str]:
 
 
 def _to_file(context: Context, path: Path, *, may_replace: bool) -> Written:
-    with Progress().task("Backing up") as task:
+    with SetupProgress().task("Backing up") as task:
         return making.make(context.home, path, _meter(task), may_replace=may_replace)
 
 
 def _to_output(context: Context) -> Written:
     if sys.stdout.isatty():
         raise BadInput("A backup can't be printed to a terminal. Send it somewhere: './hermit backup - | …'.")
-    with Progress().task("Backing up") as task:
+    with SetupProgress().task("Backing up") as task:
         out, tell = sys.stdout.buffer, partial(_meter(task), making.WRITING)
         written = writing.write(context.home, out, tell, packed=True, check=lambda: None)
         out.flush()

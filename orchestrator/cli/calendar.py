@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestrator.capabilities.calendar.recurrence.phrases import read_phrase
 from orchestrator.capabilities.calendar.recurrence.zones import zone_named
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.confirm import add_yes, confirm
 from orchestrator.cli.context import Context, show, table
 from orchestrator.cli.help import explain
@@ -194,7 +194,7 @@ def _understood(fields: dict[str, Any], zone: str) -> dict[str, Any]:
     return {**fields, "start": phrase.start, **({"repeat": phrase.repeat} if phrase.repeat else {})}
 
 
-def _moment(client: Client, text: str) -> str:
+def _moment(client: ApiClient, text: str) -> str:
     """A day or a time, as the API takes it."""
     if _WRITTEN.match(text):
         return text

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from orchestrator.cli.approvals import exact_lines, wish
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context
 from orchestrator.cli.deliveries import show_delivered
 from orchestrator.cli.event_stream import Growing, News
@@ -58,7 +58,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
         return _converse(client, news, options.agent)
 
 
-def _converse(client: Client, news: News | None, agent: str) -> int:
+def _converse(client: ApiClient, news: News | None, agent: str) -> int:
     if sys.stdin.isatty():
         print(f"You are talking to {agent}. Ctrl-C stops a running turn, Ctrl-D leaves.", file=sys.stderr)
     code = 0
@@ -71,7 +71,7 @@ def _converse(client: Client, news: News | None, agent: str) -> int:
             code = _say(client, news, agent, line)
 
 
-def _say(client: Client, news: News | None, agent: str, text: str, files: Sequence[str] = ()) -> int:
+def _say(client: ApiClient, news: News | None, agent: str, text: str, files: Sequence[str] = ()) -> int:
     body = {"text": text, "files": list(files), "wait": False}
     turn = client.post(agent_path(agent, "/messages"), body)["turn"]
     growing = Growing(sys.stdout, sys.stderr)

@@ -30,7 +30,7 @@ from rich.text import Text
 
 from orchestrator.capabilities.delivery.messages import size
 from orchestrator.cli.approvals import exact_lines, wish
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.context import Context
 from orchestrator.cli.deliveries import show_delivered
 from orchestrator.cli.event_stream import News
@@ -57,7 +57,7 @@ _COMMANDS = {
 _COMMAND = re.compile(r"/[a-z]+\s*")
 
 
-def converse(context: Context, client: Client, news: News, agent: str) -> int:
+def converse(context: Context, client: ApiClient, news: News, agent: str) -> int:
     """A conversation until the person leaves; the exit code is 0 when its last turn was done."""
     return _Conversation(context, client, news, agent).run()
 
@@ -65,7 +65,7 @@ def converse(context: Context, client: Client, news: News, agent: str) -> int:
 class _Conversation:
     """One person, one agent, one terminal."""
 
-    def __init__(self, context: Context, client: Client, news: News, agent: str) -> None:
+    def __init__(self, context: Context, client: ApiClient, news: News, agent: str) -> None:
         self._client = client
         self._news = news
         self._agent = agent
@@ -172,7 +172,7 @@ class _Conversation:
 class _Screen:
     """A turn on a terminal: what is being written stands at the bottom and is gone when it is whole."""
 
-    def __init__(self, console: Console, client: Client) -> None:
+    def __init__(self, console: Console, client: ApiClient) -> None:
         self._console = console
         self._client = client
         self._live: Live | None = None

@@ -20,7 +20,7 @@ def agent_path(agent: str, rest: str = "") -> str:
     return f"/agents/{quote(agent, safe='')}{rest}"
 
 
-class Client:
+class ApiClient:
     """Calls the API; raises what it answers as an error with its own sentence."""
 
     def __init__(self, url: str, token: str) -> None:

@@ -33,7 +33,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class CompletionLevel:
     """What may come after some words of a command line."""
 
     path: str
@@ -49,18 +49,20 @@ class Level:
     """What each word and option does."""
 
 
-def levels(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Iterator[Level]:
+def levels(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Iterator[CompletionLevel]:
     """Every level of the command line, the top first. What has no help is for nobody to type."""
-    yield Level("", {"--help": "", "--version": ""}, (" ".join(_told(commands)),), has_more=False, told=_told(commands))
+    yield CompletionLevel(
+        "", {"--help": "", "--version": ""}, (" ".join(_told(commands)),), has_more=False, told=_told(commands)
+    )
     yield from _beneath("", commands)
 
 
-def _beneath(path: str, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Iterator[Level]:
+def _beneath(path: str, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Iterator[CompletionLevel]:
     for name in _told(commands):
         yield from _level(f"{path} {name}".strip(), commands.choices[name])
 
 
-def _level(path: str, parser: argparse.ArgumentParser) -> Iterator[Level]:
+def _level(path: str, parser: argparse.ArgumentParser) -> Iterator[CompletionLevel]:
     options: dict[str, str] = {}
     slots: list[str] = []
     told: dict[str, str] = {}
@@ -77,7 +79,7 @@ def _level(path: str, parser: argparse.ArgumentParser) -> Iterator[Level]:
         else:
             slots.append(_value(path, action))
             has_more = action.nargs in ("*", "+")
-    yield Level(path, options, tuple(slots), has_more, told)
+    yield CompletionLevel(path, options, tuple(slots), has_more, told)
     for group in inner:
         yield from _beneath(path, group)
 
@@ -175,12 +177,12 @@ _hermit_is_command() {
 """
 
 
-def for_bash(known: list[Level]) -> str:
+def for_bash(known: list[CompletionLevel]) -> str:
     """The script for bash."""
     return _bash(known) + "complete -o filenames -F _hermit hermit\n"
 
 
-def for_zsh(known: list[Level]) -> str:
+def for_zsh(known: list[CompletionLevel]) -> str:
     """The script for zsh."""
     return (
         "#compdef hermit\n"
@@ -192,7 +194,7 @@ def for_zsh(known: list[Level]) -> str:
     )
 
 
-def _bash(known: list[Level]) -> str:
+def _bash(known: list[CompletionLevel]) -> str:
     slots, values = [], []
     for level in known:
         for n, slot in enumerate(level.slots):
@@ -214,7 +216,7 @@ def _bash(known: list[Level]) -> str:
 # --- fish ----------------------------------------------------------------------------------------------------------
 
 
-def for_fish(known: list[Level]) -> str:
+def for_fish(known: list[CompletionLevel]) -> str:
     """The script for fish."""
     lines = [
         "# Completion of HermitShell's command, made by './hermit completion fish'.",
@@ -246,7 +248,7 @@ def _fish_where(path: list[str], but: list[str]) -> str:
     return f" -n {quote('; and '.join(conditions))}"
 
 
-def _fish_option(where: str, option: str, value: str, level: Level) -> str:
+def _fish_option(where: str, option: str, value: str, level: CompletionLevel) -> str:
     name = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
     takes = {"": "", "FILE": " -r -F", "*": " -x", "AGENT": " -x -a '(__hermit_agents)'"}
     takes_value = takes.get(value, f" -x -a {quote(value)}")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.cli.client import Client
+from orchestrator.cli.client import ApiClient
 from orchestrator.cli.colors import Paint, paint_for
 from orchestrator.core.config import Settings, load
 from orchestrator.core.home import Home, prepare
 from orchestrator.engine.setup.machine import LocalMachine
-from orchestrator.engine.setup.progress import Progress
+from orchestrator.engine.setup.progress import SetupProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Context:
         return prepare(self.settings.home)
 
     @property
-    def client(self) -> Client:
+    def client(self) -> ApiClient:
         """The API of the running orchestrator."""
-        return Client(self.settings.url, self.settings.secrets.get("HERMIT_API_TOKEN") or self.home.command_token)
+        return ApiClient(self.settings.url, self.settings.secrets.get("HERMIT_API_TOKEN") or self.home.command_token)
 
     @property
     def machine(self) -> LocalMachine:
@@ -46,9 +46,9 @@ class Context:
         return paint_for(sys.stdout, self.environment)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> SetupProgress:
         """Progress on stderr."""
-        return Progress()
+        return SetupProgress()
 
 
 def surroundings(environment: Mapping[str, str]) -> Context:

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from orchestrator.capabilities.delivery.messages import size
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.core.text import terminal_safe
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.1
@@ -16,7 +16,7 @@ _PATIENCE_S = 4.0
 """A file that is still being written by then is told of by the dashboard alone."""
 
 
-def show_delivered(client: Client, agent: str, turn: int) -> None:
+def show_delivered(client: ApiClient, agent: str, turn: int) -> None:
     """A line for each file, once nothing more is on its way."""
     deadline, pause_s = time.monotonic() + _PATIENCE_S, _FIRST_PAUSE_S
     while True:

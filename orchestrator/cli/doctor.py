@@ -18,7 +18,7 @@ from orchestrator.cli.help import explain
 from orchestrator.cli.providers import embedder, with_own
 from orchestrator.core.errors import OrchestratorError, Unavailable
 from orchestrator.core.fd_limit import used_of
-from orchestrator.core.finding import Finding, State, fail, ok, warn
+from orchestrator.core.finding import Finding, FindingState, fail, ok, warn
 from orchestrator.core.home import running_pid
 from orchestrator.core.text import terminal_safe
 from orchestrator.engine.docker.client import DockerFacts
@@ -60,7 +60,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
     found = examine(context)
     body = {"findings": [asdict(finding) for finding in found]}
     show(body, as_json=options.json, lines=[line for finding in found for line in _lines(finding, context.paint)])
-    return 1 if any(finding.state is State.FAIL for finding in found) else 0
+    return 1 if any(finding.state is FindingState.FAIL for finding in found) else 0
 
 
 def examine(context: Context) -> list[Finding]:
@@ -106,7 +106,7 @@ def _with_engine(context: Context, client: Any, found: list[Finding]) -> Mapping
         found.append(fail(ENGINE, "The engine stopped answering.", _AGAIN))
         return {}
     found.append(image)
-    if image.state is State.OK:
+    if image.state is FindingState.OK:
         install, name, runtime = context.home.install, image.text.split()[0], context.settings.runtime
         cubicles, programs = DockerCubicles(client, install), DockerExec(client, install)
         found += _tried(WALLS, lambda: examine_walls(cubicles, programs, context.home, image=name, runtime=runtime))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote, unquote_to_bytes
 
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.confirm import add_yes, confirm
 from orchestrator.cli.context import Context, show, table
 from orchestrator.cli.help import explain
@@ -122,7 +122,7 @@ def _remove(context: Context, options: argparse.Namespace) -> int:
 # --- there -----------------------------------------------------------------------------------------------------
 
 
-def _entries(client: Client, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def _entries(client: ApiClient, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     path, after = _remote(options.agent, options.path), None
     while True:
         body = client.get(path, after=after, limit=1000, user=options.user)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
-from orchestrator.cli.client import Client
+from orchestrator.cli.client import ApiClient
 from orchestrator.cli.event_stream import News, is_of
 from orchestrator.cli.questions import chosen
 from orchestrator.core.errors import OrchestratorError, Unavailable
@@ -51,7 +51,7 @@ class Follower:
     """Watches a turn: shows its commands as they run, and asks about those that wait. With news it looks when there
     are some, and shows the words as they are written; without, it looks again and again."""
 
-    def __init__(self, client: Client, turn: int, news: News | None, display: Display) -> None:
+    def __init__(self, client: ApiClient, turn: int, news: News | None, display: Display) -> None:
         self._client = client
         self._turn = turn
         self._news = news

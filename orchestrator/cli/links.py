@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from orchestrator.cli.client import Client
+from orchestrator.cli.client import ApiClient
 from orchestrator.cli.confirm import add_yes, confirm
 from orchestrator.cli.context import Context, show, table
 from orchestrator.cli.help import explain
@@ -116,7 +116,7 @@ def _validity(link: Mapping[str, Any]) -> str:
     return f"It works once, for {how_long(link)}."
 
 
-def _for(client: Client, user: str | None) -> dict[str, Any]:
+def _for(client: ApiClient, user: str | None) -> dict[str, Any]:
     return {} if user is None else {"user": person(client, user)["id"]}
 
 

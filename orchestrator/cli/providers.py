@@ -8,7 +8,7 @@ from orchestrator.capabilities.memory.catalog import build_embedder
 from orchestrator.capabilities.memory.embedder import Embedder
 from orchestrator.cli.context import Context
 from orchestrator.core.models import Upstream
-from orchestrator.llm.keyring import Keyring
+from orchestrator.llm.key_store import KeyStore
 from orchestrator.llm.providers import Build
 from orchestrator.llm.upstreams.catalog import OLLAMA, build_own, build_upstreams, default_name
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
@@ -32,7 +32,7 @@ def with_own(context: Context) -> tuple[dict[str, Upstream], str]:
     """The same, with the keys that were given in the dashboard; which of them the operator prefers, only the running
     house knows. Raises ConfigError."""
     given, default = providers(context)
-    keys = Keyring(context.settings.home / "keys" / "providers.json").every()
+    keys = KeyStore(context.settings.home / "keys" / "providers.json").every()
     own = {name: maker(context)(name, kept.key, kept.base_url) for name, kept in keys.items() if name not in given}
     is_configured = default not in (OLLAMA, REHEARSAL)
     return {**given, **own}, default if is_configured else next(iter(own), default)

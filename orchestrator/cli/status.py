@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from orchestrator.cli.agent import without_secrets
-from orchestrator.cli.client import NOT_RUNNING, Client, agent_path
+from orchestrator.cli.client import NOT_RUNNING, ApiClient, agent_path
 from orchestrator.cli.context import Context, show, table
 from orchestrator.cli.help import explain
 from orchestrator.core.errors import Unavailable
@@ -45,7 +45,7 @@ def _status(context: Context, options: argparse.Namespace) -> int:
     return 0 if all(body[part] == "ok" for part in ("engine", "database", "doors")) else 1
 
 
-def _gathered(context: Context, client: Client) -> dict[str, Any]:
+def _gathered(context: Context, client: ApiClient) -> dict[str, Any]:
     """What the API says of the house as a whole, and what one looks up next."""
     body = client.get("/status")
     agents = [without_secrets(agent) for agent in client.get("/agents")["agents"]]

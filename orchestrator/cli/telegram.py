@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.cli.confirm import add_yes, confirm
 from orchestrator.cli.context import Context, show, table
 from orchestrator.cli.help import explain
@@ -64,7 +64,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     explain(removing, "Take an agent's bot away. Its files and history stay.", "telegram rm crab")
 
 
-def bots(client: Client) -> list[dict[str, Any]]:
+def bots(client: ApiClient) -> list[dict[str, Any]]:
     """Every agent's bot."""
     agents = [agent["name"] for agent in client.get("/agents")["agents"] if agent["telegram"]]
     return [client.get(agent_path(name, "/telegram")) for name in agents]
@@ -138,7 +138,7 @@ def _token() -> str:
     return text.strip()
 
 
-def _settled(client: Client, bot: dict[str, Any]) -> dict[str, Any]:
+def _settled(client: ApiClient, bot: dict[str, Any]) -> dict[str, Any]:
     """The bot, once it is known whether it could send its code; or as it is after a while."""
     deadline = time.monotonic() + _SENT_WITHIN_S
     while bot["code_way"] == "sent" and not (bot["code_sent_at"] or bot["problem"]) and time.monotonic() < deadline:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from orchestrator.app.app import App
-from orchestrator.app.wiring import Parts
+from orchestrator.app.wiring import Edges
 from orchestrator.capabilities.packages.indexes import outside
 from orchestrator.cli import doctor, telegram
 from orchestrator.cli.context import Context
@@ -23,7 +23,7 @@ from orchestrator.cli.tunnel import tunnel
 from orchestrator.core import fd_limit as descriptors
 from orchestrator.core import logs
 from orchestrator.core.errors import Conflict, OrchestratorError, Unavailable
-from orchestrator.core.home import Claim, claimed_at, running_pid, runs_elsewhere
+from orchestrator.core.home import HomeLock, claimed_at, running_pid, runs_elsewhere
 from orchestrator.core.ports import who_listens
 from orchestrator.core.text import terminal_safe
 from orchestrator.engine.docker.cubicles import DockerCubicles
@@ -87,7 +87,7 @@ def serve(context: Context) -> int:
     """Be the orchestrator until a signal ends it."""
     os.umask(0o077)
     home = context.home
-    claim = Claim(home)
+    claim = HomeLock(home)
     secrets = context.settings.secrets
     blots = logs.to_file(
         home.log, secrets.every() | {home.command_token}, as_json=context.settings.log_format == "json"
@@ -175,11 +175,11 @@ def _end(context: Context, pid: int, elsewhere: str) -> None:
     _await_end(context, pid)
 
 
-def _parts(context: Context, blots: logs.Blots) -> Parts:
+def _parts(context: Context, blots: logs.Blots) -> Edges:
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     upstreams, default_provider = providers(context)
-    return Parts(
+    return Edges(
         engine=build_engine(client, context.home, DockerImages(client, machine, progress, context.root)),
         upstreams=upstreams,
         default_provider=default_provider,

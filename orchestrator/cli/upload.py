@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from orchestrator.cli.client import Client, agent_path
+from orchestrator.cli.client import ApiClient, agent_path
 from orchestrator.core.errors import BadInput
 from orchestrator.core.text import one_line
 
@@ -20,7 +20,7 @@ _SILENT_S = 1.0
 _EVERY_S = 0.2
 
 
-def send(client: Client, agent: str, file: Path, *, user: int | None = None) -> dict[str, Any]:
+def send(client: ApiClient, agent: str, file: Path, *, user: int | None = None) -> dict[str, Any]:
     """A file is in the agent's ``in/``: its path there, size, hash and type. Raises BadInput for what is no file."""
     shown = one_line(str(file))
     try:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.cli.client import Client
+from orchestrator.cli.client import ApiClient
 from orchestrator.cli.confirm import add_yes, confirm
 from orchestrator.cli.context import Context, show, table
 from orchestrator.cli.help import explain
@@ -65,7 +65,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
 
 
-def person(client: Client, named: str) -> dict[str, Any]:
+def person(client: ApiClient, named: str) -> dict[str, Any]:
     """Who is meant by a name or a number; a name comes first. Raises NotFound."""
     known: list[dict[str, Any]] = client.get("/users")["users"]
     for field in ("name", "id"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class FindingState(StrEnum):
     """``WARN`` is something to know or to do some day; ``FAIL`` keeps messages from being answered, or is unsafe."""
 
     OK = "ok"
@@ -19,7 +19,7 @@ class Finding:
     """What one check found."""
 
     part: str
-    state: State
+    state: FindingState
     text: str
     mend: str = ""
     """What to do about it; empty when all is well."""
@@ -27,14 +27,14 @@ class Finding:
 
 def ok(part: str, text: str) -> Finding:
     """All is well."""
-    return Finding(part, State.OK, text)
+    return Finding(part, FindingState.OK, text)
 
 
 def warn(part: str, text: str, mend: str) -> Finding:
     """Something to know."""
-    return Finding(part, State.WARN, text, mend)
+    return Finding(part, FindingState.WARN, text, mend)
 
 
 def fail(part: str, text: str, mend: str) -> Finding:
     """Something that must be mended."""
-    return Finding(part, State.FAIL, text, mend)
+    return Finding(part, FindingState.FAIL, text, mend)

@@ -118,7 +118,7 @@ def prepare(path: Path) -> Home:
     return Home(path, install, token, link_key)
 
 
-class Claim:
+class HomeLock:
     """The right to be the one orchestrator of a home; it ends with the process, however that ends."""
 
     def __init__(self, home: Home) -> None:

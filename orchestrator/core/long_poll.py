@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from orchestrator.core.models import CubicleKey
 
 
-class Ear:
+class Waiter:
     """One listener."""
 
     def __init__(self, hang_up: int | None) -> None:
@@ -45,17 +45,17 @@ class Ear:
         os.close(self._rung)
 
 
-class Bells:
+class LongPoll:
     """Every cubicle's bell."""
 
     def __init__(self) -> None:
-        self._ears: dict[CubicleKey, set[Ear]] = {}
+        self._ears: dict[CubicleKey, set[Waiter]] = {}
         self._lock = threading.Lock()  # protects _ears, and an ear from being rung after it was closed
 
     @contextmanager
-    def listening(self, key: CubicleKey, hang_up: int | None = None) -> Iterator[Ear]:
+    def listening(self, key: CubicleKey, hang_up: int | None = None) -> Iterator[Waiter]:
         """Count as a listener meanwhile; rings from now on are heard."""
-        ear = Ear(hang_up)
+        ear = Waiter(hang_up)
         with self._lock:
             self._ears.setdefault(key, set()).add(ear)
         try:

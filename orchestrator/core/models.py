@@ -122,7 +122,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CubicleLimits:
     """What one cubicle may use of the host."""
 
     cpus: float = 1.0
@@ -153,7 +153,7 @@ class Agent:
     daily_budget_micro: int
     daily_budget_tokens: int
     """Of models whose price nobody knows, beside the dollars that they are thought to cost."""
-    limits: Limits
+    limits: CubicleLimits
     toolsets: tuple[str, ...]
     created_at: float
 
@@ -353,7 +353,7 @@ class CubicleSpec:
     uid: int
     gid: int
     mounts: Mounts
-    limits: Limits
+    limits: CubicleLimits
     runtime: str = ""
     """An OCI runtime's name, or empty for the engine's default."""
 

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 _ENDS_WITHIN_S = 30.0
 
 
-class Rounds:
+class Periodic:
     """Whatever becomes of one look, the next one is made."""
 
     def __init__(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.capabilities.calls import MAX_BATCH, Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
@@ -24,12 +24,12 @@ from orchestrator.core.models import CubicleKey, Turn, TurnStatus
 from orchestrator.door.api_calls import add_call_routes
 from orchestrator.door.api_streams import add_stream_routes
 from orchestrator.door.request import MAX_POLL_S, DoorRequest, one_of, text, whole
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.door.router import SMALL_BYTES, DoorRoutes, Result
 from orchestrator.door.sockets import LIMITS
 from orchestrator.llm.proxy import Proxy
 from orchestrator.turns.queue import Turns
-from orchestrator.turns.steps import Answer, Steps
+from orchestrator.turns.steps import StepAnswer, Steps
 
 OUTPUT_BYTES = 16_000
 _STEP_BYTES = 1024 * 1024
@@ -37,16 +37,16 @@ _STEP_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class DoorContext:
     """What lies behind the door."""
 
     turns: Turns
     steps: Steps
     proxy: Proxy
     agents: Agents
-    people: People
+    people: Users
     calls: Calls
-    harbour: Harbour
+    harbour: ReverseTunnel
     told: Callable[[Turn], list[dict[str, str]]]
     """The conversation before a turn, as chat messages."""
     notes: tuple[Callable[[Turn], str], ...]
@@ -57,7 +57,7 @@ class House:
     """A line for the person about files that an answer names and that are not there."""
 
 
-def add_door_routes(routes: DoorRoutes, house: House) -> None:
+def add_door_routes(routes: DoorRoutes, house: DoorContext) -> None:
     """All that a cubicle may ask for."""
     for method, path, handler, most_bytes in (
         ("GET", "turns/next", _next_turn, SMALL_BYTES),
@@ -73,7 +73,7 @@ def add_door_routes(routes: DoorRoutes, house: House) -> None:
     add_stream_routes(routes, house.harbour)
 
 
-def _next_turn(house: House, request: DoorRequest) -> Result:
+def _next_turn(house: DoorContext, request: DoorRequest) -> Result:
     boot = request.argument("boot")
     if not boot or len(boot) > 64:
         raise BadInput("boot: send the random id of this process.")
@@ -81,13 +81,13 @@ def _next_turn(house: House, request: DoorRequest) -> Result:
     return None if turn is None else {"turn": _turn_json(house, turn)}
 
 
-def _ask(house: House, request: DoorRequest) -> Result:
+def _ask(house: DoorContext, request: DoorRequest) -> Result:
     body = request.fields()
     approval = house.steps.ask(request.key, whole(body, "turn"), whole(body, "n"))
     return {"approval": approval.id, "sha256": approval.sha256, "expires_at": approval.expires_at}
 
 
-def _llm(house: House, request: DoorRequest) -> Result:
+def _llm(house: DoorContext, request: DoorRequest) -> Result:
     body = request.fields()
     turn = None if body.get("turn") is None else whole(body, "turn")
 
@@ -98,23 +98,23 @@ def _llm(house: House, request: DoorRequest) -> Result:
     return house.proxy.complete(request.key, body, check_wanted=check_wanted)
 
 
-def _status(_: House, request: DoorRequest) -> Result:
+def _status(_: DoorContext, request: DoorRequest) -> Result:
     one_of(request.fields(), "status", "idle", "active")
     return {}
 
 
-def _memories(house: House, request: DoorRequest) -> Result:
+def _memories(house: DoorContext, request: DoorRequest) -> Result:
     return {"memories": house.memories(request.key, request.argument("q")[:2_000])}
 
 
-def _step(house: House, request: DoorRequest) -> Result:
+def _step(house: DoorContext, request: DoorRequest) -> Result:
     turn, body = request.turn, request.fields()
     phase = one_of(body, "phase", "start", "output", "end", "actions")
     handlers = {"start": _start, "output": _printed, "end": _end, "actions": _actions}
     return handlers[phase](house, request.key, turn, body)
 
 
-def _finish(house: House, request: DoorRequest) -> Result:
+def _finish(house: DoorContext, request: DoorRequest) -> Result:
     key, turn, body = request.key, request.turn, request.fields()
     status = TurnStatus(one_of(body, "status", "done", "failed", "stopped"))
     held = house.turns.get(turn)
@@ -135,7 +135,7 @@ def _finish(house: House, request: DoorRequest) -> Result:
 # --- steps -----------------------------------------------------------------------------------------------------
 
 
-def _start(house: House, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
+def _start(house: DoorContext, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
     approval = body.get("approval")
     if approval is not None and (not isinstance(approval, str) or len(approval) > 32):
         raise BadInput("approval: send the id or null.")
@@ -150,11 +150,11 @@ def _start(house: House, key: CubicleKey, turn: int, body: dict[str, Any]) -> di
     return _answer_json(answer)
 
 
-def _printed(house: House, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
+def _printed(house: DoorContext, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
     return _answer_json(house.steps.printed(key, turn, whole(body, "n"), text(body, "output")))
 
 
-def _end(house: House, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
+def _end(house: DoorContext, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
     answer = house.steps.end(
         key,
         turn,
@@ -166,7 +166,7 @@ def _end(house: House, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict
     return _answer_json(answer)
 
 
-def _actions(house: House, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
+def _actions(house: DoorContext, key: CubicleKey, turn: int, body: dict[str, Any]) -> dict[str, Any]:
     actions = body.get("actions")
     if not isinstance(actions, list) or len(actions) > MAX_BATCH:
         raise BadInput(f"actions: send a list of at most {MAX_BATCH}.")
@@ -178,14 +178,14 @@ def _actions(house: House, key: CubicleKey, turn: int, body: dict[str, Any]) -> 
     return {"results": house.calls.batch(Caller(key, turn), n, actions), "do": "continue"}
 
 
-def _answer_json(answer: Answer) -> dict[str, Any]:
+def _answer_json(answer: StepAnswer) -> dict[str, Any]:
     return {"do": str(answer.do), "reason": answer.reason} if answer.reason else {"do": str(answer.do)}
 
 
 # --- a turn, for the crab --------------------------------------------------------------------------------------
 
 
-def _turn_json(house: House, turn: Turn) -> dict[str, Any]:
+def _turn_json(house: DoorContext, turn: Turn) -> dict[str, Any]:
     agent = house.agents.get(turn.cubicle.agent)
     return {
         "id": turn.id,

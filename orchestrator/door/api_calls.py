@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.core.errors import BadInput
 from orchestrator.door.request import DoorRequest, text, whole
@@ -43,6 +43,6 @@ def add_call_routes(routes: DoorRoutes, calls: Calls) -> None:
     routes.add("GET", "turns/*/waited", waited)
 
 
-def call_json(call: Call) -> dict[str, Any]:
+def call_json(call: CapabilityCall) -> dict[str, Any]:
     """A call as its caller sees it."""
     return {"call": call.id, "status": call.status, "text": call.text, "result": call.result}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from orchestrator.door.request import MAX_POLL_S, DoorRequest
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.door.router import DoorRoutes, Result
 
 
-def add_stream_routes(routes: DoorRoutes, harbour: Harbour) -> None:
+def add_stream_routes(routes: DoorRoutes, harbour: ReverseTunnel) -> None:
     """``GET streams?wait=`` and ``POST streams``."""
 
     def wanted(request: DoorRequest) -> Result:

@@ -17,7 +17,7 @@ from collections import defaultdict, deque
 from typing import NamedTuple
 
 from orchestrator.core.errors import NotFound, TooMany, Unavailable
-from orchestrator.core.long_poll import Bells
+from orchestrator.core.long_poll import LongPoll
 from orchestrator.core.models import CubicleKey
 
 MAX_SPARES = 8
@@ -38,7 +38,7 @@ class _Waiter(NamedTuple):
     woken: asyncio.Event
 
 
-class Harbour:
+class ReverseTunnel:
     """The spare and the busy connections of every cubicle."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Harbour:
         self._waiters: defaultdict[CubicleKey, deque[_Waiter]] = defaultdict(deque)
         self._is_closed = False
         self._lock = threading.Lock()  # protects all of the above
-        self._bells = Bells()  # rung at every new call
+        self._bells = LongPoll()  # rung at every new call
 
     # --- the cubicle's side ------------------------------------------------------------------------------------
 

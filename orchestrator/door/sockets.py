@@ -31,7 +31,7 @@ def environ_of(key: CubicleKey) -> dict[str, object]:
     return {KEY: key, ALLOWANCE: BodyAllowance()}
 
 
-class Doors:
+class DoorSockets:
     """The open doors of this install."""
 
     def __init__(

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.core.errors import Unavailable, WallMissing
-from orchestrator.core.finding import Finding, State, fail, ok
+from orchestrator.core.finding import Finding, FindingState, fail, ok
 from orchestrator.core.home import Home
-from orchestrator.core.models import CubicleKey, CubicleSpec, Limits, Mounts
+from orchestrator.core.models import CubicleKey, CubicleLimits, CubicleSpec, Mounts
 from orchestrator.engine.protocol import CubicleEngine, EngineFacts, ExecEngine
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def lacks(seen: Mapping[str, Any], *, runtime: str) -> list[str]:
     makes of system calls is that kernel's affair."""
     checks = [check for check in _CHECKS if check is not _filter or runtime in _SHARES_THE_KERNEL]
     found = [check({**seen, "keeps": []}) for check in checks]
-    return [finding.text for finding in found if finding.state is State.FAIL]
+    return [finding.text for finding in found if finding.state is FindingState.FAIL]
 
 
 def judge_walls(seen: Mapping[str, Any]) -> list[Finding]:
@@ -101,7 +101,7 @@ def throw_away(folder: Path, home: Home, *, image: str, runtime: str) -> Cubicle
         uid=uid,
         gid=gid,
         mounts=Mounts(**paths),
-        limits=Limits(cpus=1.0, memory_mb=128, pids=64, disk_mb=16),
+        limits=CubicleLimits(cpus=1.0, memory_mb=128, pids=64, disk_mb=16),
         runtime=runtime,
     )
 

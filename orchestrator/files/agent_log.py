@@ -31,7 +31,7 @@ _PLACE = re.compile(r"([01]):(\d{1,12})")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPosition:
     """Where in the log: which part, and how many bytes into it."""
 
     part: int
@@ -46,7 +46,7 @@ class Place:
 class Record:
     """One line. What is no record of the crab's has no kind, and is shown as it is."""
 
-    place: Place
+    place: LogPosition
     at: float | None
     """Unix seconds."""
     step: str
@@ -59,9 +59,9 @@ class LogPage:
     """Some lines one after the other."""
 
     records: tuple[Record, ...]
-    earlier: Place | None
+    earlier: LogPosition | None
     """Before what there is more; None at the very beginning."""
-    end: Place
+    end: LogPosition
     """After what new lines come."""
     is_fresh: bool = False
     """The log is another one than before: what was shown of it is to go."""
@@ -69,58 +69,58 @@ class LogPage:
     """There are newer lines already."""
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> LogPosition:
     """The place that was written so; raises BadInput."""
     found = _PLACE.fullmatch(text)
     if found is None:
         raise BadInput("before, after: send what a page gave as its place.")
-    return Place(int(found[1]), int(found[2]))
+    return LogPosition(int(found[1]), int(found[2]))
 
 
 def latest(workspaces: Workspaces, key: CubicleKey) -> LogPage:
     """The newest lines."""
-    page = before(workspaces, key, Place(0, _size(workspaces, key, 0)))
+    page = before(workspaces, key, LogPosition(0, _size(workspaces, key, 0)))
     return LogPage(page.records, page.earlier, page.end, is_fresh=True)
 
 
-def before(workspaces: Workspaces, key: CubicleKey, place: Place) -> LogPage:
+def before(workspaces: Workspaces, key: CubicleKey, place: LogPosition) -> LogPage:
     """The lines before a place, as many as a page has; the older part goes on where the newer one begins."""
     if place.at == 0 and place.part == 0 and (older := _size(workspaces, key, 1)):
-        place = Place(1, older)
+        place = LogPosition(1, older)
     start = max(0, place.at - _WINDOW)
     data = _read(workspaces, key, place.part, start, place.at - start)
     if start and b"\n" in data[:-1]:  # the first line is cut, unless there is no other
         cut = data.index(b"\n") + 1
         start, data = start + cut, data[cut:]
-    lines = _lines(data, Place(place.part, start))[-PAGE_LINES:]
-    first = lines[0][0] if lines else Place(place.part, 0)
+    lines = _lines(data, LogPosition(place.part, start))[-PAGE_LINES:]
+    first = lines[0][0] if lines else LogPosition(place.part, 0)
     has_earlier = first.at > 0 or (first.part == 0 and _size(workspaces, key, 1) > 0)
-    end = Place(place.part, start + len(data))
+    end = LogPosition(place.part, start + len(data))
     return LogPage(tuple(_record(at, line) for at, line in lines), first if has_earlier else None, end)
 
 
-def after(workspaces: Workspaces, key: CubicleKey, place: Place) -> LogPage:
+def after(workspaces: Workspaces, key: CubicleKey, place: LogPosition) -> LogPage:
     """The lines that were written since, whole ones; of another log than before, its end."""
     size = _size(workspaces, key, 0)
     if place.part != 0 or size < place.at or size - place.at > _FAR:
         return latest(workspaces, key)
     data = _read(workspaces, key, 0, place.at, _WINDOW)
     whole = data[: data.rfind(b"\n") + 1] if b"\n" in data or len(data) < _WINDOW else data
-    end = Place(0, place.at + len(whole))
+    end = LogPosition(0, place.at + len(whole))
     records = tuple(_record(at, line) for at, line in _lines(whole, place))
     return LogPage(records, None, end, has_more=bool(whole) and size > end.at)
 
 
-def _lines(data: bytes, start: Place) -> list[tuple[Place, bytes]]:
+def _lines(data: bytes, start: LogPosition) -> list[tuple[LogPosition, bytes]]:
     """Each line with its place, split at line feeds alone."""
     found, at = [], start.at
     for line in io.BytesIO(data):
-        found.append((Place(start.part, at), line))
+        found.append((LogPosition(start.part, at), line))
         at += len(line)
     return found
 
 
-def _record(place: Place, line: bytes) -> Record:
+def _record(place: LogPosition, line: bytes) -> Record:
     text = line.removesuffix(b"\n").decode("utf-8", "replace")
     found = _RECORD.fullmatch(text)
     if found is None:

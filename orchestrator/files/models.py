@@ -28,7 +28,7 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DirEntry:
     """One name in a folder."""
 
     name: str
@@ -46,13 +46,13 @@ class Entry:
 class Listing:
     """A page of a folder, in the order of the raw names."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[DirEntry, ...]
     next: bytes | None
     """The name after which the next page begins; None at the end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class OutFile:
     """One name in ``out/`` as it stands now."""
 
     raw: bytes
@@ -98,7 +98,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class PrivateCopy:
     """A private copy of one file, which nobody else can change. Close it when done; it is a context manager."""
 
     name: bytes

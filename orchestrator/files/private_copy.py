@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.core.errors import Changing, Unavailable
-from orchestrator.files.models import Snapshot
+from orchestrator.files.models import PrivateCopy
 from orchestrator.files.names import shown
 from orchestrator.files.safe_open import Opened, refusal, too_large
 
@@ -25,7 +25,7 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ANONYMOUS = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL}
 
 
-def take(source: Opened, parts: tuple[bytes, ...], *, max_bytes: int, keep_in: Path | None, home: Path) -> Snapshot:
+def take(source: Opened, parts: tuple[bytes, ...], *, max_bytes: int, keep_in: Path | None, home: Path) -> PrivateCopy:
     """A copy of ``source``: kept as a new file in ``keep_in``, or nameless on the disk of ``home``.
 
     Raises TooLarge when it grows past ``max_bytes``, Changing when it was written meanwhile, Unavailable when the disk
@@ -40,7 +40,7 @@ def take(source: Opened, parts: tuple[bytes, ...], *, max_bytes: int, keep_in: P
             if path is not None:
                 os.fsync(file.fileno())
             file.seek(0)
-            return Snapshot(parts[-1], size, digest, file, path)
+            return PrivateCopy(parts[-1], size, digest, file, path)
     except OSError as error:
         raise refusal(error, parts) from error
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from orchestrator.core.models import Limits
+from orchestrator.core.models import CubicleLimits
 from orchestrator.files.models import Use
 
 MB = 1 << 20
@@ -21,7 +21,7 @@ _FINEST_STEP = 64
 """A look is worth while once this part of the limit may have been written."""
 
 
-class Level(StrEnum):
+class QuotaLevel(StrEnum):
     """How full a workspace is, as people are told."""
 
     OK = "ok"
@@ -71,10 +71,10 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QuotaState:
     """How a workspace stands to its limit, and what it was told."""
 
-    level: Level = Level.OK
+    level: QuotaLevel = QuotaLevel.OK
     ceiling: Allowance | None = None
     """Above its limit an agent may go on up to here, so that it can clean up."""
     stops: int = 0
@@ -86,31 +86,31 @@ class Standing:
         return self.stops >= TRIES
 
 
-def allowance(limits: Limits) -> Allowance:
+def allowance(limits: CubicleLimits) -> Allowance:
     """What an agent with these limits may take."""
     inodes = min(_INODES_BASE + _INODES_A_MB * limits.disk_mb, _MOST_INODES)
     return Allowance(limits.disk_mb * MB, inodes)
 
 
-def judged(standing: Standing, use: Use, limit: Allowance) -> tuple[Standing, bool]:
+def judged(standing: QuotaState, use: Use, limit: Allowance) -> tuple[QuotaState, bool]:
     """How the workspace of a running cubicle stands now, and whether the cubicle must be stopped for it."""
     if not limit.is_reached(use):
-        return Standing(Level.OK if limit.share(use) < WARN_SHARE else Level.NEARLY_FULL), False
+        return QuotaState(QuotaLevel.OK if limit.share(use) < WARN_SHARE else QuotaLevel.NEARLY_FULL), False
     if (standing.ceiling or limit).is_reached(use):
-        return Standing(Level.FULL, standing.ceiling, standing.stops + 1), True
-    return replace(standing, level=Level.FULL), False
+        return QuotaState(QuotaLevel.FULL, standing.ceiling, standing.stops + 1), True
+    return replace(standing, level=QuotaLevel.FULL), False
 
 
-def with_room_to_clean_up(standing: Standing, use: Use, limit: Allowance) -> Standing:
+def with_room_to_clean_up(standing: QuotaState, use: Use, limit: Allowance) -> QuotaState:
     """The same for a cubicle that does not run: when it is above its limit, it may start and grow by a little, for
     what cleaning up itself writes."""
     if not limit.is_reached(use):
         return judged(standing, use, limit)[0]
     if standing.ceiling is not None and not standing.ceiling.is_reached(use):
-        return replace(standing, level=Level.FULL)
+        return replace(standing, level=QuotaLevel.FULL)
     margin = Allowance(max(4 * MB, limit.bytes // 16), max(1_000, limit.inodes // 16))
     ceiling = Allowance(max(use.bytes, limit.bytes) + margin.bytes, max(use.inodes, limit.inodes) + margin.inodes)
-    return Standing(Level.FULL, ceiling, standing.stops)
+    return QuotaState(QuotaLevel.FULL, ceiling, standing.stops)
 
 
 def step(use: Use, limit: Allowance, ceiling: Allowance | None) -> Allowance:

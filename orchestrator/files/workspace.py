@@ -23,7 +23,7 @@ from orchestrator.files import private_copy as snapshots
 from orchestrator.files import safe_open as beneath
 from orchestrator.files import tree
 from orchestrator.files import uploads as arrivals
-from orchestrator.files.models import Entry, FilePath, Kind, Listing, Readable, Snapshot, Stored, Use
+from orchestrator.files.models import DirEntry, FilePath, Kind, Listing, PrivateCopy, Readable, Stored, Use
 from orchestrator.files.names import parts_of, shown
 
 NOTE = Path(__file__).resolve().parents[2] / "workspace_template" / "README.txt"
@@ -131,7 +131,7 @@ class Workspaces:
             raise beneath.refusal(error, parts) from error
         return Listing(tuple(entries), names[limit - 1] if len(names) > limit else None)
 
-    def entry(self, key: CubicleKey, path: FilePath) -> Entry:
+    def entry(self, key: CubicleKey, path: FilePath) -> DirEntry:
         """What is at ``path``, as a listing has it; good to look at, as it may be something else a moment later.
 
         Raises NotFound, UnsafePath for what lies behind a link, Unavailable.
@@ -176,7 +176,7 @@ class Workspaces:
         max_bytes: int,
         keep_in: Path | None = None,
         only_finished: bool = False,
-    ) -> Snapshot:
+    ) -> PrivateCopy:
         """A private copy of one regular file as it is now; whoever wants the file uses the copy alone, and closes it.
 
         With ``keep_in`` it is a new file of mode 0600 in that folder, which no agent may reach; else it is nameless
@@ -335,7 +335,7 @@ def _in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...
     return parts
 
 
-def _entry(folder: int, name: bytes) -> Entry | None:
+def _entry(folder: int, name: bytes) -> DirEntry | None:
     """What a name stands for; None when it is gone."""
     try:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -344,7 +344,7 @@ def _entry(folder: int, name: bytes) -> Entry | None:
     is_file = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
     kind: Kind = "file" if is_file else "folder" if stat.S_ISDIR(facts.st_mode) else "other"
     modified = min(max(facts.st_mtime, 0.0), _LAST_SECOND)
-    return Entry(shown(name), name, kind, facts.st_size if is_file else 0, modified)
+    return DirEntry(shown(name), name, kind, facts.st_size if is_file else 0, modified)
 
 
 def _explained(error: OSError, key: CubicleKey) -> Exception:

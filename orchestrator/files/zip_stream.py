@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
-from orchestrator.files.models import MOST_FILE_BYTES, Entry
+from orchestrator.files.models import MOST_FILE_BYTES, DirEntry
 from orchestrator.files.names import archived_name, numbered, shown
 from orchestrator.files.workspace import Workspaces
 
@@ -132,7 +132,7 @@ class _Packing:
         name = LEFT_OUT if f"{LEFT_OUT}/" != self._top else numbered(LEFT_OUT, "2")
         self._archive.writestr(_info(name, time.time()), text)
 
-    def _entries(self, folder: tuple[bytes, ...]) -> Iterator[Entry]:
+    def _entries(self, folder: tuple[bytes, ...]) -> Iterator[DirEntry]:
         after: bytes | None = None
         try:
             while True:
@@ -143,7 +143,7 @@ class _Packing:
         except OrchestratorError as error:  # gone, shut or too wide: the others go on
             self._say(f"{shown(*folder)}: {error.message}")
 
-    def _pack_file(self, parts: tuple[bytes, ...], name: str, entry: Entry) -> Iterator[None]:
+    def _pack_file(self, parts: tuple[bytes, ...], name: str, entry: DirEntry) -> Iterator[None]:
         try:
             snapshot = self._workspaces.copy_out(
                 self._key, parts, max_bytes=min(self._most_file_bytes, self._bytes_left)

@@ -41,7 +41,7 @@ class TryLater(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class JobReport:
     """What is said of a job's end."""
 
     text: str
@@ -58,7 +58,7 @@ class Report:
     """The agent knows, and need not be told at a later turn."""
 
 
-def no_report(_db: sqlite3.Connection, _job: Job) -> Report | None:
+def no_report(_db: sqlite3.Connection, _job: Job) -> JobReport | None:
     """Nothing is said."""
     return None
 
@@ -126,7 +126,7 @@ class JobKind:
     was not wanted, TryLater, and any other OrchestratorError when it failed, with the sentence that says why."""
     time_s: float
     """So long one may run; then it has failed, and whoever waits hears of it."""
-    report: Callable[[sqlite3.Connection, Job], Report | None] = no_report
+    report: Callable[[sqlite3.Connection, Job], JobReport | None] = no_report
     """What is said of an end, within its transaction."""
     prepare: Callable[[], None] = nothing
     """After a start, before the first: what a death left is put right."""

@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, Stopped, Unavailable
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import Finish, JobKind, Report, Running, TryLater, guarded
+from orchestrator.jobs.kinds import Finish, JobKind, JobReport, Running, TryLater, guarded
 from orchestrator.jobs.rows import Job, JobState
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,9 @@ def reference(kind: str, name: str) -> str:
 class Jobs:
     """The pool. All methods may be called from any thread; those with a connection within its transaction."""
 
-    def __init__(self, store: Store, notices: Notices, *, finish: Finish, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, store: Store, notices: Notifications, *, finish: Finish, now: Callable[[], float] = time.time
+    ) -> None:
         """``finish`` ends the calls that wait for a reference, within the transaction."""
         self._store, self._notices, self._finish, self._now = store, notices, finish, now
         self._kinds: dict[str, JobKind] = {}
@@ -124,7 +126,7 @@ class Jobs:
             if not self._changed.wait_for(lambda: not any(map(holds, self._running.values())), _DELETION_S):
                 raise Unavailable("A download of theirs has not ended yet. Try again in a moment.")
 
-    def _tell(self, db: sqlite3.Connection, job: Job, report: Report) -> None:
+    def _tell(self, db: sqlite3.Connection, job: Job, report: JobReport) -> None:
         key, turn = job.cubicle, job.turn
         result = dict(report.result)
         self._finish(reference(job.kind, job.name), ok=job.state is JobState.DONE, text=report.text, result=result)

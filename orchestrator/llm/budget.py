@@ -50,7 +50,7 @@ class _Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BudgetState:
     """How an agent's day stands."""
 
     spent_micro: int
@@ -73,7 +73,7 @@ class Booking:
     key: CubicleKey
     turn: int | None
     day: str
-    sums: rows.Day
+    sums: rows.SpendingDay
     """How that day stands now."""
     is_refused: bool
 
@@ -93,12 +93,12 @@ class Budget:
         self._booked = booked
         self._now = now
 
-    def today(self, agent: str) -> rows.Day:
+    def today(self, agent: str) -> rows.SpendingDay:
         """What the agent has spent, and what is held, on its current day."""
         with self._store.reading() as db:
             return rows.day(db, agent, self._day(db, agent))
 
-    def standing(self, agent: str) -> Standing:
+    def standing(self, agent: str) -> BudgetState:
         """How the agent's day stands; raises NotFound."""
         with self._store.reading() as db:
             found = agent_rows.one(db, agent)
@@ -110,7 +110,7 @@ class Budget:
         tokens = day.spent_tokens + day.reserved_tokens
         was_refused = (day.refused_micro, day.refused_tokens) == (found.daily_budget_micro, found.daily_budget_tokens)
         is_used_up = day.spent_micro + day.reserved_micro > 0 == left or tokens >= max(1, found.daily_budget_tokens)
-        return Standing(
+        return BudgetState(
             spent_micro=day.spent_micro,
             held_micro=day.reserved_micro,
             budget_micro=found.daily_budget_micro,
@@ -242,7 +242,7 @@ def _write_down(db: sqlite3.Connection, hold: Hold, bill: _Bill, now: float) -> 
     )
 
 
-def _refusal(agent: Agent, day: rows.Day, micro: int, model: str, date: str) -> str:
+def _refusal(agent: Agent, day: rows.SpendingDay, micro: int, model: str, date: str) -> str:
     goes_on = f"It continues by itself when {date} is over (midnight UTC)"
     if day.spent_micro + day.reserved_micro + micro > agent.daily_budget_micro:
         held = f", {dollars(day.reserved_micro)} held for calls under way" if day.reserved_micro else ""

@@ -9,14 +9,14 @@ from functools import partial
 
 from orchestrator.agents import user_rows as people_rows
 from orchestrator.agents.agents import Agents
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound
 from orchestrator.core.hooks import BudgetCrossed, Hooks
 from orchestrator.core.models import Agent, CubicleKey
 from orchestrator.llm import ledger_rows as rows
 from orchestrator.llm.budget import Booking, dollars
-from orchestrator.llm.ledger_rows import Day
+from orchestrator.llm.ledger_rows import SpendingDay
 
 KIND = "budget"
 NEARLY, WHOLLY = 80, 100
@@ -26,7 +26,7 @@ NEARLY, WHOLLY = 80, 100
 class BudgetNotices:
     """Says it, once."""
 
-    def __init__(self, store: Store, notices: Notices, agents: Agents, hooks: Hooks) -> None:
+    def __init__(self, store: Store, notices: Notifications, agents: Agents, hooks: Hooks) -> None:
         self._store = store
         self._notices = notices
         self._agents = agents
@@ -57,14 +57,14 @@ class BudgetNotices:
             self._store.after_commit(partial(self._hooks.budget_crossed.fire, crossed))
 
 
-def reached(agent: Agent, day: Day) -> int | None:
+def reached(agent: Agent, day: SpendingDay) -> int | None:
     """The level that what is spent has reached, of dollars or of tokens."""
     spent = ((day.spent_micro, agent.daily_budget_micro), (day.spent_tokens, agent.daily_budget_tokens))
     share = max(100 * used // budget if budget else WHOLLY * (used > 0) for used, budget in spent)
     return WHOLLY if share >= WHOLLY else NEARLY if share >= NEARLY else None
 
 
-def wording(agent: Agent, day: Day, level: int, booking: Booking, *, is_operator: bool) -> str:
+def wording(agent: Agent, day: SpendingDay, level: int, booking: Booking, *, is_operator: bool) -> str:
     """What this person reads."""
     used = f"{dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)} spent"
     if day.spent_tokens:

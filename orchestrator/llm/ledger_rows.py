@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class SpendingDay:
     """An agent's day: what is ``spent`` is known or kept, what is ``reserved`` is held for calls under way. Dollars are
     in micro-dollars, tokens are those of models without a known price."""
 
@@ -49,18 +49,18 @@ class Spent:
     """How many of the calls were made at a guessed price, as nobody knew the true one."""
 
 
-_NOTHING = Day(0, 0)
+_NOTHING = SpendingDay(0, 0)
 _SUMS = "cost_micro, reserved_micro, cost_tokens, reserved_tokens, refused_micro, refused_tokens"
-"""The columns of a ``Day``, in its order."""
+"""The columns of a ``SpendingDay``, in its order."""
 
 
-def day(db: sqlite3.Connection, agent: str, day: str) -> Day:
+def day(db: sqlite3.Connection, agent: str, day: str) -> SpendingDay:
     """The sums of one agent on one UTC day (``YYYY-MM-DD``)."""
     row = db.execute(
         f"SELECT {_SUMS} FROM spending_days WHERE agent = ? AND day = ?",  # noqa: S608 - constant columns
         (agent, day),
     ).fetchone()
-    return _NOTHING if row is None else Day(*row)
+    return _NOTHING if row is None else SpendingDay(*row)
 
 
 def latest_day(db: sqlite3.Connection, agent: str) -> str:
@@ -134,7 +134,7 @@ def close(
     completion_tokens: int | None,
     now: float,
     cost_tokens: int = 0,
-) -> Day | None:
+) -> SpendingDay | None:
     """End a reservation as ``settled``, ``kept`` or ``released``: how its day stands then, None when it was ended
     before. ``cost_tokens`` counts only where tokens were held."""
     ended = db.execute(
@@ -158,7 +158,7 @@ def close(
             ended["day"],
         ),
     ).fetchone()
-    return Day(*sums)
+    return SpendingDay(*sums)
 
 
 def open_rows(db: sqlite3.Connection) -> list[tuple[int, int, int]]:

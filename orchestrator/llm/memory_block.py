@@ -23,7 +23,7 @@ MAX_FACT_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class PromptFact:
     """One memory, with where it comes from."""
 
     id: int
@@ -36,7 +36,7 @@ class Fact:
     """In which turn; None when a person noted it."""
 
 
-def block_of(facts: Iterable[Fact], *, max_facts: int = MAX_FACTS, max_chars: int = MAX_CHARS) -> str:
+def block_of(facts: Iterable[PromptFact], *, max_facts: int = MAX_FACTS, max_chars: int = MAX_CHARS) -> str:
     """The facts in their order as one text, as many as fit; empty when there is none.
 
     Whole lines only: what does not fit any more is left out, and what comes after it too.
@@ -52,7 +52,7 @@ def block_of(facts: Iterable[Fact], *, max_facts: int = MAX_FACTS, max_chars: in
     return "\n".join((HEAD, *lines)) if lines else ""
 
 
-def line_of(fact: Fact, max_chars: int = MAX_FACT_CHARS) -> str:
+def line_of(fact: PromptFact, max_chars: int = MAX_FACT_CHARS) -> str:
     """One fact: its number, its text as a JSON string, and who noted it when and where."""
     day = datetime.fromtimestamp(fact.noted_at, UTC).strftime("%Y-%m-%d")
     turn = f", turn {fact.turn}" if fact.turn is not None else ""

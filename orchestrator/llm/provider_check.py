@@ -11,7 +11,7 @@ from orchestrator.agents.agents import Agents
 from orchestrator.core.errors import Conflict, OverBudget, UpstreamFailed
 from orchestrator.core.models import CubicleKey, Upstream
 from orchestrator.llm.providers import Providers
-from orchestrator.llm.proxy import Proxy, Route
+from orchestrator.llm.proxy import ModelRoute, Proxy
 
 WITHIN_S = 45.0
 
@@ -65,7 +65,7 @@ class Trials:
         model, started = model or upstream.default_model or next(iter(models), ""), time.monotonic()
         try:
             key = CubicleKey(agents[0].name, user)
-            answer = self._proxy.try_out(key, Route(upstream, model), within_s=WITHIN_S)
+            answer = self._proxy.try_out(key, ModelRoute(upstream, model), within_s=WITHIN_S)
         except (UpstreamFailed, OverBudget) as error:
             return Trial(ok=False, message=error.message, model=model, models=models)
         took_s, cost_usd = time.monotonic() - started, float(answer["usage"]["cost_usd"])

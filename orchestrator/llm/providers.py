@@ -1,6 +1,6 @@
 """The model providers that can be asked at this moment, and which one answers for agents that name none.
 
-Owns what the settings gave and what was added in the dashboard (its key in the ``Keyring``), and the operator's choices
+Owns what the settings gave and what was added in the dashboard (its key in the ``KeyStore``), and the operator's choices
 over both. A change holds from the next call on, without a restart; the settings' own keys come first. It makes no call
 itself, and a key that was given never comes out.
 """
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from orchestrator.agents.install_settings import DEFAULT_PROVIDER, MODEL_OF, Preferences
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import Upstream
-from orchestrator.llm.keyring import Keyring, OwnKey
+from orchestrator.llm.key_store import KeyStore, OwnKey
 from orchestrator.llm.upstreams.catalog import CUSTOM, KEY_SETTINGS, LABELS, OLLAMA, OLLAMA_URL, is_listening
 from orchestrator.llm.upstreams.rehearsal import NAME as REHEARSAL
 from orchestrator.llm.upstreams.shortlist import SHORTLIST, Suggestion
@@ -59,7 +59,7 @@ class Providers(Mapping[str, Upstream]):
         self,
         given: Mapping[str, Upstream],
         default: str,
-        keyring: Keyring,
+        keyring: KeyStore,
         preferences: Preferences,
         *,
         build: Build,

@@ -49,7 +49,7 @@ Remember = Callable[[CubicleKey, int | None, tuple[dict[str, Any], ...]], tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ModelRoute:
     """Where a call goes."""
 
     upstream: Upstream
@@ -109,7 +109,7 @@ class Proxy:
             with self._lock:
                 del self._calls[call]
 
-    def try_out(self, key: CubicleKey, route: Route, *, within_s: float) -> dict[str, Any]:
+    def try_out(self, key: CubicleKey, route: ModelRoute, *, within_s: float) -> dict[str, Any]:
         """One tiny call, at this agent's cost. Raises NotFound, OverBudget or UpstreamFailed, also when it is late."""
         agent = self._agents.get(key.agent)
         return self._aside(key, route.upstream.name, within_s, lambda call: self._once(agent, call, route, _TRIAL))
@@ -171,20 +171,20 @@ class Proxy:
             logger.info("%s: %s, so the fallback model is asked", call.key, error.message)
         return self._persistently(agent, call, self._fallback(provider, agent.fallback_model), request)
 
-    def _fallback(self, provider: str, text: str) -> Route:
+    def _fallback(self, provider: str, text: str) -> ModelRoute:
         """Written as MODEL, or MODEL@PROVIDER for another provider's."""
         model, _, other = text.rpartition("@")
         return self._route(other, model) if other in self._upstreams and model else self._route(provider, text)
 
-    def _route(self, provider: str, model: str) -> Route:
+    def _route(self, provider: str, model: str) -> ModelRoute:
         upstream = self._upstreams.get(provider)
         if upstream is None:
             raise NotFound(
                 f"The model provider {provider} is not set up: the operator gives its key in the dashboard's Settings."
             )
-        return Route(upstream, model)
+        return ModelRoute(upstream, model)
 
-    def _persistently(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
+    def _persistently(self, agent: Agent, call: _Call, route: ModelRoute, request: ModelRequest) -> dict[str, Any]:
         for attempt in range(1, TRIES + 1):
             try:
                 return self._once(agent, call, route, request)
@@ -198,7 +198,7 @@ class Proxy:
                 call.pause(wait_s)
         raise AssertionError("the last attempt returns or raises")
 
-    def _once(self, agent: Agent, call: _Call, route: Route, request: ModelRequest) -> dict[str, Any]:
+    def _once(self, agent: Agent, call: _Call, route: ModelRoute, request: ModelRequest) -> dict[str, Any]:
         call.raise_if_stopped()  # before any money is held: nothing was sent
         model = route.model or default_model_of(route.upstream)
         price = price_of(route.upstream.name, model, self._prices())

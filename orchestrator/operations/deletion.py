@@ -15,7 +15,7 @@ from functools import partial
 from orchestrator.agents import deletion_rows as rows
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey, TurnStatus
@@ -24,7 +24,7 @@ from orchestrator.turns.queue import Turns
 logger = logging.getLogger(__name__)
 
 
-class Leaving:
+class Deletion:
     """The way out of the house."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Leaving:
         turns: Turns,
         cubicles: Cubicles,
         agents: Agents,
-        people: People,
+        people: Users,
         *,
         forget: Callable[[str], None],
         cease: Callable[[Callable[[CubicleKey], bool]], None] = lambda _is_theirs: None,

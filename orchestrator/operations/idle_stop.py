@@ -15,7 +15,7 @@ from orchestrator.agents.cubicles import Cubicles
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import Container, CubicleKey
-from orchestrator.core.periodic import Rounds
+from orchestrator.core.periodic import Periodic
 from orchestrator.turns import rows
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Hibernation:
         self._after_s = after_s
         self._is_waking = is_waking
         self._now = now
-        self._rounds = Rounds("hibernation", self.look, every_s=lambda: PERIOD_S)
+        self._rounds = Periodic("hibernation", self.look, every_s=lambda: PERIOD_S)
 
     def start(self) -> None:
         """Begin to look, where it is wanted."""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from orchestrator.core.config import Keep
 from orchestrator.core.db import audit_rows as audit
 from orchestrator.core.db.database import Store
-from orchestrator.core.periodic import Rounds
+from orchestrator.core.periodic import Periodic
 from orchestrator.operations import retention_rows as rows
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Retention:
         self._running, self._doubted_at = running, -_DAY_S
         self._expire_backups = expire_backups
         waits = itertools.chain([_FIRST_S], itertools.repeat(_PERIOD_S))
-        self._rounds = Rounds("retention", self.look, every_s=lambda: next(waits))
+        self._rounds = Periodic("retention", self.look, every_s=lambda: next(waits))
 
     def start(self) -> None:
         """Begin; the first look is some minutes after the start, when everything else has settled."""

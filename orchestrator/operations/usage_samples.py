@@ -15,7 +15,7 @@ from orchestrator.agents.cubicles import Cubicles
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
-from orchestrator.core.periodic import Rounds
+from orchestrator.core.periodic import Periodic
 from orchestrator.operations import usage_sample_rows as rows
 from orchestrator.operations.usage_sample_rows import Sample
 
@@ -25,7 +25,7 @@ PERIOD_S = 60.0
 KEPT_S = 24 * 3600
 
 
-class Samples:
+class UsageSamples:
     """Takes them in a thread of its own; anybody may read."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Samples:
         self._now = now
         self.running: int | None = None
         """How many cubicles ran at the last look; None where nobody could look."""
-        self._rounds = Rounds("samples", self._try_to_look, every_s=lambda: PERIOD_S)
+        self._rounds = Periodic("samples", self._try_to_look, every_s=lambda: PERIOD_S)
 
     def start(self) -> None:
         """Begin; the first look is after a minute."""

@@ -11,7 +11,7 @@ from orchestrator.agents.cubicles import Cubicles
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import CubicleKey, TurnStatus
-from orchestrator.core.periodic import Rounds
+from orchestrator.core.periodic import Periodic
 from orchestrator.turns.queue import Turns
 
 PERIOD_S = 1.0
@@ -48,7 +48,7 @@ class Watch:
         self._tidy = tidy
         self._heard: dict[CubicleKey, float] = {}
         self._stop_seen: dict[int, float] = {}
-        self._rounds = Rounds("watch", lambda: self.look(time.monotonic()), every_s=lambda: PERIOD_S)
+        self._rounds = Periodic("watch", lambda: self.look(time.monotonic()), every_s=lambda: PERIOD_S)
         hooks.door_called.subscribe(self.heard)
 
     def start(self) -> None:

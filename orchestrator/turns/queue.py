@@ -14,13 +14,13 @@ from collections.abc import Callable
 from functools import partial
 
 from orchestrator.approvals import grant_rows
-from orchestrator.approvals.lock_files import Locks
+from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, NotFound, Stopped, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks, TurnMoment
-from orchestrator.core.long_poll import Bells
+from orchestrator.core.long_poll import LongPoll
 from orchestrator.core.models import Approval, CubicleKey, Event, Step, Turn, TurnStatus
 from orchestrator.turns import partial_reply_rows as partial_replies
 from orchestrator.turns import rows, summary_rows
@@ -47,7 +47,7 @@ class Turns:
         store: Store,
         broker: Broker,
         hooks: Hooks,
-        locks: Locks,
+        locks: LockFiles,
         wake: Callable[[CubicleKey], None],
         is_fresh: Callable[[CubicleKey], bool],
         check_room: Callable[[], None] = lambda: None,
@@ -61,7 +61,7 @@ class Turns:
         self._wake = wake
         self._is_fresh = is_fresh
         self._check_room = check_room
-        self._bells = Bells()
+        self._bells = LongPoll()
         self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
         self._is_closed = False
@@ -250,7 +250,7 @@ class Turns:
         for turn in waiting:
             self.end(key, turn, TurnStatus.FAILED, error=error)
 
-    def under_way(self) -> list[tuple[CubicleKey, rows.Claim]]:
+    def under_way(self) -> list[tuple[CubicleKey, rows.TurnClaim]]:
         """Every turn that some crab holds."""
         with self._store.reading() as db:
             return rows.under_way(db)
@@ -288,7 +288,7 @@ class Turns:
             claimed = is_free and rows.claim(db, waiting, boot, time.time())
         return self.get(waiting) if claimed else None
 
-    def _lose(self, key: CubicleKey, claim: rows.Claim, why: str) -> None:
+    def _lose(self, key: CubicleKey, claim: rows.TurnClaim, why: str) -> None:
         self._hooks.turn_stopping.fire(TurnMoment(key, claim.turn))
         if claim.stop_asked:
             self.end(key, claim.turn, TurnStatus.STOPPED)

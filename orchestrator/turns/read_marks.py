@@ -15,7 +15,7 @@ from orchestrator.core.models import CubicleKey, Event
 from orchestrator.turns import read_mark_rows as rows
 
 
-class Seen:
+class ReadMarks:
     """A mark for each conversation: seen up to this turn."""
 
     def __init__(self, store: Store, broker: Broker, *, now: Callable[[], float] = time.time) -> None:

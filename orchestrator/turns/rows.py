@@ -25,7 +25,7 @@ open turns has them make it read those few rows alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class TurnClaim:
     """What the host remembers of a running turn beside what people see."""
 
     turn: int
@@ -112,7 +112,7 @@ def queued(db: sqlite3.Connection, key: CubicleKey) -> int:
     return int(row[0])
 
 
-def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tuple[CubicleKey, Claim]]:
+def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tuple[CubicleKey, TurnClaim]]:
     """The turns that some crab holds, in one cubicle or in all."""
     rows = db.execute(
         "SELECT id, agent, user, boot, stop_asked_at "  # noqa: S608 - constant
@@ -122,7 +122,7 @@ def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tup
     return [
         (
             CubicleKey(str(row["agent"]), int(row["user"])),
-            Claim(int(row["id"]), row["boot"], row["stop_asked_at"] is not None),
+            TurnClaim(int(row["id"]), row["boot"], row["stop_asked_at"] is not None),
         )
         for row in rows
     ]

@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.approvals import rows as approval_rows
 from orchestrator.approvals.answers import COMMAND
 from orchestrator.approvals.approvals import Approvals
-from orchestrator.approvals.lock_files import Locks
+from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, OrchestratorError
 from orchestrator.core.hooks import Hooks
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class StepApprovals:
     """Follows the approvals of the kind ``command``."""
 
-    def __init__(self, store: Store, approvals: Approvals, locks: Locks, hooks: Hooks) -> None:
+    def __init__(self, store: Store, approvals: Approvals, locks: LockFiles, hooks: Hooks) -> None:
         self._store = store
         self._approvals = approvals
         self._locks = locks

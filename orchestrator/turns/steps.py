@@ -15,7 +15,7 @@ from orchestrator.approvals import rows as approval_rows
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.limits import refused_before
 from orchestrator.approvals.policy.judge import judge
-from orchestrator.approvals.scripts import Scripts
+from orchestrator.approvals.scripts import ScriptHashes
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound
@@ -41,7 +41,7 @@ LEAST_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StepAnswer:
     """What the crab is told."""
 
     do: str
@@ -61,7 +61,7 @@ class Steps:
         agents: Agents,
         approvals: StepApprovals,
         grants: Grants,
-        scripts: Scripts,
+        scripts: ScriptHashes,
         outputs: Outputs,
     ) -> None:
         self._store = store
@@ -73,18 +73,20 @@ class Steps:
         self._scripts = scripts
         self._outputs = outputs
 
-    def start(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None) -> Answer:
+    def start(
+        self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None
+    ) -> StepAnswer:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
         if self._is_over(key, turn):
-            return Answer("stop")
+            return StepAnswer("stop")
         known = self._find(turn, n) or self._write_down(key, turn, n, thought=thought, command=command)
         if known is None:
-            return Answer("stop")
+            return StepAnswer("stop")
         if known.command != command:
             raise Conflict(f"Step {n} of this turn is another command. Use the next number.")
         if approval is not None and known.ruling is Ruling.ASK:
             return self._start_approved(key, known, approval)
-        return Answer(known.ruling, known.reason)
+        return StepAnswer(known.ruling, known.reason)
 
     def ask(self, key: CubicleKey, turn: int, n: int) -> Approval:
         """Ask a person about a step that policy holds; raises NotFound, Conflict or TooMany."""
@@ -100,16 +102,16 @@ class Steps:
         self._publish(key, turn, n)
         return approval
 
-    def printed(self, key: CubicleKey, turn: int, n: int, output: str) -> Answer:
+    def printed(self, key: CubicleKey, turn: int, n: int, output: str) -> StepAnswer:
         """Show what a command has printed so far, while it runs; raises NotFound for another cubicle's turn."""
         if self._is_over(key, turn):
-            return Answer("stop")
+            return StepAnswer("stop")
         step = self._find(turn, n)
         if step is not None and step.status == RUNNING:
             self._outputs.tell(key, step, output)
-        return Answer("continue")
+        return StepAnswer("continue")
 
-    def end(self, key: CubicleKey, turn: int, n: int, *, exit_code: int, output: str, ended: str) -> Answer:
+    def end(self, key: CubicleKey, turn: int, n: int, *, exit_code: int, output: str, ended: str) -> StepAnswer:
         """Record how a command ended; raises NotFound for a step that was never started."""
         is_over = self._is_over(key, turn)
         with self._store.writing() as db:
@@ -131,7 +133,7 @@ class Steps:
                 )
         self._hooks.step_ended.fire(StepMoment(key, turn, n))
         self._publish(key, turn, n)
-        return Answer("stop" if is_over else "continue")
+        return StepAnswer("stop" if is_over else "continue")
 
     def _write_down(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str) -> Step | None:
         """The step as it stands in the database, be it that the same call was faster; None when the turn is over."""
@@ -198,24 +200,24 @@ class Steps:
         by = dict.fromkeys(f"“{visible(grant.subject)}”, by {grant.by}" for grant in grants)
         return Verdict(Ruling.RUN, f"Allowed in advance: {'; '.join(by)}.")
 
-    def _start_approved(self, key: CubicleKey, step: Step, approval: str) -> Answer:
+    def _start_approved(self, key: CubicleKey, step: Step, approval: str) -> StepAnswer:
         if step.status == "running" and step.approval == approval:
-            return Answer(Ruling.RUN)  # told before, but the answer got lost
+            return StepAnswer(Ruling.RUN)  # told before, but the answer got lost
         with self._store.reading() as db:
             asked = approval_rows.one(db, approval)
         changed = self._scripts.changed(asked) if asked is not None and asked.cubicle == key else ""
         if changed:
             return self._refuse_changed(key, step, changed)
         if not self._approvals.use(approval, step):
-            return Answer(
+            return StepAnswer(
                 Ruling.REFUSE, "This approval is not valid for this command: it was used, changed or is too old."
             )
         self._publish(key, step.turn, step.n)
         self._hooks.step_started.fire(StepMoment(key, step.turn, step.n))
         self._approvals.forget_lock(key, approval)
-        return Answer(Ruling.RUN)
+        return StepAnswer(Ruling.RUN)
 
-    def _refuse_changed(self, key: CubicleKey, step: Step, path: str) -> Answer:
+    def _refuse_changed(self, key: CubicleKey, step: Step, path: str) -> StepAnswer:
         why = f"{path} was changed after the person was asked about it, so nothing was run. Ask again."
         with self._store.writing() as db:
             rows.set_step(db, step.turn, step.n, "refused")
@@ -230,7 +232,7 @@ class Steps:
                 detail={"step": step.n, "approval": step.approval, "path": path},
             )
         self._publish(key, step.turn, step.n)
-        return Answer(Ruling.REFUSE, why)
+        return StepAnswer(Ruling.REFUSE, why)
 
     def _find(self, turn: int, n: int) -> Step | None:
         with self._store.reading() as db:

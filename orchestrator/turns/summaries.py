@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from crab.answer import read_answer
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey, ModelRequest, Turn
@@ -47,7 +47,7 @@ class Summaries:
     """Every conversation's summary."""
 
     def __init__(
-        self, store: Store, proxy: Proxy, notices: Notices, jobs: Jobs, *, now: Callable[[], float] = time.time
+        self, store: Store, proxy: Proxy, notices: Notifications, jobs: Jobs, *, now: Callable[[], float] = time.time
     ) -> None:
         self._store, self._proxy, self._notices, self._jobs, self._now = store, proxy, notices, jobs, now
         jobs.add_kind(JobKind(KIND, self._run, _TIME_S, tries=_MOST_TRIES))

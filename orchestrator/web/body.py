@@ -27,7 +27,7 @@ _PACKED_AS_GZIP = frozenset({"gzip", "x-gzip"})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FetchLimits:
     """How much, how long, how slowly."""
 
     file_bytes: int = 100 * MB
@@ -45,7 +45,7 @@ class Limits:
     redirects: int = 5
 
 
-class Clock:
+class FetchDeadline:
     """The time that is left for one fetch, and whether anybody still wants it."""
 
     def __init__(self, total_s: float, is_stopped: Callable[[], bool]) -> None:
@@ -65,10 +65,10 @@ class Clock:
         return left
 
 
-class Wire(io.RawIOBase):
+class FetchConnection(io.RawIOBase):
     """The reading side of a connection, for one answer."""
 
-    def __init__(self, sock: socket.socket, limits: Limits, clock: Clock) -> None:
+    def __init__(self, sock: socket.socket, limits: FetchLimits, clock: FetchDeadline) -> None:
         super().__init__()
         self._sock = sock
         self._limits = limits
@@ -122,12 +122,12 @@ class Wire(io.RawIOBase):
         self._window_end, self._window_bytes = now + self._limits.pace_window_s, 0
 
 
-def too_large(limits: Limits) -> TooLarge:
+def too_large(limits: FetchLimits) -> TooLarge:
     """The error for a file over the limit."""
     return TooLarge(f"The file is larger than the limit of {limits.file_bytes / MB:,.4g} MB, so nothing was kept.")
 
 
-def unpacked(answer: HTTPResponse, limits: Limits) -> Iterator[bytes]:
+def unpacked(answer: HTTPResponse, limits: FetchLimits) -> Iterator[bytes]:
     """The file in pieces, gzip taken off when the server put it on. Raises when it is too large or not whole."""
     packing = (answer.getheader("Content-Encoding") or "").strip().lower()
     if packing in ("", "identity"):
@@ -144,7 +144,7 @@ def _pieces(answer: HTTPResponse) -> Iterator[bytes]:
         raise _cut_off()
 
 
-def _bounded(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
+def _bounded(pieces: Iterator[bytes], limits: FetchLimits) -> Iterator[bytes]:
     total = 0
     for piece in pieces:
         total += len(piece)

@@ -22,7 +22,7 @@ from typing import Protocol, cast
 import certifi
 
 from orchestrator.core.errors import BadInput, Forbidden, Unavailable
-from orchestrator.web.body import Clock, Limits, Wire, too_large, unpacked
+from orchestrator.web.body import FetchConnection, FetchDeadline, FetchLimits, too_large, unpacked
 from orchestrator.web.ip_rules import Address, unmapped
 from orchestrator.web.network import Network, SystemNetwork, addresses_of
 from orchestrator.web.urls import Link, UrlRules, follow, parse
@@ -94,13 +94,13 @@ class Fetcher:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: FetchLimits | None = None,
         *,
         rules: UrlRules | None = None,
         network: Network | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or FetchLimits()
         self._rules = rules or UrlRules()
         self._network = network or SystemNetwork()
         self._tls = tls or tls_context()
@@ -120,7 +120,7 @@ class Fetcher:
         """
         if parse(link.url, self._rules) != link:
             raise BadInput("The link was not read from its URL.")
-        run = _Run(self._network, self._rules, self._limits, self._tls, Clock(self._limits.total_s, is_stopped))
+        run = _Run(self._network, self._rules, self._limits, self._tls, FetchDeadline(self._limits.total_s, is_stopped))
         hosts, passed = {link.host, *other_hosts}, []
         while True:
             onwards = run.get(link, sink)
@@ -140,7 +140,7 @@ class _Kept:
     content_type: str
 
 
-def _checked_step(passed: list[Link], location: str, hosts: set[str], rules: UrlRules, limits: Limits) -> Link:
+def _checked_step(passed: list[Link], location: str, hosts: set[str], rules: UrlRules, limits: FetchLimits) -> Link:
     """Where the last of ``passed`` leads."""
     before = passed[-1]
     if len(passed) > limits.redirects:
@@ -159,7 +159,9 @@ def _checked_step(passed: list[Link], location: str, hosts: set[str], rules: Url
 class _Run:
     """One fetch: a host is looked up once in it, and stays at the addresses that were checked then."""
 
-    def __init__(self, network: Network, rules: UrlRules, limits: Limits, tls: ssl.SSLContext, clock: Clock) -> None:
+    def __init__(
+        self, network: Network, rules: UrlRules, limits: FetchLimits, tls: ssl.SSLContext, clock: FetchDeadline
+    ) -> None:
         self._network, self._rules, self._limits, self._tls, self._clock = network, rules, limits, tls, clock
         self._checked: dict[str, tuple[Address, ...]] = {}
 
@@ -167,7 +169,7 @@ class _Run:
         """What was kept, or the location that it redirects to."""
         sock, address = self._connect(link, self._addresses(link))
         with sock:
-            answer = HTTPResponse(cast("socket.socket", Wire(sock, self._limits, self._clock)), method="GET")
+            answer = HTTPResponse(cast("socket.socket", FetchConnection(sock, self._limits, self._clock)), method="GET")
             try:
                 with _told(link):
                     sock.settimeout(min(self._limits.connect_s, self._clock.left()))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass, field
 
-from orchestrator.web.body import Limits
+from orchestrator.web.body import FetchLimits
 from orchestrator.web.fetcher import tls_context
 from orchestrator.web.network import Network, SystemNetwork
 
@@ -17,4 +17,4 @@ class Internet:
 
     network: Network = field(default_factory=SystemNetwork)
     tls: ssl.SSLContext = field(default_factory=tls_context)
-    limits: Limits = field(default_factory=Limits)
+    limits: FetchLimits = field(default_factory=FetchLimits)

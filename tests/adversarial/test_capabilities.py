@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.capability import Caller
 from orchestrator.door.api_calls import CALL_BYTES
@@ -100,7 +100,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: Siege) -> None
     (question,) = services.questions.every()
     (approval,) = services.approvals.every()
     (notice,) = services.notices.recent(siege.mine)
-    kind, scope = GrantKind.COMMAND, Scope.HOUR
+    kind, scope = GrantKind.COMMAND, GrantScope.HOUR
     grant = services.grants.add("crab", kind, "stop processes", scope, by=siege.owner, surface="test").id
     rows = {"approval": approval.id, "asset": approval.id, "question": question.id, "notice": notice.id}
     ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": siege.owner.id}

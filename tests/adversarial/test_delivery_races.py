@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.capabilities.delivery.intake import Outcome
-from orchestrator.capabilities.delivery.watcher import OutWatch
+from orchestrator.capabilities.delivery.intake import IntakeOutcome
+from orchestrator.capabilities.delivery.watcher import OutboxWatcher
 from orchestrator.core.models import USUAL_RATES, Rates
 from tests.support.delivery_fixture import KEY, Outgoing, outgoing
 
@@ -83,22 +83,22 @@ def test_a_file_swapped_for_a_link_never_leaks(house: Outgoing) -> None:
         lambda: (out / ".dirlink").rename(out / "d"),
         lambda: (out / "d").rename(out / ".dirlink"),
     )
-    outcomes, deadline = set[Outcome](), time.monotonic() + SWAP_S
+    outcomes, deadline = set[IntakeOutcome](), time.monotonic() + SWAP_S
     with swapping(*steps):
         turn = house.turn()
         while time.monotonic() < deadline:
             for path, asked in ((b"f", None), (b"d", None), (b"d/f", turn)):
                 outcomes.add(house.taking.take(KEY, path, found_at=time.time(), asked=asked))
-    assert Outcome.DONE in outcomes
+    assert IntakeOutcome.DONE in outcomes
     kept = list(copies(house))
     assert any(content.startswith(b"good") for content in kept)
     assert not any(CANARY in content for content in kept)
 
 
 @contextmanager
-def watched(house: Outgoing) -> Iterator[OutWatch]:
+def watched(house: Outgoing) -> Iterator[OutboxWatcher]:
     """The tray is watched."""
-    watch = OutWatch(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
     watch.start([KEY])
     watch.add(KEY)
     try:

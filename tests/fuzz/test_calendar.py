@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.capabilities.calendar.recurrence.day_layout import day_begins
 from orchestrator.capabilities.calendar.recurrence.describe import describe
 from orchestrator.capabilities.calendar.recurrence.expand import read_repeat
-from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, Entry, feed
+from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, IcsEntry, feed
 from orchestrator.capabilities.calendar.recurrence.input import make_plan
 from orchestrator.capabilities.calendar.recurrence.occurrences import between, check, next_after, occurrences
 from orchestrator.capabilities.calendar.recurrence.rrule import Freq, read_rule
@@ -118,7 +118,7 @@ def test_any_entry_is_one_event_of_the_feed(
         check(plan, now=NOW)
     except BadInput:
         return
-    made = feed(title, [Entry("7.x@hermitshell", title, text, plan, NOW, color=title)], now=NOW)
+    made = feed(title, [IcsEntry("7.x@hermitshell", title, text, plan, NOW, color=title)], now=NOW)
     lines = made.split("\r\n")
     assert lines[-1] == ""
     assert all(len(line.encode()) <= MAX_OCTETS for line in lines)

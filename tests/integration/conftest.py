@@ -14,7 +14,7 @@ from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.cubicle_image import Target, ensure_image
 from orchestrator.engine.setup.docker_setup import find_engine, usable
 from orchestrator.engine.setup.machine import LocalMachine
-from orchestrator.engine.setup.progress import Progress
+from orchestrator.engine.setup.progress import SetupProgress
 from tests.support.real_app import ProcessHouse, RealHouse, process_house, real_house
 
 
@@ -45,7 +45,7 @@ def image_tag(client: docker.DockerClient, machine: LocalMachine) -> Callable[[s
     def tag(kind: str) -> str:
         if kind not in made:
             targets: dict[str, Target] = {"studio": "studio", "courier": "courier", "browser": "browser"}
-            made[kind] = ensure_image(client, targets.get(kind, "base"), machine=machine, progress=Progress())
+            made[kind] = ensure_image(client, targets.get(kind, "base"), machine=machine, progress=SetupProgress())
         return made[kind]
 
     return tag

@@ -21,7 +21,7 @@ import pytest
 
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.errors import WallMissing
-from orchestrator.core.models import CubicleKey, CubicleSpec, Limits, Mounts
+from orchestrator.core.models import CubicleKey, CubicleLimits, CubicleSpec, Mounts
 from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
@@ -180,7 +180,7 @@ def _spec(name: str, image: str, folder: Path) -> CubicleSpec:
     return CubicleSpec(
         name=name, install="none", home=str(folder), key=CubicleKey("bare", 1), image=image, uid=0, gid=0,
         mounts=Mounts(*[folder] * 6),
-        limits=Limits(cpus=1, memory_mb=128, pids=64, disk_mb=16),
+        limits=CubicleLimits(cpus=1, memory_mb=128, pids=64, disk_mb=16),
     )  # fmt: skip
 
 

@@ -15,14 +15,14 @@ import docker
 import pytest
 
 from orchestrator.core.errors import NotFound, Unavailable
-from orchestrator.core.models import Container, CubicleKey, CubicleSpec, Limits, Mounts
+from orchestrator.core.models import Container, CubicleKey, CubicleLimits, CubicleSpec, Mounts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from tests.support.real_app import eventually, explain, sweep
 
 pytestmark = pytest.mark.docker
 
 UID = 20_500
-LIMITS = Limits(cpus=0.5, memory_mb=128, pids=64, disk_mb=64)
+LIMITS = CubicleLimits(cpus=0.5, memory_mb=128, pids=64, disk_mb=64)
 _NUMBERS = itertools.count(1)
 
 

@@ -23,7 +23,7 @@ from orchestrator.engine.helpers import LISTER
 from orchestrator.engine.setup.cubicle_image import CONTENT_LABEL, ROOT, TARGET_LABEL, Target, _remove_old, ensure_image
 from orchestrator.engine.setup.docker_setup import ensure_engine, limits_lacking
 from orchestrator.engine.setup.machine import LocalMachine
-from orchestrator.engine.setup.progress import Progress
+from orchestrator.engine.setup.progress import SetupProgress
 from tests.integration.inside_tools import PARALLEL, WORKS
 
 pytestmark = pytest.mark.docker
@@ -49,7 +49,7 @@ class Cubicles:
     machine: LocalMachine
 
     def image(self, target: Target) -> str:
-        return ensure_image(self.client, target, machine=self.machine, progress=Progress())
+        return ensure_image(self.client, target, machine=self.machine, progress=SetupProgress())
 
     def run(self, target: Target, *command: str, uid: int = 1000, filtered: bool = True) -> Outcome:
         container = self.client.containers.run(
@@ -81,7 +81,7 @@ class Cubicles:
 @pytest.fixture(scope="module")
 def cubicles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cubicles]:
     machine = LocalMachine(tmp_path_factory.mktemp("state"), os.environ)
-    client = ensure_engine(machine, Progress())
+    client = ensure_engine(machine, SetupProgress())
     yield Cubicles(client, uuid.uuid4().hex, machine)
     client.close()
 
@@ -94,7 +94,7 @@ def test_an_image_that_is_there_costs_nothing(cubicles: Cubicles, target: Target
     """The second call is silent and gives the same name; the engine knows it by what it holds."""
     name = cubicles.image(target)
     shown = io.StringIO()
-    assert ensure_image(cubicles.client, target, machine=cubicles.machine, progress=Progress(shown)) == name
+    assert ensure_image(cubicles.client, target, machine=cubicles.machine, progress=SetupProgress(shown)) == name
     assert shown.getvalue() == ""
     labels = cubicles.client.images.get(name).labels
     assert name == f"hermitshell/cubicle:{target}-{labels[CONTENT_LABEL][:12]}"
@@ -103,7 +103,7 @@ def test_an_image_that_is_there_costs_nothing(cubicles: Cubicles, target: Target
 
 def test_an_image_is_found_as_it_is_now(cubicles: Cubicles, tmp_path: Path) -> None:
     """By its name, its digest and its size; one whose files have changed is not there, and is not built by asking."""
-    images = DockerImages(cubicles.client, cubicles.machine, Progress(), ROOT)
+    images = DockerImages(cubicles.client, cubicles.machine, SetupProgress(), ROOT)
     for target in ("base", "something else"):  # which is what an agent has that chose nothing
         found = images.find_image(target)
         made = cubicles.client.images.get(cubicles.image("base"))
@@ -113,7 +113,7 @@ def test_an_image_is_found_as_it_is_now(cubicles: Cubicles, tmp_path: Path) -> N
         shutil.copytree(ROOT / part, tmp_path / part)
     (tmp_path / "crab" / "new.py").touch()
     with pytest.raises(NotFound, match="out of date"):
-        DockerImages(cubicles.client, cubicles.machine, Progress(), tmp_path).find_image("base")
+        DockerImages(cubicles.client, cubicles.machine, SetupProgress(), tmp_path).find_image("base")
 
 
 @pytest.mark.parametrize("target", ["base", "studio"])

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator.app.app import App
-from orchestrator.app.wiring import Parts
+from orchestrator.app.wiring import Edges
 from orchestrator.channels.services import DashboardServices
 from orchestrator.core.config import load
 from orchestrator.core.errors import NotFound, Unavailable
@@ -252,7 +252,7 @@ def paper_house(
     )
     engine = PaperEngine()
     upstreams = {"rehearsal": Rehearsal()}
-    parts = Parts(
+    parts = Edges(
         engine_of(engine, helpers=HelpersByKind(drawing), programs=lines, named=lambda image: f"test/{image}"),
         upstreams,
         "rehearsal",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.ask.capability import Ask
 from orchestrator.capabilities.ask.questions import Question, Questions
 from orchestrator.capabilities.capability import Caller
@@ -63,7 +63,7 @@ class ChatFixture:
     """All that decides about presses, and the hands of those who press."""
 
     store: Store
-    people: People
+    people: Users
     approvals: Approvals
     turns: Turns
     steps: Steps
@@ -96,7 +96,7 @@ class ChatFixture:
             store=rows, people=self.people, whereabouts=AddressBook(rows, self.people), mail=self.mail,
             buttons=self.buttons, now=self.now,
         )  # fmt: skip
-        self.notices = Notices(self.store, Broker(), now=self.now)
+        self.notices = Notifications(self.store, Broker(), now=self.now)
         self.noticing = self.fresh_noticing()
         self.questions = Questions(
             store=self.store,

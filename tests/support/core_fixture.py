@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
-from orchestrator.approvals.lock_files import Locks
-from orchestrator.approvals.scripts import Scripts
+from orchestrator.approvals.lock_files import LockFiles
+from orchestrator.approvals.scripts import ScriptHashes
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.audit import Audit
 from orchestrator.core.db.audit_rows import AuditRow
@@ -43,14 +43,14 @@ class Rooms:
     broker: Broker
     hooks: Hooks
     workspaces: Workspaces
-    locks: Locks
+    locks: LockFiles
     approvals: Approvals
     step_approvals: StepApprovals
     turns: Turns
     agents: Agents
     steps: Steps
     grants: Grants
-    people: People
+    people: Users
     budget: Budget
     operator: User
     member: User
@@ -85,7 +85,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
     home.mkdir(exist_ok=True)
     store, broker, hooks = Store(home / "hermit.db"), Broker(), Hooks()
     workspaces = Workspaces(home)
-    locks = Locks(workspaces)
+    locks = LockFiles(workspaces)
     woken: list[CubicleKey] = []
     aborted: list[int] = []
     agents = Agents(store, providers=("fake", "other"), toolsets=TOOLSETS, hooks=hooks)
@@ -109,10 +109,10 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
         agents=agents,
         approvals=step_approvals,
         grants=grants,
-        scripts=Scripts(workspaces),
+        scripts=ScriptHashes(workspaces),
         outputs=turns.outputs,
     )
-    people = People(store)
+    people = Users(store)
     operator = people.ensure_operator("ada", "")
     member = next((user for user in people.every() if user.role is Role.MEMBER), None) or people.add({"name": "bob"})
     if not agents.every():

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.capabilities.delivery.download_links import DownloadLinks
-from orchestrator.capabilities.delivery.intake import Taking
-from orchestrator.capabilities.delivery.outbox_folder import Trays
+from orchestrator.capabilities.delivery.intake import Intake
+from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Unavailable
@@ -106,9 +106,9 @@ class Outgoing:
     broker: Broker
     hooks: Hooks
     workspaces: Workspaces
-    trays: Trays
+    trays: OutboxFolders
     deliveries: Deliveries
-    taking: Taking
+    taking: Intake
     out: Path
 
     @property
@@ -155,8 +155,8 @@ def outgoing(
     )
     for carrier in carriers:
         deliveries.serve(carrier)
-    trays = Trays(workspaces, place.outbox)
-    taking = Taking(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
+    trays = OutboxFolders(workspaces, place.outbox)
+    taking = Intake(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
     try:
         yield Outgoing(home, own, broker, hooks, workspaces, trays, deliveries, taking, mounts.out)
     finally:
@@ -165,7 +165,7 @@ def outgoing(
 
 def _settle_in(store: Store) -> None:
     """The person and the agent, where they are not there yet."""
-    people, agents = People(store), Agents(store, providers=("rehearsal",), toolsets=TOOLSETS, hooks=Hooks())
+    people, agents = Users(store), Agents(store, providers=("rehearsal",), toolsets=TOOLSETS, hooks=Hooks())
     people.ensure_operator("ada", "")
     if not agents.every():
         agents.create({"name": KEY.agent})

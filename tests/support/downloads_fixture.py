@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from orchestrator.approvals.grant_rows import Grant
-from orchestrator.approvals.notifications import Notices
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.approvals.notifications import Notifications
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.downloads.downloads import Assets
@@ -28,7 +28,7 @@ from orchestrator.core.models import Approval, CubicleKey, User
 from orchestrator.files.free_space import Reserve
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs.pool import Jobs
-from orchestrator.web.body import Limits
+from orchestrator.web.body import FetchLimits
 from orchestrator.web.limits import Internet
 from orchestrator.web.urls import UrlRules
 from tests.support.core_fixture import KEY, Rooms, rooms
@@ -37,7 +37,7 @@ from tests.support.fake_internet import PUBLIC, Script, Site, Town, opened
 URL = "https://files.example/papers/report.pdf"
 BYTES = b"%PDF-1.7 of a paper\n" * 300
 SHA256 = hashlib.sha256(BYTES).hexdigest()
-SMALL = Limits(file_bytes=200_000, total_s=10, connect_s=5, silence_s=1, pace_bytes=1, pace_window_s=5)
+SMALL = FetchLimits(file_bytes=200_000, total_s=10, connect_s=5, silence_s=1, pace_bytes=1, pace_window_s=5)
 PATIENCE_S = 10.0
 Found = TypeVar("Found")
 
@@ -58,7 +58,7 @@ class Desk:
     town: Town
     certificates: Certificates
     calls: Calls
-    notices: Notices
+    notices: Notifications
     jobs: Jobs
     assets: Assets
     downloads: Downloads
@@ -72,12 +72,12 @@ class Desk:
         self.town.sites[address] = site
         return site
 
-    def ask(self, url: str = URL, *, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> Call:
+    def ask(self, url: str = URL, *, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> CapabilityCall:
         """A command in the cubicle asks."""
         asked = {"description": "the paper", "url": url, **fields}
         return self.calls.command(Caller(key, turn), f"c{next(self._numbers)}", "ASSET_REQUEST", asked)
 
-    def asset(self, call: Call) -> Asset:
+    def asset(self, call: CapabilityCall) -> Asset:
         """What a call is about, as it stands."""
         return self.assets.get(call.waits_for.partition(":")[2])
 
@@ -89,19 +89,21 @@ class Desk:
         """What the agent may do without asking."""
         return self.house.grants.of_agent("crab", viewer=self.house.operator)
 
-    def decide(self, call: Call, *, approve: bool = True, always: bool = False, by: User | None = None) -> Approval:
+    def decide(
+        self, call: CapabilityCall, *, approve: bool = True, always: bool = False, by: User | None = None
+    ) -> Approval:
         """A person's answer to what a call asked."""
         asset = call.waits_for.partition(":")[2]
         who = by or self.house.operator
         return self.house.approvals.decide(asset, approve=approve, by=who, surface="test", always=always)
 
-    def ended(self, call: Call) -> Call:
+    def ended(self, call: CapabilityCall) -> CapabilityCall:
         """The call, once it has ended."""
         found = self.calls.wait(call.cubicle, call.id, PATIENCE_S)
         assert found.status != "waiting", found
         return found
 
-    def fetched(self, url: str = URL, **options: Any) -> Call:
+    def fetched(self, url: str = URL, **options: Any) -> CapabilityCall:
         """Asked for, agreed to, and over."""
         call = self.ask(url, **options)
         self.decide(call)
@@ -137,7 +139,7 @@ def desk(
     certificates: Certificates,
     *,
     town: Town | None = None,
-    limits: Limits = SMALL,
+    limits: FetchLimits = SMALL,
     rules: UrlRules | None = None,
     workspaces: Callable[[Path], Workspaces] = Workspaces,
     is_started: bool = True,
@@ -148,7 +150,7 @@ def desk(
     with ExitStack() as stack:
         house = stack.enter_context(rooms(home, **agent))
         (home / "scratch").mkdir(exist_ok=True)
-        notices = Notices(house.store, house.broker)
+        notices = Notifications(house.store, house.broker)
         calls = Calls(store=house.store, agents=house.agents)
         jobs = Jobs(house.store, notices, finish=calls.finish)
         endings = Endings(house.store, house.broker, jobs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.core.errors import Unavailable
-from orchestrator.engine.setup.machine import Ran
+from orchestrator.engine.setup.machine import CommandResult
 
 
 @dataclass
@@ -24,7 +24,7 @@ class FakeMachine:
     lists_age_s: float | None = 60.0
     free: int = 100_000_000_000
     total: int = 1_000_000_000_000
-    says: dict[str, Ran | Unavailable] = field(default_factory=dict)
+    says: dict[str, CommandResult | Unavailable] = field(default_factory=dict)
     does: dict[str, Callable[[], None]] = field(default_factory=dict)
     """What else happens when a command that starts so runs."""
     log: str = ""
@@ -61,13 +61,13 @@ class FakeMachine:
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
-    ) -> Ran:
+    ) -> CommandResult:
         line = " ".join(argv)
         self.ran.append(line)
         for start, deed in self.does.items():
             if line.startswith(start):
                 deed()
-        answer = next((said for start, said in self.says.items() if line.startswith(start)), Ran(0, ""))
+        answer = next((said for start, said in self.says.items() if line.startswith(start)), CommandResult(0, ""))
         if isinstance(answer, Unavailable):
             raise answer
         for text in answer.output.splitlines():

@@ -13,7 +13,7 @@ from typing import Any
 from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import uid_of
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
 from orchestrator.core.home import Home, prepare
@@ -33,7 +33,7 @@ def make(path: Path) -> Home:
     """Two agents, one person, a cubicle with files, an outbox and keys."""
     home = prepare(path)
     store = Store(home.database, keep_in=home.backups)
-    People(store).ensure_operator("ada", "")
+    Users(store).ensure_operator("ada", "")
     agents = Agents(store, providers=("fake",), toolsets=TOOLSETS, hooks=Hooks())
     for name in ("crab", "crab-2"):
         agents.create({"name": name})

@@ -20,7 +20,7 @@ from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.channels.telegram.client_types import ClientTimeouts
 from orchestrator.core.db.database import Store
-from orchestrator.core.models import Agent, ApprovalPolicy, Limits
+from orchestrator.core.models import Agent, ApprovalPolicy, CubicleLimits
 from tests.support.bot_api import BotApi
 from tests.support.chat_fakes import telegram_store
 
@@ -140,7 +140,7 @@ def store_with(path: Path, *names: str) -> Store:
                     command_timeout_s=60,
                     daily_budget_micro=0,
                     daily_budget_tokens=0,
-                    limits=Limits(),
+                    limits=CubicleLimits(),
                     toolsets=(),
                     created_at=0.0,
                 ),

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.approvals.notifications import Notices
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.approvals.notifications import Notifications
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.packages.indexes import Outside
 from orchestrator.capabilities.packages.installs import Packages
-from orchestrator.capabilities.packages.resolver import Courier
+from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
@@ -89,7 +89,7 @@ class Desk:
 
     house: Rooms
     calls: Calls
-    notices: Notices
+    notices: Notifications
     jobs: Jobs
     packages: Packages
     errands: PaperErrands
@@ -97,7 +97,7 @@ class Desk:
     clock: list[float]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def ask(self, *names: str, system: str = "pip", key: CubicleKey = KEY, turn: int | None = None) -> Call:
+    def ask(self, *names: str, system: str = "pip", key: CubicleKey = KEY, turn: int | None = None) -> CapabilityCall:
         """A command in the cubicle asks."""
         fields = {"system": system, "packages": list(names or ("six",))}
         return self.calls.command(Caller(key, turn), f"c{time.monotonic_ns()}-{next(self._numbers)}", "INSTALL", fields)
@@ -117,7 +117,7 @@ class Desk:
         """A person's answer to the newest question."""
         self.house.approvals.decide(self.pending()[0].id, approve=approve, by=self.house.operator, surface="test")
 
-    def now(self, call: Call) -> Call:
+    def now(self, call: CapabilityCall) -> CapabilityCall:
         """The call as it stands."""
         return self.calls.get(call.cubicle, call.id)
 
@@ -132,7 +132,7 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
     errands = errands or PaperErrands()
     with rooms(home, **agent) as house:
         house.workspaces.prepare(KEY, uid=0, gid=0)
-        notices, clock = Notices(house.store, house.broker), [time.time()]
+        notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "errands").mkdir(exist_ok=True)
         jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
@@ -142,7 +142,7 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
             approvals=house.approvals,
             jobs=jobs,
             workspaces=house.workspaces,
-            courier=Courier(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
+            courier=PackageResolver(errands, folder=home / "errands", image=lambda: "courier", outside=Outside()),
             most_an_hour=MOST_AN_HOUR,
             now=lambda: clock[0],
         )

@@ -26,7 +26,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.core.ports import listen
 from orchestrator.door.api_streams import add_stream_routes
 from orchestrator.door.http.server import HttpServer, ServerLimits
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.door.router import DoorRoutes
 from orchestrator.door.sockets import environ_of
 from orchestrator.files.workspace import Workspaces
@@ -56,7 +56,7 @@ class PreviewHouse:
 
     port: int
     www: Path
-    harbour: Harbour
+    harbour: ReverseTunnel
     door: str
     storage: AppStorage
     ended: set[str] = field(default_factory=set)
@@ -107,7 +107,7 @@ class PreviewHouse:
 @contextmanager
 def preview_house(home: Path, store: Store) -> Iterator[PreviewHouse]:
     """A preview origin over ``home`` for the cubicle ``KEY``."""
-    workspaces, harbour = Workspaces(home), Harbour()
+    workspaces, harbour = Workspaces(home), ReverseTunnel()
     mounts = workspaces.prepare(KEY, uid=0, gid=0)
     with _door(home / "preview-door.sock", harbour) as door:
         house = PreviewHouse(0, mounts.www, harbour, door, AppStorage(store))
@@ -133,7 +133,7 @@ def preview_house(home: Path, store: Store) -> Iterator[PreviewHouse]:
 
 
 @contextmanager
-def _door(path: Path, harbour: Harbour) -> Iterator[str]:
+def _door(path: Path, harbour: ReverseTunnel) -> Iterator[str]:
     app, server = DoorRoutes(lambda _: None), HttpServer()
     add_stream_routes(app, harbour)
     listening = socket.socket(socket.AF_UNIX)

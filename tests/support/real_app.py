@@ -22,7 +22,7 @@ import docker
 import requests
 
 from orchestrator.app.app import App
-from orchestrator.app.wiring import Parts
+from orchestrator.app.wiring import Edges
 from orchestrator.capabilities.packages.indexes import outside
 from orchestrator.core.config import load
 from orchestrator.core.home import prepare
@@ -374,7 +374,7 @@ def real_house(
         app = App(
             settings,
             place,
-            Parts(
+            Edges(
                 engine,
                 upstreams,
                 CUSTOM,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.apps.thumbnails import rows as thumbnail_rows
 from orchestrator.core.db import audit_rows
 from orchestrator.core.models import CubicleKey, User
@@ -70,9 +70,9 @@ def live_in(house: PaperHouse) -> Lived:
 def _grant(house: PaperHouse) -> str:
     ada, grants = house.services.people.operator(), house.services.grants
     for agent, kind, subject, scope in (
-        ("crab", GrantKind.HOST, "tides.example", Scope.ALWAYS),
-        ("crab", GrantKind.COMMAND, "delete below work/build/", Scope.CONVERSATION),
-        ("librarian", GrantKind.COMMAND, "stop processes", Scope.HOUR),
+        ("crab", GrantKind.HOST, "tides.example", GrantScope.ALWAYS),
+        ("crab", GrantKind.COMMAND, "delete below work/build/", GrantScope.CONVERSATION),
+        ("librarian", GrantKind.COMMAND, "stop processes", GrantScope.HOUR),
     ):
         given = grants.add(agent, kind, subject, scope, by=ada, surface="dashboard")
     return given.id

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.calls import Calls
 from orchestrator.core.models import CubicleKey
-from orchestrator.door.api import House, add_door_routes
+from orchestrator.door.api import DoorContext, add_door_routes
 from orchestrator.door.http.server import HttpServer
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.door.router import DoorRoutes
-from orchestrator.door.sockets import Doors
+from orchestrator.door.sockets import DoorSockets
 from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.pricing import load_prices
 from orchestrator.llm.proxy import Proxy
@@ -33,7 +33,7 @@ class Street:
     """Rooms with doors, and a model behind them."""
 
     rooms: Rooms
-    doors: Doors
+    doors: DoorSockets
     server: HttpServer
     model: FakeUpstream
     heard: list[CubicleKey]
@@ -78,18 +78,18 @@ def street_of(home: Path) -> Iterator[Street]:
             prices=load_prices,
             backoff_s=0.001,
         )
-        notices = Notices(made.store, made.broker)
+        notices = Notifications(made.store, made.broker)
         calls = Calls(store=made.store, agents=made.agents)
         jobs = Jobs(made.store, notices, finish=calls.finish)
         heard: list[CubicleKey] = []
         disk_notes: dict[CubicleKey, str] = {}
-        house = House(
+        house = DoorContext(
             made.turns,
             made.steps,
             proxy,
             made.agents,
             made.people,
-            harbour=Harbour(),
+            harbour=ReverseTunnel(),
             calls=calls,
             told=Summaries(made.store, proxy, notices, jobs).told,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
@@ -99,7 +99,7 @@ def street_of(home: Path) -> Iterator[Street]:
         routes = DoorRoutes(made.hooks.door_called.fire)
         add_door_routes(routes, house)
         server = HttpServer()
-        doors = Doors(server, made.workspaces, routes)
+        doors = DoorSockets(server, made.workspaces, routes)
         for key in (KEY, OTHER):
             doors.open(key, uid=os.geteuid(), gid=os.getegid())
         yield Street(made, doors, server, model, heard, disk_notes)

@@ -19,12 +19,12 @@ import pytest
 from watchdog.observers.inotify_c import InotifyFD
 
 from orchestrator.capabilities.delivery import inotify as out_events
-from orchestrator.capabilities.delivery.watcher import OutWatch
+from orchestrator.capabilities.delivery.watcher import OutboxWatcher
 from orchestrator.core import fd_limit as descriptors
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus
 from orchestrator.door.http.server import HttpServer
-from orchestrator.door.sockets import LIMITS, Doors
+from orchestrator.door.sockets import LIMITS, DoorSockets
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.doctor.surroundings import examine_descriptors
 from tests.support.app_fixture import API_TOKEN, PaperHouse, Scene, paper_house
@@ -155,7 +155,7 @@ def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(paper: Pap
 def test_a_cubicle_that_opens_all_it_can_fills_its_own_door_alone(tmp_path: Path) -> None:
     """Its cap and the kernel's queue hold it; another's door answers meanwhile, and its own when it lets go."""
     server, workspaces = HttpServer(), Workspaces(tmp_path)
-    doors = Doors(server, workspaces, lambda _environ, start: (start("204 No Content", []), [])[1])
+    doors = DoorSockets(server, workspaces, lambda _environ, start: (start("204 No Content", []), [])[1])
     keys = [CubicleKey("greedy", 1), CubicleKey("other", 1)]
     for key in keys:
         workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
@@ -233,7 +233,7 @@ def test_without_inotify_files_leave_all_the_same(
 
     monkeypatch.setattr(out_events, "InotifyFD" if where == "the instance" else "_watched", refuse)
     with outgoing(tmp_path) as house:
-        watch = OutWatch(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+        watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
         watch.start([TRAY])
         watch.add(TRAY)
         try:

@@ -3,7 +3,8 @@
 Owns the reading: tree-sitter parses, a walk without recursion collects every command and every redirection with what
 they stand in (a pipe, a here-document, a function). It decides nothing about danger and never runs anything. Reading is
 bounded: the parser needs quadratic time and memory for hostile text, so long text is shortened first (here-documents
-are data) or not read at all, and parsing ends at the first error. What cannot be read says so in ``Reading.problem``.
+are data) or not read at all, and parsing ends at the first error. What cannot be read says so in
+``ParsedCommand.problem``.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from orchestrator.approvals.bash.bodies import Outline, outline
-from orchestrator.approvals.bash.parts import NO_INPUT, Assignment, Problem, Reading, Redirect, Simple, Stdin
-from orchestrator.approvals.bash.source import Source
+from orchestrator.approvals.bash.parts import NO_INPUT, Assignment, ParsedCommand, Problem, Redirect, Simple, Stdin
+from orchestrator.approvals.bash.source import BashSource
 from orchestrator.approvals.bash.words import UNKNOWN, UnreadableWord, Word, literal, unescape_heredoc
 
 MAX_CHARS = 8_000
@@ -60,21 +61,21 @@ class _Context(NamedTuple):
     empties: bool = False  # for a redirection: no command writes into it
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ParsedCommand:
     """What the text would run. Never raises on any text that encodes to UTF-8."""
     try:
         short = outline(text)
         if len(short.text) > MAX_CHARS or short.text.count("|") > MAX_PIPES:
-            return Reading(problem=Problem.TOO_LONG)
+            return ParsedCommand(problem=Problem.TOO_LONG)
         if _CONTROL.search(short.text) or _GLUED.search(short.text):
-            return Reading(problem=Problem.UNPARSABLE)
-        source = Source(short.text)
+            return ParsedCommand(problem=Problem.UNPARSABLE)
+        source = BashSource(short.text)
         root = _parse(source.bytes)
         if root is None or root.has_error:
-            return Reading(problem=Problem.UNPARSABLE)
+            return ParsedCommand(problem=Problem.UNPARSABLE)
         return _Walk(source, short).walk(root)
     except UnreadableWord:
-        return Reading(problem=Problem.UNPARSABLE)
+        return ParsedCommand(problem=Problem.UNPARSABLE)
 
 
 def _parse(source: bytes) -> Node | None:
@@ -92,7 +93,7 @@ def _parse(source: bytes) -> Node | None:
 class _Walk:
     """One walk over one tree."""
 
-    def __init__(self, source: Source, short: Outline) -> None:
+    def __init__(self, source: BashSource, short: Outline) -> None:
         self._source = source
         self._short = short
         self._parts: list[Simple | Redirect | str] = []
@@ -102,13 +103,13 @@ class _Walk:
         self._expands_prompt = False
         self._todo: list[tuple[Node, _Context]] = []
 
-    def walk(self, root: Node) -> Reading:
+    def walk(self, root: Node) -> ParsedCommand:
         self._todo.append((root, _Context()))
         while self._todo:
             node, context = self._todo.pop()
             self._visit(node, context)
         jobs = frozenset(self._own_jobs - self._other_variables)
-        return Reading(tuple(self._parts), jobs, tuple(self._assignments), self._expands_prompt)
+        return ParsedCommand(tuple(self._parts), jobs, tuple(self._assignments), self._expands_prompt)
 
     def _visit(self, node: Node, context: _Context) -> None:
         if not node.child_count:

@@ -69,7 +69,7 @@ _MKTEMP = re.compile(r'"?\$\(mktemp(?:[ \t]+[\w./=-]+)*\)"?')
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedCommand:
     """All that a text would run, in the order it is written."""
 
     parts: tuple[Simple | Redirect | str, ...] = ()

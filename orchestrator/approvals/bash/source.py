@@ -24,7 +24,7 @@ _HIDDEN = re.compile(r"(?<!\\)(?:`|\$\()")
 _DESCRIPTOR = re.compile(r"\d+|\{[A-Za-z_]\w*\}")
 
 
-class Source:
+class BashSource:
     """One text, and the bytes that stand for it in the parser.
 
     Each character is one byte there, so that places in the tree are places in the text. Characters outside ASCII are

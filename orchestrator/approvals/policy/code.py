@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.approvals.bash.words import Word
-from orchestrator.approvals.policy.parts import Call, Code, Parts
+from orchestrator.approvals.policy.parts import Code, Parts, PlainCommand
 from orchestrator.approvals.policy.wrappers import FED, is_input
 
 
@@ -62,7 +62,7 @@ _ALIASES = {"gawk": "awk", "mawk": "awk", "nawk": "awk", "original-awk": "awk"}
 _VERSION = re.compile(r"(?<=[a-z])-?[0-9][0-9.]*$")
 
 
-def code_in(call: Call, name: str) -> Parts:
+def code_in(call: PlainCommand, name: str) -> Parts:
     """The code that the command would run, or a finding where it cannot be seen."""
     name = _VERSION.sub("", name)
     interpreter = _INTERPRETERS.get(_ALIASES.get(name, name))
@@ -82,7 +82,7 @@ def code_in(call: Call, name: str) -> Parts:
         yield from _fed(call, interpreter, is_named=script is not None)
 
 
-def _fed(call: Call, interpreter: _Interpreter, *, is_named: bool) -> Parts:
+def _fed(call: PlainCommand, interpreter: _Interpreter, *, is_named: bool) -> Parts:
     if not interpreter.reads_input and not is_named:
         return
     if call.words[-1].raw.startswith("<(") or call.stdin.is_piped:
@@ -91,7 +91,7 @@ def _fed(call: Call, interpreter: _Interpreter, *, is_named: bool) -> Parts:
         yield Code(interpreter.language, call.stdin.text)
 
 
-def _read_args(call: Call, interpreter: _Interpreter) -> tuple[list[str], Word | None]:
+def _read_args(call: PlainCommand, interpreter: _Interpreter) -> tuple[list[str], Word | None]:
     """The texts of code in the options, and the first operand."""
     codes: list[str] = []
     words = call.words
@@ -133,7 +133,7 @@ def _valued_letter(cluster: str, interpreter: _Interpreter) -> tuple[str, str]:
     return "", ""
 
 
-def _sql(call: Call) -> Parts:
+def _sql(call: PlainCommand) -> Parts:
     for word in call.args:
         yield Code("sql", word.text)
     if call.stdin.text is not None:

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from orchestrator.approvals.policy import kinds
 from orchestrator.approvals.policy.kinds import Act
-from orchestrator.approvals.policy.parts import Call, Parts, ShellText, has_option, joined, operands
+from orchestrator.approvals.policy.parts import Parts, PlainCommand, ShellText, has_option, joined, operands
 
 _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
 
 
-def git(call: Call) -> Parts:
+def git(call: PlainCommand) -> Parts:
     """The findings about one git command."""
     at = 1
     while at < len(call.words) and call.words[at].text.startswith("-"):
@@ -39,7 +39,7 @@ def git(call: Call) -> Parts:
         yield from _RUNS[command.words[0].text](command)
 
 
-def _act(command: Call, what: str) -> Act | None:
+def _act(command: PlainCommand, what: str) -> Act | None:
     """What a person may allow in advance of it."""
     if what is _LOSES_EDITS:
         return Act(kinds.DISCARD)
@@ -54,7 +54,7 @@ def _alias(setting: str) -> Parts:
         yield ShellText(value[1:])
 
 
-def _checkout(command: Call) -> str:
+def _checkout(command: PlainCommand) -> str:
     args = command.args
     texts = [word.text for word in args]
     creates = has_option(args, "-b", "-B", "--orphan", "--track", "-t", "--detach")
@@ -65,7 +65,7 @@ def _checkout(command: Call) -> str:
     return _LOSES_EDITS if is_file or has_option(args, "-f", "--force") else ""
 
 
-def _push(command: Call) -> str:
+def _push(command: PlainCommand) -> str:
     if has_option(command.args, "-n", "--dry-run"):
         return ""
     if has_option(command.args, "-f", "--force", "--force-with-lease", "--mirror", "--delete", "-d", "--prune"):
@@ -75,24 +75,24 @@ def _push(command: Call) -> str:
     return ""
 
 
-def _restore(command: Call) -> str:
+def _restore(command: PlainCommand) -> str:
     only_index = has_option(command.args, "--staged", "-S") and not has_option(command.args, "--worktree", "-W")
     return "" if only_index else _LOSES_EDITS
 
 
-def _branch(command: Call) -> str:
+def _branch(command: PlainCommand) -> str:
     deletes = has_option(command.args, "-d", "--delete") and has_option(command.args, "-f", "--force")
     return "It deletes a branch with its commits" if deletes or has_option(command.args, "-D") else ""
 
 
-def _first(words: str, what: str) -> Callable[[Call], str]:
+def _first(words: str, what: str) -> Callable[[PlainCommand], str]:
     """The rule for subcommands of a subcommand, e.g. ``stash drop``."""
     names = frozenset(words.split())
     return lambda command: what if {word.text for word in command.args[:1]} & names else ""
 
 
-def _options(*names: str, what: str, unless: tuple[str, ...] = ()) -> Callable[[Call], str]:
-    def rule(command: Call) -> str:
+def _options(*names: str, what: str, unless: tuple[str, ...] = ()) -> Callable[[PlainCommand], str]:
+    def rule(command: PlainCommand) -> str:
         if unless and has_option(command.args, *unless):
             return ""
         return what if has_option(command.args, *names) else ""
@@ -100,7 +100,7 @@ def _options(*names: str, what: str, unless: tuple[str, ...] = ()) -> Callable[[
     return rule
 
 
-def _always(what: str, *, unless: tuple[str, ...] = ()) -> Callable[[Call], str]:
+def _always(what: str, *, unless: tuple[str, ...] = ()) -> Callable[[PlainCommand], str]:
     return lambda command: "" if unless and has_option(command.args, *unless) else what
 
 
@@ -110,7 +110,7 @@ _OVERWRITES = "It overwrites or deletes what is on the remote"
 _LOSES_EDITS = "It discards uncommitted changes"
 _LOSES_HISTORY = "It discards history that git could still restore"
 
-_RULES: dict[str, Callable[[Call], str]] = {
+_RULES: dict[str, Callable[[PlainCommand], str]] = {
     "branch": _branch,
     "checkout": _checkout,
     "clean": _options("-f", "--force", what="It deletes files that git doesn't track", unless=("-n", "--dry-run")),
@@ -137,18 +137,18 @@ _RULES: dict[str, Callable[[Call], str]] = {
 }
 
 
-def _foreach(command: Call) -> Parts:
+def _foreach(command: PlainCommand) -> Parts:
     words = [word for word in command.args if word.text not in ("--recursive", "--quiet", "-q")]
     if words and words[0].text == "foreach":
         yield ShellText(joined(words[1:]), is_guess=command.is_guess)
 
 
-def _bisect(command: Call) -> Parts:
+def _bisect(command: PlainCommand) -> Parts:
     if command.args and command.args[0].text == "run":
         yield command.behind(2)
 
 
-def _rebase(command: Call) -> Parts:
+def _rebase(command: PlainCommand) -> Parts:
     for at, word in enumerate(command.args):
         if word.text.startswith("--exec="):
             yield ShellText(word.text.partition("=")[2], is_guess=command.is_guess)
@@ -156,4 +156,4 @@ def _rebase(command: Call) -> Parts:
             yield ShellText(command.args[at + 1].text, is_guess=command.is_guess)
 
 
-_RUNS: dict[str, Callable[[Call], Parts]] = {"bisect": _bisect, "rebase": _rebase, "submodule": _foreach}
+_RUNS: dict[str, Callable[[PlainCommand], Parts]] = {"bisect": _bisect, "rebase": _rebase, "submodule": _foreach}

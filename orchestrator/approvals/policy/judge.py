@@ -12,15 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from orchestrator.approvals.bash.parser import read
-from orchestrator.approvals.bash.parts import Problem, Reading, Redirect, Simple
+from orchestrator.approvals.bash.parts import ParsedCommand, Problem, Redirect, Simple
 from orchestrator.approvals.bash.words import UNKNOWN, Word
 from orchestrator.approvals.policy import kinds
 from orchestrator.approvals.policy.code import code_in
 from orchestrator.approvals.policy.languages import read_code
 from orchestrator.approvals.policy.options import commands_in_options, evaluated_later
-from orchestrator.approvals.policy.parts import Call, Code, Finding, Part, Parts, ShellText
+from orchestrator.approvals.policy.parts import AskReason, Code, Part, Parts, PlainCommand, ShellText
 from orchestrator.approvals.policy.rules import rule_on, rule_on_redirect
-from orchestrator.approvals.policy.scripts import Scripts, named_in
+from orchestrator.approvals.policy.scripts import FoundScripts, named_in
 from orchestrator.approvals.policy.variables import commands_of
 from orchestrator.approvals.policy.wrappers import FED, MADE_UP, SHELLS, unwrap
 from orchestrator.core.models import ApprovalPolicy, Ruling, Verdict
@@ -53,7 +53,7 @@ def judge(command: str, approval: ApprovalPolicy) -> Verdict:
     return Verdict(Ruling.RUN)
 
 
-def scripts_of(command: str) -> Scripts:
+def scripts_of(command: str) -> FoundScripts:
     """Which files of the workspace the command would run, as far as its words say."""
     seen = _examine(command)
     return named_in(seen.calls, kinds.folder_of(command, seen.names))
@@ -79,9 +79,9 @@ def _unusable(command: str) -> str:
 class _Seen:
     """What there is in a command."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AskReason] = field(default_factory=list)
     """Every reason to ask, in the order it is written."""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[PlainCommand] = field(default_factory=list)
     """All commands in it."""
     is_direct: bool = True
     """Each finding is about what stands in the text itself, not in a text or behind a command within it."""
@@ -98,15 +98,15 @@ def _examine(command: str) -> _Seen:
     work = 0
     while todo and len(seen.findings) < _MAX_FINDINGS:
         part, depth, steps = todo.pop()
-        if isinstance(part, Finding):
+        if isinstance(part, AskReason):
             seen.findings.append(part)
             seen.is_direct = seen.is_direct and steps <= _DIRECT
             continue
-        if isinstance(part, Call) and part.words:
+        if isinstance(part, PlainCommand) and part.words:
             seen.calls.append(part)
         work += len(part.text) if depth and isinstance(part, ShellText) and not part.is_guess else 1
         if depth > MAX_DEPTH or work > _MAX_WORK:
-            seen.findings.append(Finding(_TOO_LONG, command))
+            seen.findings.append(AskReason(_TOO_LONG, command))
             break
         found = [(inner, depth + isinstance(inner, ShellText | Code), steps + 1) for inner in _look(part)]
         todo.extend(reversed(found))
@@ -121,7 +121,7 @@ def _kinds(command: str, seen: _Seen) -> tuple[str, ...]:
     return every if all(found) and len(every) <= kinds.MOST_KINDS else kinds.exactly(command)
 
 
-def _look(part: ShellText | Code | Call) -> Parts:
+def _look(part: ShellText | Code | PlainCommand) -> Parts:
     if isinstance(part, ShellText):
         return _look_at_text(part)
     if isinstance(part, Code):
@@ -132,7 +132,7 @@ def _look(part: ShellText | Code | Call) -> Parts:
 def _look_at_text(text: ShellText) -> Parts:
     reading = read(text.text.replace(UNKNOWN, "${_}"))
     if reading.problem and not text.is_guess:
-        yield Finding(_UNREADABLE if reading.problem is Problem.UNPARSABLE else _TOO_LONG, text.text)
+        yield AskReason(_UNREADABLE if reading.problem is Problem.UNPARSABLE else _TOO_LONG, text.text)
     if not text.is_guess:
         yield from evaluated_later(reading, text.text)
     scratch = text.scratch | _scratch(reading)
@@ -142,29 +142,29 @@ def _look_at_text(text: ShellText) -> Parts:
             yield ShellText(part, is_guess=text.is_guess, scratch=scratch)
         elif isinstance(part, Simple):
             if _is_fork_bomb(part):
-                yield Finding("It starts endless copies of itself", part.function)
+                yield AskReason("It starts endless copies of itself", part.function)
             stdin = text.stdin if part.stdin.text is None and not part.stdin.is_piped else part.stdin
             words = _told(part.words, text, reading)
-            yield Call(words, stdin, reading.own_jobs, text.is_guess, scratch)
+            yield PlainCommand(words, stdin, reading.own_jobs, text.is_guess, scratch)
         elif isinstance(part, Redirect) and not text.is_guess:
             yield from rule_on_redirect(part)
 
 
-def _by_fifo(reading: Reading) -> Parts:
+def _by_fifo(reading: ParsedCommand) -> Parts:
     """A shell that may read what another command writes into a pipe with a name."""
     calls = [part for part in reading.parts if isinstance(part, Simple) and part.words]
     names = {_name(call.words[0]) for call in calls}
     if names & {"mkfifo", "mknod"} and names & {*SHELLS, "source", ".", "eval"}:
-        yield Finding(FED, " ".join(word.raw for word in calls[0].words))
+        yield AskReason(FED, " ".join(word.raw for word in calls[0].words))
 
 
-def _told(words: tuple[Word, ...], text: ShellText, reading: Reading) -> tuple[Word, ...]:
+def _told(words: tuple[Word, ...], text: ShellText, reading: ParsedCommand) -> tuple[Word, ...]:
     """The words, with those for a variable that names the command where they can be told."""
     first = commands_of(words[0], text.text, reading) if words and text.is_whole else None
     return words if first is None else (*first, *words[1:])
 
 
-def _scratch(reading: Reading) -> frozenset[str]:
+def _scratch(reading: ParsedCommand) -> frozenset[str]:
     """Variables that are set once, to what ``mktemp`` made."""
     names = [one.name for one in reading.assignments]
     return frozenset(one.name for one in reading.assignments if one.is_scratch and names.count(one.name) == 1)
@@ -174,7 +174,7 @@ def _is_fork_bomb(command: Simple) -> bool:
     return bool(command.function and command.is_forked and command.words and command.words[0].text == command.function)
 
 
-def _look_at_call(call: Call) -> Parts:
+def _look_at_call(call: PlainCommand) -> Parts:
     if not call.words:
         return
     name = _name(call.words[0])
@@ -198,7 +198,7 @@ def _name(word: Word) -> str:
     return name if is_known else ""
 
 
-def _sentence(findings: list[Finding]) -> str:
+def _sentence(findings: list[AskReason]) -> str:
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     piece = _shown(first.piece)

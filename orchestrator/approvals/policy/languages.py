@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrator.approvals.bash.parts import Stdin
 from orchestrator.approvals.bash.words import UNKNOWN, literal
-from orchestrator.approvals.policy.parts import Call, Finding, Parts, ShellText
+from orchestrator.approvals.policy.parts import AskReason, Parts, PlainCommand, ShellText
 from orchestrator.approvals.policy.python import python
 
 
@@ -86,21 +86,21 @@ def read_code(language: str, code: str) -> Parts:
 def _scan(language: str, rules: _Language, code: str) -> Parts:
     deletion = rules.deletes.search(code)
     if deletion:
-        yield Finding("It deletes files or stops processes", code[deletion.start() :])
+        yield AskReason("It deletes files or stops processes", code[deletion.start() :])
     made = rules.makes.search(code)
     if made:
-        yield Finding(MADE, code[made.start() :])
+        yield AskReason(MADE, code[made.start() :])
     is_guessing = False
     for match in rules.runs.finditer(code):
         texts = _strings_at(code, match.end())
         if texts:
             stdin = Stdin(is_piped=match[0].startswith("|"))
             yield ShellText(texts[0], stdin, is_guess=True)
-            yield Call(tuple(literal(text) for text in texts), is_guess=True)
+            yield PlainCommand(tuple(literal(text) for text in texts), is_guess=True)
         elif language == "tcl":
             yield ShellText(code[match.end() :].partition("\n")[0], is_guess=True)
         elif language == "awk":
-            yield Finding("It runs commands built from data", code[match.start() :])
+            yield AskReason("It runs commands built from data", code[match.start() :])
         else:
             is_guessing = True
     for string in _STRING.finditer(code):
@@ -141,8 +141,8 @@ _SQL_SHELL = re.compile(r"(?m)^[ \t]*(?:\.(?:shell|system)|\\!)[ \t]+(.*)$")
 def _sql(code: str) -> Parts:
     for statement in _SQL_NOISE.sub(" ", code).split(";"):
         if _SQL_DROP.match(statement) or _SQL_DROP_PART.match(statement):
-            yield Finding("It deletes a table or column with all its data", statement)
+            yield AskReason("It deletes a table or column with all its data", statement)
         elif _SQL_CHANGE.match(statement) and not _SQL_WHERE.search(statement):
-            yield Finding("It deletes or changes all rows of a table", statement)
+            yield AskReason("It deletes or changes all rows of a table", statement)
     for line in _SQL_SHELL.finditer(code):
         yield ShellText(line[1])

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from orchestrator.approvals.bash.parts import Reading
-from orchestrator.approvals.policy.parts import Call, Finding, Parts, ShellText
+from orchestrator.approvals.bash.parts import ParsedCommand
+from orchestrator.approvals.policy.parts import AskReason, Parts, PlainCommand, ShellText
 
 LATER = "It leaves text for the shell to run later, which can't be checked in advance"
 
@@ -47,7 +47,7 @@ _GIT_RUNS = re.compile(
 )
 
 
-def commands_in_options(call: Call, name: str) -> Parts:
+def commands_in_options(call: PlainCommand, name: str) -> Parts:
     """The texts that the program would run because an option, or its own small language, says so."""
     yield from _set_for_later(call, name)
     yield from _in_its_language(call, name)
@@ -64,7 +64,7 @@ def commands_in_options(call: Call, name: str) -> Parts:
             yield ShellText(text.removeprefix("exec="), call.stdin, call.is_guess)
 
 
-def _git_setting(call: Call, setting: str) -> Parts:
+def _git_setting(call: PlainCommand, setting: str) -> Parts:
     key, _, value = setting.partition("=")
     if key.lower() == "core.hookspath" and value != "/dev/null":
         yield call.found(LATER)
@@ -72,7 +72,7 @@ def _git_setting(call: Call, setting: str) -> Parts:
         yield ShellText(value.removeprefix("!"), is_guess=call.is_guess)
 
 
-def _set_for_later(call: Call, name: str) -> Parts:
+def _set_for_later(call: PlainCommand, name: str) -> Parts:
     """Builtins that set a variable which bash runs, or work out a subscript once more."""
     if name not in _SETTERS:
         return
@@ -82,61 +82,61 @@ def _set_for_later(call: Call, name: str) -> Parts:
             return
 
 
-def _in_its_language(call: Call, name: str) -> Parts:
+def _in_its_language(call: PlainCommand, name: str) -> Parts:
     rule = _RULES.get(name)
     if rule is not None:
         yield from rule(call, [word.text for word in call.args])
 
 
-def _make(call: Call, texts: list[str]) -> Parts:
+def _make(call: PlainCommand, texts: list[str]) -> Parts:
     """A makefile that comes from the input."""
     if "-" in texts or "/dev/stdin" in texts or "-f-" in texts:
         yield call.found(LATER)
 
 
-def _m4(call: Call, texts: list[str]) -> Parts:
+def _m4(call: PlainCommand, texts: list[str]) -> Parts:
     if call.stdin.is_piped or "syscmd" in (call.stdin.text or "") or "-" in texts:
         yield call.found(LATER)
 
 
-def _sed(call: Call, texts: list[str]) -> Parts:
+def _sed(call: PlainCommand, texts: list[str]) -> Parts:
     if any(_SED_RUNS.search(text) for text in _sed_scripts(texts)):
         yield call.found(LATER)
 
 
-def _editor(call: Call, texts: list[str]) -> Parts:
+def _editor(call: PlainCommand, texts: list[str]) -> Parts:
     """An editor or pager that is told to run something."""
     if any("!" in text or "system(" in text for text in texts):
         yield call.found(LATER)
 
 
-def _gdb(call: Call, texts: list[str]) -> Parts:
+def _gdb(call: PlainCommand, texts: list[str]) -> Parts:
     if any(re.match(r"\s*(?:shell|!|python|source)", text) for text in texts):
         yield call.found(LATER)
 
 
-def _expect(call: Call, texts: list[str]) -> Parts:
+def _expect(call: PlainCommand, texts: list[str]) -> Parts:
     if "-c" in texts:
         yield call.found(LATER)
 
 
-def _ssh(call: Call, texts: list[str]) -> Parts:
+def _ssh(call: PlainCommand, texts: list[str]) -> Parts:
     for found in filter(None, map(_PROXIES.fullmatch, texts)):
         yield ShellText(found[1], is_guess=call.is_guess)
 
 
-def _socat(call: Call, texts: list[str]) -> Parts:
+def _socat(call: PlainCommand, texts: list[str]) -> Parts:
     for found in filter(None, map(_EXECUTES.match, texts)):
         yield ShellText(found[1].partition(",")[0], is_guess=call.is_guess)
 
 
-def _strace(call: Call, texts: list[str]) -> Parts:
+def _strace(call: PlainCommand, texts: list[str]) -> Parts:
     for text in texts:
         if text.startswith("|"):
             yield ShellText(text.lstrip("|"), is_guess=call.is_guess)
 
 
-_RULES: dict[str, Callable[[Call, list[str]], Parts]] = {
+_RULES: dict[str, Callable[[PlainCommand, list[str]], Parts]] = {
     **dict.fromkeys(("ed", "ex", "less", "more", "nvim", "vi", "vim"), _editor),
     **dict.fromkeys(("gmake", "make"), _make),
     **dict.fromkeys(("gsed", "sed"), _sed),
@@ -158,11 +158,11 @@ def _sed_scripts(texts: list[str]) -> list[str]:
     return found or [text for text in texts if not text.startswith("-")][:1]
 
 
-def evaluated_later(reading: Reading, text: str) -> Parts:
+def evaluated_later(reading: ParsedCommand, text: str) -> Parts:
     """A finding when the text sets what bash itself runs later, or has a value run as text."""
     for one in reading.assignments:
         if _EVALUATED.fullmatch(one.name):
-            yield Finding(LATER, one.raw)
+            yield AskReason(LATER, one.raw)
             return
     if reading.expands_prompt:
-        yield Finding(LATER, text)
+        yield AskReason(LATER, text)

@@ -12,7 +12,7 @@ from orchestrator.approvals.policy.kinds import Act
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AskReason:
     """A reason to ask: what it does, in words that fit before a colon, and the piece of the command that does it."""
 
     what: str
@@ -44,7 +44,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlainCommand:
     """One command with its arguments."""
 
     words: tuple[Word, ...]
@@ -63,16 +63,16 @@ class Call:
         """As it was written, for people."""
         return " ".join(word.raw for word in self.words)
 
-    def behind(self, count: int, *more: Word) -> Call:
+    def behind(self, count: int, *more: Word) -> PlainCommand:
         """The command that this one runs: its words from ``count`` on."""
-        return Call(self.words[count:] + more, self.stdin, self.own_jobs, self.is_guess, self.scratch)
+        return PlainCommand(self.words[count:] + more, self.stdin, self.own_jobs, self.is_guess, self.scratch)
 
-    def found(self, what: str, act: Act | None = None) -> Finding:
+    def found(self, what: str, act: Act | None = None) -> AskReason:
         """A finding about this command."""
-        return Finding(what, self.piece, act)
+        return AskReason(what, self.piece, act)
 
 
-Part: TypeAlias = "Finding | ShellText | Code | Call"
+Part: TypeAlias = "AskReason | ShellText | Code | PlainCommand"
 Parts: TypeAlias = Iterator[Part]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from orchestrator.approvals.bash.words import UNKNOWN, literal
-from orchestrator.approvals.policy.parts import Call, Code, Finding, Parts, ShellText
+from orchestrator.approvals.policy.parts import AskReason, Code, Parts, PlainCommand, ShellText
 
 _DELETERS = frozenset({"rmtree", "unlink", "rmdir", "removedirs", "truncate", "ftruncate", "send2trash"})
 _OF_OS = {"remove": "It deletes files", "kill": "It stops processes", "killpg": "It stops processes"}
@@ -44,7 +44,7 @@ def python(code: str) -> Parts:
     try:
         tokens = _tokens(code.replace(UNKNOWN, _UNKNOWN_NAME))
     except (tokenize.TokenError, SyntaxError):
-        yield Finding("It runs Python code that couldn't be analysed", code)
+        yield AskReason("It runs Python code that couldn't be analysed", code)
         return
     modules = _module_names(tokens)
     is_guessing = False
@@ -54,7 +54,7 @@ def python(code: str) -> Parts:
         before = tokens[at - 2].text if at > 1 and tokens[at - 1].text == "." else ""
         what = _judge_name(token, tokens, at, modules.get(before, "")) or _made(tokens, at, modules)
         if what:
-            yield Finding(what, token.line.strip())
+            yield AskReason(what, token.line.strip())
         elif at + 1 < len(tokens) and tokens[at + 1].text == "(":
             handed = list(_handed_over(tokens, at, modules.get(before, "")))
             yield from handed
@@ -176,7 +176,7 @@ def _first_argument(tokens: Sequence[_Token], start: int) -> Sequence[_Token]:
     return argument[2:] if is_named else argument
 
 
-def _command(argument: Sequence[_Token]) -> Call:
+def _command(argument: Sequence[_Token]) -> PlainCommand:
     """``["rm", "-r", name]`` as a command."""
     elements: list[list[_Token]] = [[]]
     for token in argument[1:]:
@@ -186,7 +186,7 @@ def _command(argument: Sequence[_Token]) -> Call:
             elements.append([])
         else:
             elements[-1].append(token)
-    return Call(tuple(literal(_text(element)) for element in elements if element), is_guess=True)
+    return PlainCommand(tuple(literal(_text(element)) for element in elements if element), is_guess=True)
 
 
 def _text(argument: Sequence[_Token]) -> str:

@@ -15,7 +15,7 @@ from orchestrator.approvals.bash.words import HOME, UNKNOWN, literal
 from orchestrator.approvals.policy import kinds
 from orchestrator.approvals.policy.git import git
 from orchestrator.approvals.policy.kinds import Act
-from orchestrator.approvals.policy.parts import Call, Finding, Parts, has_option, operands
+from orchestrator.approvals.policy.parts import AskReason, Parts, PlainCommand, has_option, operands
 
 _DELETES = "It deletes files"
 _DISK = "It formats or changes a disk"
@@ -68,7 +68,7 @@ _LOG = re.compile(r"\.(?:log|out|err|tmp|pid|lock)$")
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/full"})
 
 
-def rule_on(call: Call, name: str) -> Parts:
+def rule_on(call: PlainCommand, name: str) -> Parts:
     """The findings about the command itself, whatever it may run inside."""
     if all(word.text in ("--help", "--version") for word in call.args) and call.args:
         return
@@ -86,7 +86,7 @@ def rule_on(call: Call, name: str) -> Parts:
         yield from _subcommand(call, name)
 
 
-def _is_scratch(call: Call) -> bool:
+def _is_scratch(call: PlainCommand) -> bool:
     """All that it deletes was made by ``mktemp`` in the same text."""
     places = operands(call.args)
     return bool(places) and all(_variable(word.raw) in call.scratch for word in places)
@@ -100,9 +100,9 @@ def _variable(raw: str) -> str:
 def rule_on_redirect(redirect: Redirect) -> Parts:
     """The findings about a redirection of output."""
     if leaves_workspace(redirect.target.text):
-        yield Finding("It writes outside the workspace", redirect.raw)
+        yield AskReason("It writes outside the workspace", redirect.raw)
     elif redirect.empties and redirect.target.text not in _HARMLESS_TARGETS and not _LOG.search(redirect.target.text):
-        yield Finding("It empties a file", redirect.raw, Act(kinds.EMPTY, (redirect.target,)))
+        yield AskReason("It empties a file", redirect.raw, Act(kinds.EMPTY, (redirect.target,)))
 
 
 def leaves_workspace(path: str) -> bool:
@@ -116,7 +116,7 @@ def leaves_workspace(path: str) -> bool:
     return not any(full == folder or full.startswith(folder + "/") for folder in _WRITABLE)
 
 
-def _subcommand(call: Call, name: str) -> Parts:
+def _subcommand(call: PlainCommand, name: str) -> Parts:
     words = [name, *(word.text for word in operands(call.args))]
     for length in (1, 2):
         names, what = _SUBCOMMANDS.get(" ".join(words[:length]), ("", ""))
@@ -125,17 +125,17 @@ def _subcommand(call: Call, name: str) -> Parts:
             return
 
 
-def _dd(call: Call) -> Parts:
+def _dd(call: PlainCommand) -> Parts:
     if any(word.text.startswith("of=") and word.text != "of=/dev/null" for word in call.args):
         yield call.found("It overwrites a file or a disk")
 
 
-def _truncate(call: Call) -> Parts:
+def _truncate(call: PlainCommand) -> Parts:
     if call.args:
         yield call.found("It truncates files")
 
 
-def _kill(call: Call) -> Parts:
+def _kill(call: PlainCommand) -> Parts:
     signal = call.args[0].text if call.args else ""
     if re.fullmatch(r"-(?:0|l.*|L|-list.*|-table)", signal) or [word.text for word in call.args[:2]] == ["-s", "0"]:
         return
@@ -160,8 +160,8 @@ def _is_own_job(raw: str, own_jobs: frozenset[str]) -> bool:
     return variable is not None and (variable[1] or variable[2]) in own_jobs
 
 
-def _recursive(what: str, verb: str) -> Callable[[Call], Parts]:
-    def rule(call: Call) -> Parts:
+def _recursive(what: str, verb: str) -> Callable[[PlainCommand], Parts]:
+    def rule(call: PlainCommand) -> Parts:
         if has_option(call.args, "-R", "--recursive"):
             mode, *places = operands(call.args) or [literal("")]
             if verb == kinds.PERMISSIONS and _ADDS.fullmatch(mode.text):
@@ -175,20 +175,20 @@ _ADDS = re.compile(r"(?:[ugoa]*\+[rwxX]+)(?:,[ugoa]*\+[rwxX]+)*")
 """Nobody loses a right by it."""
 
 
-def _has_reference(call: Call) -> bool:
+def _has_reference(call: PlainCommand) -> bool:
     """The mode comes from another file, so that the first operand is a path too."""
     return has_option(call.args, "--reference")
 
 
-def _options(*names: str, what: str) -> Callable[[Call], Parts]:
-    def rule(call: Call) -> Parts:
+def _options(*names: str, what: str) -> Callable[[PlainCommand], Parts]:
+    def rule(call: PlainCommand) -> Parts:
         if has_option(call.args, *names):
             yield call.found(what)
 
     return rule
 
 
-def _rsync(call: Call) -> Parts:
+def _rsync(call: PlainCommand) -> Parts:
     if has_option(call.args, "-n", "--dry-run"):
         return
     names = [word.text for word in call.args]
@@ -196,13 +196,13 @@ def _rsync(call: Call) -> Parts:
         yield call.found("It deletes files that are missing on the other side")
 
 
-def _move(call: Call) -> Parts:
+def _move(call: PlainCommand) -> Parts:
     places = [word.text for word in operands(call.args)]
     if len(places) > 1 and (places[-1] == "/dev/null" or _is_device(places[-1])):
         yield call.found("It moves files onto a device, where they are lost")
 
 
-def _copy(call: Call) -> Parts:
+def _copy(call: PlainCommand) -> Parts:
     places = [word.text for word in operands(call.args)]
     if len(places) > 1 and places[0] == "/dev/null":
         yield call.found("It empties a file")
@@ -214,40 +214,40 @@ def _is_device(path: str) -> bool:
     return path.startswith("/dev/") and leaves_workspace(path)
 
 
-def _tee(call: Call) -> Parts:
+def _tee(call: PlainCommand) -> Parts:
     for word in operands(call.args):
         if leaves_workspace(word.text):
             yield call.found("It writes outside the workspace")
             return
 
 
-def _find(call: Call) -> Parts:
+def _find(call: PlainCommand) -> Parts:
     for at, word in enumerate(call.args[:-1]):
         if word.text in ("-fprint", "-fprint0", "-fprintf", "-fls") and leaves_workspace(call.args[at + 1].text):
             yield call.found("It writes outside the workspace")
 
 
-def _tar(call: Call) -> Parts:
+def _tar(call: PlainCommand) -> Parts:
     if has_option(call.args, "--remove-files", "--recursive-unlink", "--delete"):
         yield call.found("It deletes files, in the archive or after packing them")
 
 
-def _seven_zip(call: Call) -> Parts:
+def _seven_zip(call: PlainCommand) -> Parts:
     if any(word.text == "-sdel" for word in call.args) or (call.args and call.args[0].text == "d"):
         yield call.found("It deletes files, in the archive or after packing them")
 
 
-def _init(call: Call) -> Parts:
+def _init(call: PlainCommand) -> Parts:
     if any(word.text in ("0", "6") for word in call.args):
         yield call.found(_MACHINE)
 
 
-def _crontab(call: Call) -> Parts:
+def _crontab(call: PlainCommand) -> Parts:
     if has_option(call.args, "-r"):
         yield call.found("It deletes all scheduled jobs")
 
 
-_RULES: dict[str, Callable[[Call], Parts]] = {
+_RULES: dict[str, Callable[[PlainCommand], Parts]] = {
     "7z": _seven_zip,
     "7za": _seven_zip,
     "7zr": _seven_zip,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from orchestrator.approvals.bash.words import UNKNOWN, Word
 from orchestrator.approvals.policy.kinds import TOP
-from orchestrator.approvals.policy.parts import Call, has_option
+from orchestrator.approvals.policy.parts import PlainCommand, has_option
 from orchestrator.approvals.policy.wrappers import SHELLS, is_input
 
 _INTERPRETERS = re.compile(
@@ -30,7 +30,7 @@ _BY_FILES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Scripts:
+class FoundScripts:
     """What a command runs out of files."""
 
     paths: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Scripts:
     """Nothing else is run that a file decides and the words don't name."""
 
 
-def named_in(calls: Iterable[Call], folder: str | None) -> Scripts:
+def named_in(calls: Iterable[PlainCommand], folder: str | None) -> FoundScripts:
     """The scripts of all these commands, run in this folder (None where that can't be told)."""
     paths: dict[str, None] = {}
     is_all = True
@@ -58,10 +58,10 @@ def named_in(calls: Iterable[Call], folder: str | None) -> Scripts:
             is_all = False
         elif path:
             paths[path] = None
-    return Scripts(tuple(paths), is_all)
+    return FoundScripts(tuple(paths), is_all)
 
 
-def _script_of(call: Call, name: str) -> Word | None:
+def _script_of(call: PlainCommand, name: str) -> Word | None:
     if name in (".", "source"):
         return call.args[0] if call.args and not is_input(call.args[0]) else None
     if name in SHELLS or _INTERPRETERS.fullmatch(name):
@@ -69,7 +69,7 @@ def _script_of(call: Call, name: str) -> Word | None:
     return call.words[0] if "/" in call.words[0].text else None
 
 
-def _operand(call: Call) -> Word | None:
+def _operand(call: PlainCommand) -> Word | None:
     """The script among an interpreter's words; None where it is given code, or reads its input."""
     at = 0
     while at < len(call.args):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.approvals.bash.parts import Reading
+from orchestrator.approvals.bash.parts import ParsedCommand
 from orchestrator.approvals.bash.words import Word, literal
 
 _VARIABLE = re.compile(r'("?)\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([\w./-]+))?\})\1')
@@ -30,7 +30,7 @@ _USUAL = {
 """What variables name that every build script uses, where the text does not set them."""
 
 
-def commands_of(word: Word, text: str, reading: Reading) -> tuple[Word, ...] | None:
+def commands_of(word: Word, text: str, reading: ParsedCommand) -> tuple[Word, ...] | None:
     """The words that a variable in the place of a command stands for; None where that can't be told."""
     found = _VARIABLE.fullmatch(word.raw)
     if found is None or _READS_OTHERS.search(text) or any(one.name == "IFS" for one in reading.assignments):

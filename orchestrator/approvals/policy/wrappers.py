@@ -11,7 +11,15 @@ import re
 from collections.abc import Callable
 
 from orchestrator.approvals.bash.words import UNKNOWN, Word
-from orchestrator.approvals.policy.parts import Call, Parts, ShellText, has_option, joined, operands, unknown_word
+from orchestrator.approvals.policy.parts import (
+    Parts,
+    PlainCommand,
+    ShellText,
+    has_option,
+    joined,
+    operands,
+    unknown_word,
+)
 from orchestrator.approvals.policy.wrapper_table import RUNNERS, WRAPPERS, Wrapper
 
 FED = "It runs the output of another command, which can't be checked in advance"
@@ -26,7 +34,7 @@ _BEFORE_COMMAND = re.compile(r"[A-Za-z_]\w*\+?=|!$")
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish", "hush"})
 
 
-def unwrap(call: Call, name: str) -> Parts:
+def unwrap(call: PlainCommand, name: str) -> Parts:
     """What the command runs, if it is one that runs others."""
     if name in SHELLS:
         yield from _shell(call)
@@ -38,7 +46,7 @@ def unwrap(call: Call, name: str) -> Parts:
         yield from _command_at(call, _skip_options(call.words, 2, Wrapper()))
 
 
-def _wrapped(call: Call, name: str) -> Parts:
+def _wrapped(call: PlainCommand, name: str) -> Parts:
     wrapper = WRAPPERS[name]
     start = _skip_options(call.words, 1, wrapper)
     if wrapper.asks_only and has_option(call.words[1:start], *(f"-{letter}" for letter in wrapper.asks_only)):
@@ -54,7 +62,7 @@ def _wrapped(call: Call, name: str) -> Parts:
     yield from _command_at(call, start)
 
 
-def _xargs(call: Call, start: int) -> Parts:
+def _xargs(call: PlainCommand, start: int) -> Parts:
     """The command that it makes of what it reads; with ``-I`` that stands where the command says so."""
     mark = ""
     for at, word in enumerate(call.words[1:start], 1):
@@ -71,7 +79,7 @@ def _xargs(call: Call, start: int) -> Parts:
         words = tuple(
             Word(word.text.replace(mark, UNKNOWN), word.raw, word.is_plain and mark not in word.text) for word in inner
         )
-        yield Call(words, call.stdin, call.own_jobs, call.is_guess, call.scratch)
+        yield PlainCommand(words, call.stdin, call.own_jobs, call.is_guess, call.scratch)
 
 
 _REPLACES = re.compile(r"-[a-zA-Z0-9]*I(.*)|-i(.*)|--replace(?:=.*)?")
@@ -85,7 +93,7 @@ def _is_injected(words: tuple[Word, ...], mark: str) -> bool:
     )
 
 
-def _command_at(call: Call, start: int, *more: Word) -> Parts:
+def _command_at(call: PlainCommand, start: int, *more: Word) -> Parts:
     if start < len(call.words):
         yield call.behind(start, *more)
 
@@ -106,7 +114,7 @@ def _skip_options(words: tuple[Word, ...], at: int, wrapper: Wrapper) -> int:
     return at
 
 
-def _shell(call: Call) -> Parts:
+def _shell(call: PlainCommand) -> Parts:
     """``bash -c TEXT``, ``bash -s``, ``bash FILE``, ``bash <<EOF``."""
     at, has_text, reads_input = 1, False, False
     while at < len(call.words):
@@ -134,7 +142,7 @@ def _shell(call: Call) -> Parts:
         yield from _fed(call)
 
 
-def _fed(call: Call) -> Parts:
+def _fed(call: PlainCommand) -> Parts:
     """A shell that reads its text from its input."""
     if call.stdin.is_piped:
         yield call.found(FED)
@@ -147,14 +155,14 @@ def is_input(script: Word) -> bool:
     return script.text in READS_ITSELF or script.raw.startswith("<(")
 
 
-def _eval(call: Call) -> Parts:
+def _eval(call: PlainCommand) -> Parts:
     if any(UNKNOWN in word.text for word in call.args):
         yield call.found(MADE_UP)
     else:
         yield ShellText(joined(call.args), call.stdin, call.is_guess)
 
 
-def _source(call: Call) -> Parts:
+def _source(call: PlainCommand) -> Parts:
     script = next(iter(operands(call.args)), None)
     if script is not None and is_input(script):
         if call.stdin.text is not None and not call.stdin.is_piped:
@@ -165,20 +173,20 @@ def _source(call: Call) -> Parts:
         yield call.found(MADE_UP)
 
 
-def _trap(call: Call) -> Parts:
+def _trap(call: PlainCommand) -> Parts:
     action = next(iter(operands(call.args)), None)
     if action is not None and action.text != "-" and not has_option(call.args[:1], "-l", "-p"):
         yield ShellText(action.text, call.stdin, call.is_guess, call.scratch)
 
 
-def _alias(call: Call) -> Parts:
+def _alias(call: PlainCommand) -> Parts:
     for word in call.args:
         _, is_set, value = word.text.partition("=")
         if is_set:
             yield ShellText(value, is_guess=call.is_guess)
 
 
-def _env(call: Call) -> Parts:
+def _env(call: PlainCommand) -> Parts:
     at = 1
     while at < len(call.words):
         text = call.words[at].text
@@ -203,7 +211,7 @@ _ENV_TEXT = re.compile(r"-[iv0]*S(?P<text>.*)|--s[^=]*(?:=(?P<long>.*))?", re.DO
 _ENV_VALUED = re.compile(r"-[iv0]*[uC]|--[uc][a-z]*")
 
 
-def _find(call: Call) -> Parts:
+def _find(call: PlainCommand) -> Parts:
     at = 1
     while at < len(call.words):
         if call.words[at].text in ("-exec", "-execdir", "-ok", "-okdir"):
@@ -213,7 +221,7 @@ def _find(call: Call) -> Parts:
             inner = call.words[at + 1 : end]
             if inner and _is_injected(inner, "{}"):
                 yield call.found(FED)
-            yield Call(inner, call.stdin, call.own_jobs, call.is_guess, call.scratch)
+            yield PlainCommand(inner, call.stdin, call.own_jobs, call.is_guess, call.scratch)
             at = end
         elif call.words[at].text == "-delete":
             yield call.found("It deletes the files it finds")
@@ -222,14 +230,14 @@ def _find(call: Call) -> Parts:
         at += 1
 
 
-def _fd(call: Call) -> Parts:
+def _fd(call: PlainCommand) -> Parts:
     for at, word in enumerate(call.words):
         if word.text in ("-x", "-X", "--exec", "--exec-batch"):
             yield from _command_at(call, at + 1, unknown_word())
             return
 
 
-def _parallel(call: Call) -> Parts:
+def _parallel(call: PlainCommand) -> Parts:
     """GNU parallel: a command before ``:::``, or whole commands behind it or from a pipe."""
     texts = [word.text for word in call.words]
     end = next((at for at, text in enumerate(texts) if text.startswith(":::")), len(texts))
@@ -246,12 +254,12 @@ def _parallel(call: Call) -> Parts:
 _PARALLEL = Wrapper("jNnLsISadP", ("--jobs", "--max-args", "--colsep", "--results", "--joblog", "--delay"))
 
 
-def _watch(call: Call) -> Parts:
+def _watch(call: PlainCommand) -> Parts:
     start = _skip_options(call.words, 1, Wrapper("nq", ("--interval",)))
     yield ShellText(joined(call.words[start:]), call.stdin, call.is_guess)
 
 
-def _with_text(call: Call) -> Parts:
+def _with_text(call: PlainCommand) -> Parts:
     """``script -c TEXT`` and ``flock FILE -c TEXT``."""
     for at, word in enumerate(call.args):
         if word.text.startswith("--command="):
@@ -260,14 +268,14 @@ def _with_text(call: Call) -> Parts:
             yield ShellText(call.args[at + 1].text, call.stdin, call.is_guess)
 
 
-def _flock(call: Call) -> Parts:
+def _flock(call: PlainCommand) -> Parts:
     yield from _with_text(call)
     start = _skip_options(call.words, 1, Wrapper("wE", ("--wait", "--timeout", "--conflict-exit-code")))
     if start + 1 < len(call.words) and not call.words[start + 1].text.startswith("-"):
         yield call.behind(start + 1)
 
 
-def _ssh(call: Call) -> Parts:
+def _ssh(call: PlainCommand) -> Parts:
     start = _skip_options(call.words, 1, Wrapper("BbcDEeFIiJLlmOopQRSWw")) + 1
     if start < len(call.words):
         yield ShellText(joined(call.words[start:]), call.stdin, call.is_guess)
@@ -275,13 +283,13 @@ def _ssh(call: Call) -> Parts:
         yield from _fed(call)
 
 
-def _at_jobs(call: Call) -> Parts:
+def _at_jobs(call: PlainCommand) -> Parts:
     """``at`` and ``batch`` run later what they read now."""
     if not has_option(call.args, "-l", "-c", "-f"):
         yield from _fed(call)
 
 
-_SPECIAL: dict[str, Callable[[Call], Parts]] = {
+_SPECIAL: dict[str, Callable[[PlainCommand], Parts]] = {
     ".": _source,
     "alias": _alias,
     "at": _at_jobs,

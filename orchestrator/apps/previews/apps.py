@@ -27,7 +27,7 @@ _TITLE_CHARS = 80
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,400})", re.IGNORECASE)
 
 
-class Kind(StrEnum):
+class AppKind(StrEnum):
     """What an app is made of."""
 
     STATIC = "static"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class App:
+class WebApp:
     """One web app."""
 
     cubicle: CubicleKey
@@ -47,7 +47,7 @@ class App:
     """The folder's name; it is plain text, or the folder is no app."""
     title: str
     """What it calls itself, on one line."""
-    kind: Kind
+    kind: AppKind
     port: int | None
     """Where a live app listens, inside."""
     changed_at: float
@@ -61,17 +61,17 @@ class Apps:
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
-        self._known: dict[tuple[CubicleKey, str], tuple[float, App]] = {}
+        self._known: dict[tuple[CubicleKey, str], tuple[float, WebApp]] = {}
         """Apps that were looked at a moment ago, and when."""
 
-    def every(self, key: CubicleKey) -> list[App]:
+    def every(self, key: CubicleKey) -> list[WebApp]:
         """The apps of a cubicle, by name; what is in ``www/`` beside folders is none."""
         listing = self._workspaces.listing(key, b"www", limit=1_000)
         folders = [entry for entry in listing.entries if entry.kind == "folder" and not entry.raw.startswith(b".")]
         found = [self._look(key, name) for entry in folders if (name := _plain(entry.raw)) is not None]
         return found[:MOST_APPS]
 
-    def get(self, key: CubicleKey, name: str) -> App:
+    def get(self, key: CubicleKey, name: str) -> WebApp:
         """The app of this name; raises NotFound."""
         raw = name.encode("utf-8", "surrogateescape")
         if _plain(raw) is None or raw.startswith(b"."):
@@ -84,12 +84,12 @@ class Apps:
             raise NotFound(f"There is no app called {one_line(name, 40)}.")
         return self._look(key, name)
 
-    def recent(self, key: CubicleKey, name: str) -> App | None:
+    def recent(self, key: CubicleKey, name: str) -> WebApp | None:
         """The app as it was a moment ago, if somebody looked then. For one thread."""
         at, app = self._known.get((key, name), (0.0, None))
         return app if time.monotonic() - at < _KNOWN_FOR_S else None
 
-    def keep(self, app: App) -> None:
+    def keep(self, app: WebApp) -> None:
         """It was just looked at. For one thread."""
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
@@ -102,18 +102,18 @@ class Apps:
         except OrchestratorError:
             return False
 
-    def _look(self, key: CubicleKey, name: str) -> App:
+    def _look(self, key: CubicleKey, name: str) -> WebApp:
         raw = name.encode()
         about, about_at = self._file(key, (b"www", raw, ABOUT), _ABOUT_BYTES)
         if about is not None:
             return self._live(key, name, about, about_at)
         front, front_at = self._file(key, (b"www", raw, INDEX), _TITLE_BYTES)
         if front is not None:
-            return App(key, name, _title(front) or name, Kind.STATIC, None, front_at, "")
+            return WebApp(key, name, _title(front) or name, AppKind.STATIC, None, front_at, "")
         missing = f"It has no index.html. Ask the agent to put one into www/{name}/."
-        return App(key, name, name, Kind.INCOMPLETE, None, 0.0, missing)
+        return WebApp(key, name, name, AppKind.INCOMPLETE, None, 0.0, missing)
 
-    def _live(self, key: CubicleKey, name: str, about: bytes, at: float) -> App:
+    def _live(self, key: CubicleKey, name: str, about: bytes, at: float) -> WebApp:
         try:
             body = read_object(about)
             port, title = body.get("port"), body.get("title", "")
@@ -121,9 +121,9 @@ class Apps:
             port, title = None, ""
         if type(port) is not int or not 1 <= port <= 65_535:
             missing = f'Its app.json names no port, such as {{"port": 8080}}. Ask the agent to fix www/{name}/app.json.'
-            return App(key, name, name, Kind.INCOMPLETE, None, at, missing)
+            return WebApp(key, name, name, AppKind.INCOMPLETE, None, at, missing)
         shown = one_line(title, _TITLE_CHARS) if isinstance(title, str) else ""
-        return App(key, name, shown or name, Kind.LIVE, port, at, "")
+        return WebApp(key, name, shown or name, AppKind.LIVE, port, at, "")
 
     def _file(self, key: CubicleKey, path: tuple[bytes, ...], max_bytes: int) -> tuple[bytes | None, float]:
         """The beginning of a file and when it was changed; None for what is not a regular file."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from orchestrator.apps.previews.apps import App, Apps, Kind
+from orchestrator.apps.previews.apps import AppKind, Apps, WebApp
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.files.workspace import Workspaces
@@ -48,8 +48,8 @@ class AppChanges:
             with self._store.writing() as db:
                 rows.note_apps(db, turn, names)
 
-    def _is_new(self, app: App, since: float, most: int) -> bool:
-        if app.kind is Kind.INCOMPLETE:
+    def _is_new(self, app: WebApp, since: float, most: int) -> bool:
+        if app.kind is AppKind.INCOMPLETE:
             return False
         try:
             path = (b"www", app.name.encode())

@@ -25,7 +25,7 @@ Headers = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PreviewRequest:
     """The head of a request."""
 
     method: str
@@ -50,7 +50,7 @@ class Request:
         return ", ".join(value.decode("latin-1") for key, value in self.headers if key == wanted)
 
 
-class Wire:
+class PreviewConnection:
     """The connection, used by one task."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,7 +58,7 @@ class Wire:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
         self._has_begun = False
 
-    async def next_request(self) -> Request | None:
+    async def next_request(self) -> PreviewRequest | None:
         """The next request's head; None when the browser is gone or has been silent. Raises h11.RemoteProtocolError for
         what is no HTTP."""
         if self._has_begun and not await self._is_ready_again():
@@ -69,7 +69,7 @@ class Wire:
             return None
         if not isinstance(event, h11.Request):
             return None
-        return Request(event.method.decode("ascii"), event.target, tuple(event.headers))
+        return PreviewRequest(event.method.decode("ascii"), event.target, tuple(event.headers))
 
     async def body(self) -> AsyncIterator[bytes]:
         """The request's body, piece by piece. Raises ValueError when it is too large, TimeoutError, or

@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager, suppress
 
 import h11
 
-from orchestrator.apps.previews.apps import App
-from orchestrator.apps.previews.connection import Request, Wire
+from orchestrator.apps.previews.apps import WebApp
+from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.apps.previews.csp import for_kind
 from orchestrator.apps.previews.proxy_headers import Jars, switched, to_the_app, to_the_browser, with_prefix
 from orchestrator.apps.previews.shim_loader import with_shim
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.core.models import CubicleKey
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 
 HEAD_S = 60.0
 """How long a server may take to begin its answer."""
@@ -35,12 +35,19 @@ _BODILESS = frozenset({204, 304})
 class LiveApps:
     """Requests to servers inside cubicles."""
 
-    def __init__(self, harbour: Harbour) -> None:
+    def __init__(self, harbour: ReverseTunnel) -> None:
         self._harbour = harbour
         self._jars = Jars()
 
     async def answer(
-        self, wire: Wire, request: Request, app: App, path: bytes, *, base: str, policy: Mapping[str, str]
+        self,
+        wire: PreviewConnection,
+        request: PreviewRequest,
+        app: WebApp,
+        path: bytes,
+        *,
+        base: str,
+        policy: Mapping[str, str],
     ) -> None:
         """The server's answer, or Unavailable when it gives none."""
         if app.port is None:
@@ -82,14 +89,14 @@ class _Inside:
         self.reader, self.writer = reader, writer
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=32 * 1024)
 
-    async def ask(self, wire: Wire, request: h11.Request) -> None:
+    async def ask(self, wire: PreviewConnection, request: h11.Request) -> None:
         """Send the request, its body as it comes from the browser."""
         await self._send(request)
         async for piece in wire.body():
             await self._send(h11.Data(data=piece))
         await self._send(h11.EndOfMessage())
 
-    async def head(self, wire: Wire) -> h11.Response | h11.InformationalResponse:
+    async def head(self, wire: PreviewConnection) -> h11.Response | h11.InformationalResponse:
         """How the answer begins: a response, or the agreement to another protocol."""
         async with asyncio.timeout(HEAD_S):
             while True:
@@ -104,7 +111,7 @@ class _Inside:
                 if not isinstance(event, h11.InformationalResponse):
                     raise h11.RemoteProtocolError("the server hung up")
 
-    async def body(self, wire: Wire) -> AsyncIterator[bytes]:
+    async def body(self, wire: PreviewConnection) -> AsyncIterator[bytes]:
         """The answer's body as it comes. Raises h11.RemoteProtocolError when it breaks off, TimeoutError after a long
         silence, ConnectionResetError when the browser has left."""
         while True:
@@ -134,7 +141,13 @@ class _Inside:
 
 
 async def _pass_on(
-    wire: Wire, request: Request, inside: _Inside, head: h11.Response, *, base: str, policy: Mapping[str, str]
+    wire: PreviewConnection,
+    request: PreviewRequest,
+    inside: _Inside,
+    head: h11.Response,
+    *,
+    base: str,
+    policy: Mapping[str, str],
 ) -> None:
     told = to_the_browser(head.headers, base=base)
     policy = for_kind(policy, dict(told).get("content-type", ""))
@@ -151,7 +164,7 @@ async def _pass_on(
     await wire.end()
 
 
-async def _whole(wire: Wire, inside: _Inside) -> bytes:
+async def _whole(wire: PreviewConnection, inside: _Inside) -> bytes:
     page = bytearray()
     async for piece in inside.body(wire):
         page += piece
@@ -165,7 +178,7 @@ def _is_page(told: list[tuple[str, str]]) -> bool:
     return found.get("content-type", "").startswith("text/html") and "content-encoding" not in found
 
 
-async def _join(wire: Wire, inside: _Inside, head: h11.InformationalResponse) -> None:
+async def _join(wire: PreviewConnection, inside: _Inside, head: h11.InformationalResponse) -> None:
     """Both sides have agreed to a WebSocket: its bytes pass until one of them ends it."""
     from_browser = await wire.switch(switched(head.headers))
     inside.writer.write(from_browser)
@@ -194,7 +207,7 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
             await target.drain()
 
 
-async def _patiently(wire: Wire, coming: Coroutine[None, None, bytes]) -> bytes:
+async def _patiently(wire: PreviewConnection, coming: Coroutine[None, None, bytes]) -> bytes:
     """What comes, as long as the browser is there and it is not silent for too long."""
     task = asyncio.create_task(coming)
     try:

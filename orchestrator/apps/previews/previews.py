@@ -9,8 +9,8 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
-from orchestrator.apps.previews.apps import App, Apps
+from orchestrator.agents.users import Users
+from orchestrator.apps.previews.apps import Apps, WebApp
 from orchestrator.apps.previews.live_proxy import LiveApps
 from orchestrator.apps.previews.origins import app_url, is_own_host, preview_url
 from orchestrator.apps.previews.routes import Routes
@@ -23,7 +23,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.core.models import CubicleKey, Role
 from orchestrator.core.ports import listen
-from orchestrator.door.reverse_tunnel import Harbour
+from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.files.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
@@ -36,9 +36,9 @@ class Previews:
         self,
         store: Store,
         workspaces: Workspaces,
-        harbour: Harbour,
+        harbour: ReverseTunnel,
         *,
-        people: People,
+        people: Users,
         agents: Agents,
         key: str,
         address: tuple[str, int],
@@ -87,7 +87,7 @@ class Previews:
         """Why it doesn't answer, as a sentence; empty when it does."""
         return self._why_not
 
-    def frame_url(self, app: App, *, dashboard: str, login: str) -> str:
+    def frame_url(self, app: WebApp, *, dashboard: str, login: str) -> str:
         """Where the dashboard of this origin (``http://127.0.0.1:3000``) finds the app for its frame, for some hours,
         as long as this ``login`` lasts and its person may see the app. Raises Unavailable while nothing is shown,
         NotFound when the agent is gone."""
@@ -98,7 +98,7 @@ class Previews:
         origin = preview_url(dashboard, port=self._address[1], configured=self._configured)
         return app_url(origin, self._tickets.write(ticket))
 
-    def app(self, key: CubicleKey, name: str) -> App:
+    def app(self, key: CubicleKey, name: str) -> WebApp:
         """One app; raises NotFound."""
         return self.apps.get(key, name)
 

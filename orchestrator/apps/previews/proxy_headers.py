@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
-from orchestrator.apps.previews.connection import Request
+from orchestrator.apps.previews.connection import PreviewRequest
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -84,13 +84,13 @@ _COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 MOST_JARS, MOST_COOKIES, MOST_COOKIE_CHARS = 1_000, 50, 4_096
 
 
-def is_handshake(request: Request) -> bool:
+def is_handshake(request: PreviewRequest) -> bool:
     """The browser wants a WebSocket."""
     wants = {word.strip().lower() for word in request.header("connection").split(",")}
     return request.method == "GET" and "upgrade" in wants and request.header("upgrade").lower() == "websocket"
 
 
-def to_the_app(request: Request, *, port: int, base: str, cookies: str) -> Pairs:
+def to_the_app(request: PreviewRequest, *, port: int, base: str, cookies: str) -> Pairs:
     """The request's headers for a server at that port, which learns under which prefix it is seen."""
     seen, is_socket = urlsplit(base), is_handshake(request)
     passed = _ASKED | _HANDSHAKE if is_socket else _ASKED

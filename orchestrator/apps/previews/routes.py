@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from orchestrator.apps.previews import shim_loader as shim
-from orchestrator.apps.previews.apps import INDEX, App, Apps, Kind
-from orchestrator.apps.previews.connection import Request, Wire
+from orchestrator.apps.previews.apps import INDEX, AppKind, Apps, WebApp
+from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.apps.previews.csp import headers, held_policy, security_policy
 from orchestrator.apps.previews.signed_urls import Ticket, Tickets
 from orchestrator.apps.previews.static_files import StaticFiles, parts_below
@@ -32,11 +32,18 @@ body{{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:15vh auto;paddin
 """
 
 
-class Live(Protocol):
+class LiveRoutes(Protocol):
     """Leads requests to servers inside cubicles."""
 
     async def answer(
-        self, wire: Wire, request: Request, app: App, path: bytes, *, base: str, policy: Mapping[str, str]
+        self,
+        wire: PreviewConnection,
+        request: PreviewRequest,
+        app: WebApp,
+        path: bytes,
+        *,
+        base: str,
+        policy: Mapping[str, str],
     ) -> None:
         """The server's answer; raises OrchestratorError before anything was answered."""
 
@@ -51,7 +58,7 @@ class Routes:
         apps: Apps,
         files: StaticFiles,
         storage: AppStorage,
-        live: Live,
+        live: LiveRoutes,
         is_open: Callable[[Ticket], bool],
         is_own_host: Callable[[str], bool],
         origin_of: Callable[[str], str],
@@ -69,7 +76,7 @@ class Routes:
         self._origin_of = origin_of
         self._now = now
 
-    async def answer(self, wire: Wire, request: Request) -> None:
+    async def answer(self, wire: PreviewConnection, request: PreviewRequest) -> None:
         """One request."""
         try:
             await self._answer(wire, request)
@@ -77,7 +84,7 @@ class Routes:
             status = status_of(error)
             await _say(wire, request, status, "Not here" if status == 404 else "Not now", error.message)
 
-    async def _answer(self, wire: Wire, request: Request) -> None:
+    async def _answer(self, wire: PreviewConnection, request: PreviewRequest) -> None:
         host = request.header("host")
         if not self._is_own_host(host):
             await _say(wire, request, 421, "Wrong address", "This install does not answer to that host name.")
@@ -102,14 +109,16 @@ class Routes:
             return
         await self._serve(wire, request, ticket, path, base)
 
-    async def _serve(self, wire: Wire, request: Request, ticket: Ticket, path: bytes, base: str) -> None:
+    async def _serve(
+        self, wire: PreviewConnection, request: PreviewRequest, ticket: Ticket, path: bytes, base: str
+    ) -> None:
         policy = headers(security_policy(base, ticket.dashboard), reach=base)
         place, _, rest = path.partition(b"/")
         if place == shim.PLACE:
             await self._own(wire, request, ticket, rest, base=base, policy=policy)
             return
         app = await self._app(ticket)
-        if app.kind is Kind.LIVE:
+        if app.kind is AppKind.LIVE:
             policy = headers(security_policy(base, ticket.dashboard, has_server=True), reach=base)
             async with self._until_shut(ticket):
                 await self._live.answer(wire, request, app, path, base=base, policy=policy)
@@ -117,7 +126,7 @@ class Routes:
             await wire.answer(204, _preflight(policy))
         elif request.method not in ("GET", "HEAD"):
             await _say(wire, request, 405, "Not possible", "This app is made of files: they can only be read.")
-        elif app.kind is Kind.INCOMPLETE:
+        elif app.kind is AppKind.INCOMPLETE:
             await _say(wire, request, 404, "Not finished", app.missing)
         else:
             await self._file(wire, request, ticket, path, base=base, policy=policy)
@@ -142,7 +151,7 @@ class Routes:
         finally:
             watching.cancel()
 
-    async def _app(self, ticket: Ticket) -> App:
+    async def _app(self, ticket: Ticket) -> WebApp:
         app = self._apps.recent(ticket.cubicle, ticket.app)
         if app is None:
             app = await asyncio.to_thread(self._apps.get, ticket.cubicle, ticket.app)
@@ -150,7 +159,14 @@ class Routes:
         return app
 
     async def _file(
-        self, wire: Wire, request: Request, ticket: Ticket, path: bytes, *, base: str, policy: Mapping[str, str]
+        self,
+        wire: PreviewConnection,
+        request: PreviewRequest,
+        ticket: Ticket,
+        path: bytes,
+        *,
+        base: str,
+        policy: Mapping[str, str],
     ) -> None:
         parts = (ticket.app.encode(), *parts_below(path))
         if not path or path.endswith(b"/"):
@@ -163,7 +179,14 @@ class Routes:
             await wire.answer(308, [("Location", f"{base}{path.decode('latin-1')}/"), *policy.items()])
 
     async def _own(
-        self, wire: Wire, request: Request, ticket: Ticket, name: bytes, *, base: str, policy: Mapping[str, str]
+        self,
+        wire: PreviewConnection,
+        request: PreviewRequest,
+        ticket: Ticket,
+        name: bytes,
+        *,
+        base: str,
+        policy: Mapping[str, str],
     ) -> None:
         """What the house itself has within an app: its script, and what the app remembers."""
         key, app = ticket.cubicle, ticket.app
@@ -181,7 +204,7 @@ class Routes:
             raise NotFound("There is no such file in this app.")
 
 
-async def _whole(wire: Wire, most: int) -> bytes:
+async def _whole(wire: PreviewConnection, most: int) -> bytes:
     """The request's body; raises TooLarge."""
     body = b""
     async for piece in wire.body():
@@ -200,7 +223,7 @@ def _preflight(policy: Mapping[str, str]) -> list[tuple[str, str]]:
     ]
 
 
-async def _say(wire: Wire, request: Request, status: int, title: str, text: str) -> None:
+async def _say(wire: PreviewConnection, request: PreviewRequest, status: int, title: str, text: str) -> None:
     page = _PAGE.format(title=html.escape(title), text=html.escape(text)).encode()
     found = {**headers(held_policy("*")), "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
     await wire.answer(status, found.items(), page, is_head=request.method == "HEAD")

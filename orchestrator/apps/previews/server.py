@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import h11
 
-from orchestrator.apps.previews.connection import Request, Wire
+from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.door.http.connection_limits import droppable
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ SILENT_S = 10.0
 _CLOSE_S = 5.0
 _PLAIN = (("Content-Type", "text/plain; charset=utf-8"), ("Connection", "close"))
 
-Answering = Callable[[Wire, Request], Awaitable[None]]
+Answering = Callable[[PreviewConnection, PreviewRequest], Awaitable[None]]
 
 
 @dataclass(eq=False, slots=True)
@@ -92,7 +92,7 @@ class PreviewServer:
         # asyncio does so by itself only for sockets that were made with the protocol's number.
         writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            await self._converse(Wire(reader, writer), client)
+            await self._converse(PreviewConnection(reader, writer), client)
         except (OSError, TimeoutError, asyncio.CancelledError):
             pass  # the browser is gone, too slow, or we are closing
         except Exception:  # the top of a task: this connection ends, the others go on
@@ -112,7 +112,7 @@ class PreviewServer:
         client.task.cancel()
         return True
 
-    async def _converse(self, wire: Wire, client: _Client) -> None:
+    async def _converse(self, wire: PreviewConnection, client: _Client) -> None:
         try:
             async with asyncio.timeout(SILENT_S):
                 request = await wire.next_request()

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
-from orchestrator.apps.previews.connection import Request, Wire
+from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.apps.previews.csp import for_kind
 from orchestrator.apps.previews.proxy_headers import with_prefix
 from orchestrator.apps.previews.shim_loader import with_shim
@@ -54,8 +54,8 @@ class StaticFiles:
 
     async def answer(
         self,
-        wire: Wire,
-        request: Request,
+        wire: PreviewConnection,
+        request: PreviewRequest,
         key: CubicleKey,
         path: tuple[bytes, ...],
         *,
@@ -102,7 +102,9 @@ def parts_below(path: bytes) -> tuple[bytes, ...]:
     return parts
 
 
-async def _send(wire: Wire, request: Request, file: BinaryIO, size: int, headers: dict[str, str]) -> None:
+async def _send(
+    wire: PreviewConnection, request: PreviewRequest, file: BinaryIO, size: int, headers: dict[str, str]
+) -> None:
     begin, end = 0, size
     status = 200
     wanted = request.header("range")

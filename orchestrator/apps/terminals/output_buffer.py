@@ -75,7 +75,7 @@ class Screen:
             raise BadInput("The place to go on from is no longer there. Open the terminal again.")
 
 
-class Pace:
+class OutputPace:
     """How long to wait after so many bytes. For one thread."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from orchestrator.apps.terminals.output_buffer import Pace, Screen
+from orchestrator.apps.terminals.output_buffer import OutputPace, Screen
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.engine.tty import Size, Tty
@@ -129,7 +129,7 @@ class Terminal:
             raise NotFound(self.why)
 
     def _listen(self) -> None:
-        pace = Pace()
+        pace = OutputPace()
         while data := self._tty.read():
             self.bytes_out += len(data)
             if not self.screen.show(data) or self._over.wait(pace.spend(len(data))):

@@ -8,7 +8,7 @@ import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from orchestrator.apps.previews.apps import INDEX, App
+from orchestrator.apps.previews.apps import INDEX, WebApp
 from orchestrator.apps.previews.csp import SANDBOX, for_kind, headers, security_policy
 from orchestrator.apps.previews.shim_loader import PLACE, SCRIPT, script, with_shim
 from orchestrator.apps.previews.static_files import MAX_PAGE_BYTES, web_type
@@ -26,7 +26,7 @@ _SKIPPED = (NotFound, UnsafePath, TooLarge, Changing)
 Path = tuple[bytes, ...]
 
 
-def packed(workspaces: Workspaces, app: App) -> dict[str, bytes]:
+def packed(workspaces: Workspaces, app: WebApp) -> dict[str, bytes]:
     """The files for the errand, by their names in it. What the app remembers of its person is not among them. Raises
     NotFound when its front page is gone, Unavailable."""
     policy = headers(security_policy(_BASE, _ORIGIN), reach=_BASE)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.apps.previews.apps import App
+from orchestrator.apps.previews.apps import WebApp
 from orchestrator.apps.thumbnails import app_bundle as parcel
 from orchestrator.apps.thumbnails.png import size_of
 from orchestrator.core.errors import NotFound, Stopped, Unavailable
@@ -42,7 +42,7 @@ class Photographer:
         self._helpers.clear_helpers(BROWSER)
         helper_folder.emptied(self._folder)
 
-    def take(self, name: str, app: App, *, is_wanted: Callable[[], bool]) -> bytes:
+    def take(self, name: str, app: WebApp, *, is_wanted: Callable[[], bool]) -> bytes:
         """A PNG of what the app shows when it is opened. Raises Failed, Stopped, Unavailable."""
         image = self._image()
         try:

@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from orchestrator.apps.previews.apps import Apps, Kind
+from orchestrator.apps.previews.apps import AppKind, Apps
 from orchestrator.apps.thumbnails import rows
 from orchestrator.apps.thumbnails.renderer import Photographer
 from orchestrator.core.db.database import Store
@@ -93,7 +93,7 @@ class Thumbnails:
         if found is None or not (known or found.apps):
             return
         kinds = {name: self._kind(found.cubicle, name) for name in {*known, *found.apps}}
-        gone = [name for name, kind in kinds.items() if kind is not Kind.STATIC]
+        gone = [name for name, kind in kinds.items() if kind is not AppKind.STATIC]
         with self._store.writing() as db:
             rows.forget(db, found.cubicle, gone)
             for job in job_rows.open_of(db, KIND, found.cubicle):
@@ -108,7 +108,7 @@ class Thumbnails:
             if app not in queued:
                 self._jobs.submit(db, KIND, key, None, {"app": app})
 
-    def _kind(self, key: CubicleKey, name: str) -> Kind | None:
+    def _kind(self, key: CubicleKey, name: str) -> AppKind | None:
         try:
             return self._apps.get(key, name).kind
         except OrchestratorError:  # gone, or no folder any more

@@ -15,7 +15,7 @@ from orchestrator.capabilities.calendar import rows, run_rows
 from orchestrator.capabilities.calendar.input import at, plan_of
 from orchestrator.capabilities.calendar.recurrence.day_layout import Series, Times, day_begins, spread
 from orchestrator.capabilities.calendar.recurrence.zones import FIRST_YEAR, LAST_YEAR, wall_at, zone_named
-from orchestrator.capabilities.calendar.rows import Entry, Ran, Run
+from orchestrator.capabilities.calendar.rows import CalendarEntry, Run, RunResult
 from orchestrator.core.db.database import Store
 
 FIRST, LAST = date(FIRST_YEAR + 1, 1, 1), date(LAST_YEAR - 1, 12, 31)
@@ -23,12 +23,20 @@ FIRST, LAST = date(FIRST_YEAR + 1, 1, 1), date(LAST_YEAR - 1, 12, 31)
 MOST_RUNS = 3_000
 """Past runs that are gone through for one look; older ones are left out, which is said."""
 MOST_PAUSED = 50
-_WORST = (Ran.FAILED, Ran.CLAIMED, Ran.RUNNING, Ran.STOPPED, Ran.MISSED, Ran.OVERLAP, Ran.DONE)
+_WORST = (
+    RunResult.FAILED,
+    RunResult.CLAIMED,
+    RunResult.RUNNING,
+    RunResult.STOPPED,
+    RunResult.MISSED,
+    RunResult.OVERLAP,
+    RunResult.DONE,
+)
 """Which outcome stands for several on one day: the first of these that is among them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CalendarScope:
     """Whose calendars are looked at: of one agent or all, of one person or everybody."""
 
     agent: str | None = None
@@ -36,10 +44,10 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class DayItem:
     """An entry on a day."""
 
-    entry: Entry
+    entry: CalendarEntry
     at: datetime
     """The first of its times on that day."""
     count: int
@@ -51,11 +59,11 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class CalendarDay:
     """A day by the clock of whoever looks."""
 
     day: date
-    items: tuple[Item, ...]
+    items: tuple[DayItem, ...]
     more: int
     """How many others there are."""
 
@@ -69,12 +77,12 @@ class Day:
 class Outlook:
     """Some days, one after the other."""
 
-    days: tuple[Day, ...]
+    days: tuple[CalendarDay, ...]
     is_cut: bool
     """There was too much to go through; something is missing."""
 
 
-def look(store: Store, scope: Scope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
+def look(store: Store, scope: CalendarScope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
     """``count`` days from ``first`` on by the clock of ``zone``, with at most ``most_a_day`` things on each."""
     begins = day_begins(zone, first, count)
     begin, end = begins[0].timestamp(), begins[-1].timestamp()
@@ -97,7 +105,7 @@ def look(store: Store, scope: Scope, zone: str, first: date, count: int, *, most
     return Outlook(made, ahead.is_cut or len(runs) == MOST_RUNS)
 
 
-def paused(store: Store, scope: Scope) -> list[Entry]:
+def paused(store: Store, scope: CalendarScope) -> list[CalendarEntry]:
     """What comes due only when somebody resumes it, the last changed first."""
     with store.reading() as db:
         return rows.paused(db, scope.agent, scope.user, MOST_PAUSED)
@@ -118,23 +126,23 @@ def _by_day(runs: Iterable[Run], zone: str) -> dict[date, list[list[Run]]]:
     return {day: list(groups.values()) for day, groups in found.items()}
 
 
-def _been(groups: Iterable[list[Run]], entries: Mapping[int, Entry]) -> Iterable[Item]:
+def _been(groups: Iterable[list[Run]], entries: Mapping[int, CalendarEntry]) -> Iterable[DayItem]:
     for group in groups:
         entry = entries.get(group[0].entry)
         if entry is not None:
             worst = min(reversed(group), key=lambda run: _WORST.index(run.outcome))
-            yield Item(entry, at(group[0].due_at), len(group), is_more=False, run=worst)
+            yield DayItem(entry, at(group[0].due_at), len(group), is_more=False, run=worst)
 
 
-def _ahead(found: Iterable[Times], entries: Mapping[int, Entry]) -> Iterable[Item]:
+def _ahead(found: Iterable[Times], entries: Mapping[int, CalendarEntry]) -> Iterable[DayItem]:
     for times in found:
         entry = entries.get(times.key)
         if entry is not None:
-            yield Item(entry, times.first, times.count, is_more=times.is_more, run=None)
+            yield DayItem(entry, times.first, times.count, is_more=times.is_more, run=None)
 
 
-def _day(day: date, more: int, items: list[Item], been: int, most: int) -> Day:
+def _day(day: date, more: int, items: list[DayItem], been: int, most: int) -> CalendarDay:
     """The first of what has been and of what is to come, and how many others there are of both."""
     shown = sorted(items, key=lambda item: (item.at, item.entry.id, item.run is None))[:most]
     ahead = more + sum(item.run is None for item in items)
-    return Day(day, tuple(shown), max(0, been + ahead - len(shown)))
+    return CalendarDay(day, tuple(shown), max(0, been + ahead - len(shown)))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from orchestrator.approvals.notification_rows import Notice
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows
 from orchestrator.capabilities.calendar.capability import (
@@ -24,11 +24,11 @@ from orchestrator.capabilities.calendar.capability import (
     CalendarList,
     CalendarUpdate,
 )
-from orchestrator.capabilities.calendar.entries import Agenda
-from orchestrator.capabilities.calendar.input import Wish, amended, asked, at, bound
+from orchestrator.capabilities.calendar.entries import CalendarEntries
+from orchestrator.capabilities.calendar.input import EntryInput, amended, asked, at, bound
 from orchestrator.capabilities.calendar.notifications import CANCEL, RESUME, RUN, UNDO, Announcer
-from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus
-from orchestrator.capabilities.calendar.runs import Runs
+from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus
+from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.core.errors import Conflict, NotFound
 from orchestrator.core.models import CubicleKey, Turn, User
@@ -41,7 +41,7 @@ _GONE = "It is no longer in the calendar."
 class CalendarDeeds:
     """What carries out the actions of the calendar, and the buttons of its notices."""
 
-    def __init__(self, agenda: Agenda, runs: Runs, announcer: Announcer) -> None:
+    def __init__(self, agenda: CalendarEntries, runs: CalendarRuns, announcer: Announcer) -> None:
         self._agenda = agenda
         self._runs = runs
         self._announcer = announcer
@@ -56,7 +56,7 @@ class CalendarDeeds:
             LIST.name: self._list,
         }
 
-    def register(self, notices: Notices) -> None:
+    def register(self, notices: Notifications) -> None:
         """From now on the buttons work."""
         for do, deed in ((CANCEL, self._cancel), (UNDO, self._undo), (RESUME, self._resume), (RUN, self._run)):
             notices.on(do, deed)
@@ -75,7 +75,7 @@ class CalendarDeeds:
         run, entry = found
         zone = self._announcer.zone(entry.cubicle)
         said = f"This turn comes from the calendar: entry {entry.id} {saying.quoted(entry)}, "
-        said += f"{saying.rhythm(Wish.of(entry), zone)}. "
+        said += f"{saying.rhythm(EntryInput.of(entry), zone)}. "
         if entry.by == BY_AGENT:
             said += "You wrote its words yourself: the person has not said them. "
         if run.by_hand:
@@ -97,7 +97,7 @@ class CalendarDeeds:
 
     def _update(self, db: sqlite3.Connection, caller: Caller, action: CalendarUpdate) -> Outcome:
         before = _own(db, caller.key, action.id)
-        wish = amended(Wish.of(before), action)
+        wish = amended(EntryInput.of(before), action)
         return self._outcome(self._agenda.change_in(db, before, wish, by=None, turn=caller.turn), "is changed")
 
     def _delete(self, db: sqlite3.Connection, caller: Caller, action: CalendarDelete) -> Outcome:
@@ -122,9 +122,9 @@ class CalendarDeeds:
         lines = [f"{saying.moment(when, zone)}: entry {e.id} {saying.quoted(e)}" for e, when in found]
         return Outcome("\n".join(lines or ["Nothing comes due in that time."]), result)
 
-    def _outcome(self, entry: Entry, what: str) -> Outcome:
+    def _outcome(self, entry: CalendarEntry, what: str) -> Outcome:
         zone = self._announcer.zone(entry.cubicle)
-        words = saying.rhythm(Wish.of(entry), zone)
+        words = saying.rhythm(EntryInput.of(entry), zone)
         text = f"Entry {entry.id} {saying.quoted(entry)} {what}: {words}. {saying.due_next(entry, zone)}"
         return Outcome(text, _brief(entry, words))
 
@@ -141,7 +141,7 @@ class CalendarDeeds:
 
     def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         before = notice.detail["before"]
-        wish = Wish(**{field.name: before[field.name] for field in fields(Wish) if field.name in before})
+        wish = EntryInput(**{field.name: before[field.name] for field in fields(EntryInput) if field.name in before})
         entry = rows.one(db, int(notice.subject))
         if entry is None:
             back = self._agenda.create_in(db, notice.cubicle, wish, by=user, turn=None, number=int(notice.subject))
@@ -153,7 +153,7 @@ class CalendarDeeds:
         entry = rows.one(db, int(notice.subject))
         if entry is None:
             return _GONE
-        back = self._agenda.change_in(db, entry, Wish.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
+        back = self._agenda.change_in(db, entry, EntryInput.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
         zone = self._announcer.zone(back.cubicle)
         return f"{saying.quoted(back)} is resumed. {saying.due_next(back, zone)}"
 
@@ -165,20 +165,20 @@ class CalendarDeeds:
         return f"{saying.quoted(entry)} runs now."
 
 
-def _own(db: sqlite3.Connection, key: CubicleKey, number: int) -> Entry:
+def _own(db: sqlite3.Connection, key: CubicleKey, number: int) -> CalendarEntry:
     found = rows.one(db, number)
     if found is None or found.cubicle != key:
         raise NotFound(f"There is no entry {number} in this calendar. CALENDAR_LIST shows what there is.")
     return found
 
 
-def _worth_listing(entries: list[Entry]) -> list[Entry]:
+def _worth_listing(entries: list[CalendarEntry]) -> list[CalendarEntry]:
     """What is still to come, and the last few that have ended."""
     ended = sorted((e for e in entries if e.status is EntryStatus.ENDED), key=lambda entry: -entry.settled_at)
     return [entry for entry in entries if entry.status is not EntryStatus.ENDED] + ended[:ENDED_LISTED]
 
 
-def _listed(entry: Entry, words: str) -> dict[str, Any]:
+def _listed(entry: CalendarEntry, words: str) -> dict[str, Any]:
     """An entry in a list, without its prompt: lists are asked for often, and what they say is kept for a while."""
     return {
         "id": entry.id,
@@ -191,7 +191,7 @@ def _listed(entry: Entry, words: str) -> dict[str, Any]:
     }
 
 
-def _brief(entry: Entry, words: str) -> dict[str, Any]:
+def _brief(entry: CalendarEntry, words: str) -> dict[str, Any]:
     more = {"prompt": entry.prompt, "end": entry.end, "time_zone": entry.time_zone, "color": entry.color}
     more["without"] = entry.without
     return {**_listed(entry, words), **more}

@@ -7,26 +7,26 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from orchestrator.capabilities.calendar.input import Wish, at, plan_of
+from orchestrator.capabilities.calendar.input import EntryInput, at, plan_of
 from orchestrator.capabilities.calendar.recurrence.describe import DAYS, MONTHS, describe
 from orchestrator.capabilities.calendar.recurrence.zones import wall_at, zone_named
-from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.text import in_quotes
 
 _PROMPT_CHARS = 300
 
 
-def quoted(entry: Entry) -> str:
+def quoted(entry: CalendarEntry) -> str:
     """The entry's title."""
     return in_quotes(entry.title)
 
 
-def prompt_of(entry: Entry) -> str:
+def prompt_of(entry: CalendarEntry) -> str:
     """What the agent is told, or its beginning."""
     return in_quotes(entry.prompt, _PROMPT_CHARS)
 
 
-def rhythm(wish: Wish, time_zone: str) -> str:
+def rhythm(wish: EntryInput, time_zone: str) -> str:
     """How it comes due; the zone is named where it isn't the reader's."""
     said = describe(plan_of(*wish.when))
     return said if wish.time_zone == time_zone else f"{said} ({wish.time_zone})"
@@ -38,7 +38,7 @@ def moment(when: datetime, time_zone: str) -> str:
     return f"{DAYS[wall.weekday()][:3]} {wall.day} {MONTHS[wall.month - 1][:3]} {wall.year} at {wall:%H:%M}"
 
 
-def due_next(entry: Entry, time_zone: str) -> str:
+def due_next(entry: CalendarEntry, time_zone: str) -> str:
     """When it is due next, as a sentence."""
     if entry.status is EntryStatus.PAUSED:
         return "It is paused."
@@ -47,10 +47,10 @@ def due_next(entry: Entry, time_zone: str) -> str:
     return f"It next comes due on {moment(at(entry.next_at), time_zone)} ({time_zone})."
 
 
-def line(entry: Entry, time_zone: str) -> str:
+def line(entry: CalendarEntry, time_zone: str) -> str:
     """The entry on one line of a list."""
     ahead = entry.status if entry.next_at is None else f"next {moment(at(entry.next_at), time_zone)}"
-    return f"{entry.id}: {quoted(entry)}, {rhythm(Wish.of(entry), time_zone)}; {ahead}"
+    return f"{entry.id}: {quoted(entry)}, {rhythm(EntryInput.of(entry), time_zone)}; {ahead}"
 
 
 def lateness(late: timedelta) -> str:

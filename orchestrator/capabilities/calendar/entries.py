@@ -18,13 +18,13 @@ from typing import Any
 from orchestrator.approvals.notification_rows import Notice
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.day_view import Outlook, Scope, look, paused
+from orchestrator.capabilities.calendar.day_view import CalendarScope, Outlook, look, paused
 from orchestrator.capabilities.calendar.feeds import Feeds
-from orchestrator.capabilities.calendar.input import Wish, at, bound, plan_of, read_change, read_new, read_when
+from orchestrator.capabilities.calendar.input import EntryInput, at, bound, plan_of, read_change, read_new, read_when
 from orchestrator.capabilities.calendar.notifications import Announcer
 from orchestrator.capabilities.calendar.recurrence.occurrences import between, check
-from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus, Ran, Run
-from orchestrator.capabilities.calendar.runs import Runs
+from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, Run, RunResult
+from orchestrator.capabilities.calendar.runs import CalendarRuns
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, TooMany
@@ -42,7 +42,7 @@ _OVERTAKEN = {"created": "It is back.", "changed": "It was changed since.", "rem
 """What becomes of older notices about an entry."""
 
 
-class Agenda:
+class CalendarEntries:
     """The calendars of all cubicles."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Agenda:
         store: Store,
         broker: Broker,
         announcer: Announcer,
-        runs: Runs,
+        runs: CalendarRuns,
         feeds: Feeds,
         hooks: Hooks,
         now: Callable[[], float],
@@ -66,12 +66,12 @@ class Agenda:
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
-    def every(self, agent: str | None = None, user: int | None = None) -> list[Entry]:
+    def every(self, agent: str | None = None, user: int | None = None) -> list[CalendarEntry]:
         """The entries of an agent, of a person, of one cubicle or all; what comes due first is first."""
         with self._store.reading() as db:
             return rows.every(db, agent, user)
 
-    def get(self, entry: int) -> Entry:
+    def get(self, entry: int) -> CalendarEntry:
         """The entry with this id; raises NotFound."""
         with self._store.reading() as db:
             return _found(db, entry)
@@ -84,7 +84,7 @@ class Agenda:
         begin: datetime | None = None,
         end: datetime | None = None,
         limit: int = 50,
-    ) -> list[tuple[Entry, datetime]]:
+    ) -> list[tuple[CalendarEntry, datetime]]:
         """What comes due, in order: in the next 60 days, or in the time that is given; never what has passed."""
         now = at(self._now())
         begin = max(begin or now, now)
@@ -94,7 +94,7 @@ class Agenda:
         found = heapq.merge(*(self._times(entry, begin, end, limit) for entry in active), key=lambda pair: pair[1])
         return list(islice(found, limit))
 
-    def within(self, key: CubicleKey, begin: str, end: str) -> list[tuple[Entry, datetime]]:
+    def within(self, key: CubicleKey, begin: str, end: str) -> list[tuple[CalendarEntry, datetime]]:
         """What comes due in one cubicle between two dates or times as somebody wrote them (empty: open); by the
         person's clock. Raises BadInput."""
         zone = self._announcer.zone(key)
@@ -102,11 +102,11 @@ class Agenda:
         last = bound("to", read_when("to", end), zone, is_last=True) if end else None
         return self.upcoming(agent=key.agent, user=key.user, begin=first, end=last, limit=MOST_AHEAD)
 
-    def outlook(self, scope: Scope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
+    def outlook(self, scope: CalendarScope, zone: str, first: date, count: int, *, most_a_day: int) -> Outlook:
         """Some days of many calendars by the clock of ``zone``; past runs among them."""
         return look(self._store, scope, zone, first, count, most_a_day=most_a_day)
 
-    def paused(self, scope: Scope) -> list[Entry]:
+    def paused(self, scope: CalendarScope) -> list[CalendarEntry]:
         """What comes due only when somebody resumes it."""
         return paused(self._store, scope)
 
@@ -114,22 +114,22 @@ class Agenda:
         """What came of an entry, the newest first."""
         return self._runs.of(entry, limit)
 
-    def entry_of(self, turn: int) -> Entry | None:
+    def entry_of(self, turn: int) -> CalendarEntry | None:
         """The entry that began this turn; None when it is gone, or none did."""
         found = self._runs.of_turn(turn)
         return None if found is None else found[1]
 
-    def run_of(self, turn: int) -> tuple[Run, Entry] | None:
+    def run_of(self, turn: int) -> tuple[Run, CalendarEntry] | None:
         """The run that became this turn, with its entry; None when there is none (any more)."""
         return self._runs.of_turn(turn)
 
-    def words(self, entry: Entry) -> str:
+    def words(self, entry: CalendarEntry) -> str:
         """``every weekday at 09:00``."""
-        return saying.rhythm(Wish.of(entry), self._announcer.zone(entry.cubicle))
+        return saying.rhythm(EntryInput.of(entry), self._announcer.zone(entry.cubicle))
 
-    def length(self, entry: Entry) -> timedelta | None:
+    def length(self, entry: CalendarEntry) -> timedelta | None:
         """How long each of its times takes; None when nobody said."""
-        return Wish.of(entry).length
+        return EntryInput.of(entry).length
 
     def feed_url(self, key: CubicleKey) -> str:
         """Where calendar apps read this calendar: who knows it needs no login."""
@@ -145,7 +145,9 @@ class Agenda:
 
     # --- changing ----------------------------------------------------------------------------------------------------
 
-    def create(self, key: CubicleKey, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None) -> Entry:
+    def create(
+        self, key: CubicleKey, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None
+    ) -> CalendarEntry:
         """A new entry from ``title, prompt, start, end, time_zone, repeat, color, missed``, and ``status``: ``active``
         unless it says ``paused``; by the agent where there is no person. Raises BadInput or TooMany."""
         given, status = _apart(fields)
@@ -156,12 +158,14 @@ class Agenda:
                 entry = self._rewrite(db, entry, wish, status=status, by=by, turn=turn)
         return entry
 
-    def change(self, entry: int, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None) -> Entry:
+    def change(
+        self, entry: int, fields: Mapping[str, Any], *, by: User | None, turn: int | None = None
+    ) -> CalendarEntry:
         """Other words for an entry; ``status`` may be ``active`` or ``paused``. Raises NotFound, BadInput, TooMany."""
         given, status = _apart(fields)
         with self._store.writing() as db:
             before = _found(db, entry)
-            wish = read_change(Wish.of(before), given)
+            wish = read_change(EntryInput.of(before), given)
             return self.change_in(db, before, wish, status=status, by=by, turn=turn)
 
     def remove(self, entry: int, *, by: User | None, turn: int | None = None) -> None:
@@ -180,22 +184,29 @@ class Agenda:
             return turn
         except OrchestratorError:
             with self._store.writing() as db:
-                run_rows.end_run(db, run.id, Ran.MISSED, self._now())
+                run_rows.end_run(db, run.id, RunResult.MISSED, self._now())
             raise
 
     # --- within somebody's transaction -------------------------------------------------------------------------------
 
     def create_in(
-        self, db: sqlite3.Connection, key: CubicleKey, wish: Wish, *, by: User | None, turn: int | None, number: int = 0
-    ) -> Entry:
+        self,
+        db: sqlite3.Connection,
+        key: CubicleKey,
+        wish: EntryInput,
+        *,
+        by: User | None,
+        turn: int | None,
+        number: int = 0,
+    ) -> CalendarEntry:
         """As ``create``. With a ``number``, a deleted entry comes back."""
         now = self._now()
         first = check(plan_of(*wish.when), now=at(now))
         self._check_room(db, key)
-        blank = Entry(
+        blank = CalendarEntry(
             id=number,
             cubicle=key,
-            **{name: getattr(wish, name) for name in Wish.__dataclass_fields__},
+            **{name: getattr(wish, name) for name in EntryInput.__dataclass_fields__},
             status=EntryStatus.ACTIVE,
             by=BY_AGENT if by is None else by.name,
             turn=turn,
@@ -213,27 +224,27 @@ class Agenda:
     def change_in(
         self,
         db: sqlite3.Connection,
-        before: Entry,
-        wish: Wish,
+        before: CalendarEntry,
+        wish: EntryInput,
         *,
         by: User | None,
         turn: int | None,
         status: EntryStatus | None = None,
-    ) -> Entry:
+    ) -> CalendarEntry:
         """As ``change``."""
         entry = self._rewrite(db, before, wish, by=by, turn=turn, status=status)
         if entry != before:
             self._follow(entry, "changed", self._announcer.changed(before, entry, turn) if by is None else None)
         return entry
 
-    def remove_in(self, db: sqlite3.Connection, before: Entry, *, by: User | None, turn: int | None) -> None:
+    def remove_in(self, db: sqlite3.Connection, before: CalendarEntry, *, by: User | None, turn: int | None) -> None:
         """As ``remove``."""
         rows.remove(db, before.id)
         self._audit(db, before, "removed", by, turn)
         is_news = by is None and before.status is not EntryStatus.ENDED
         self._follow(before, "removed", self._announcer.removed(before, turn) if is_news else None)
 
-    def run_in(self, db: sqlite3.Connection, entry: Entry) -> None:
+    def run_in(self, db: sqlite3.Connection, entry: CalendarEntry) -> None:
         """The entry runs beside its times, as soon as the calendar is looked after. Raises Conflict while it runs."""
         self._runs.claim_by_hand(db, entry)
         self._store.after_commit(partial(self._hooks.calendar_changed.fire, entry.cubicle))
@@ -243,13 +254,13 @@ class Agenda:
     def _rewrite(
         self,
         db: sqlite3.Connection,
-        before: Entry,
-        wish: Wish,
+        before: CalendarEntry,
+        wish: EntryInput,
         *,
         by: User | None,
         turn: int | None,
         status: EntryStatus | None,
-    ) -> Entry:
+    ) -> CalendarEntry:
         entry = self._rescheduled(db, before, wish, status)
         if entry == before:
             return before
@@ -258,10 +269,12 @@ class Agenda:
         self._audit(db, entry, "changed", by, turn)
         return entry
 
-    def _rescheduled(self, db: sqlite3.Connection, before: Entry, wish: Wish, status: EntryStatus | None) -> Entry:
+    def _rescheduled(
+        self, db: sqlite3.Connection, before: CalendarEntry, wish: EntryInput, status: EntryStatus | None
+    ) -> CalendarEntry:
         """The entry with these words, and when it is due next by them."""
         wanted = wish.on(before)
-        is_moved = wish.when != Wish.of(before).when
+        is_moved = wish.when != EntryInput.of(before).when
         becomes = status or (EntryStatus.ACTIVE if is_moved and before.status is EntryStatus.ENDED else before.status)
         if not is_moved and becomes is before.status:
             return wanted
@@ -280,12 +293,14 @@ class Agenda:
         if rows.standing(db, key) >= MOST_ENTRIES:
             raise TooMany(f"This calendar holds {MOST_ENTRIES} entries already (a fixed limit). Delete some first.")
 
-    def _times(self, entry: Entry, begin: datetime, end: datetime, limit: int) -> Iterator[tuple[Entry, datetime]]:
-        for moment in between(plan_of(*Wish.of(entry).when), begin, end, limit=limit):
+    def _times(
+        self, entry: CalendarEntry, begin: datetime, end: datetime, limit: int
+    ) -> Iterator[tuple[CalendarEntry, datetime]]:
+        for moment in between(plan_of(*EntryInput.of(entry).when), begin, end, limit=limit):
             if moment.timestamp() > entry.settled_at:
                 yield entry, moment
 
-    def _follow(self, entry: Entry, what: str, notice: Notice | None) -> None:
+    def _follow(self, entry: CalendarEntry, what: str, notice: Notice | None) -> None:
         """Once the change is committed, everybody hears of it, and older notices offer nothing any more."""
 
         def tell() -> None:
@@ -295,7 +310,9 @@ class Agenda:
 
         self._store.after_commit(tell)
 
-    def _audit(self, db: sqlite3.Connection, entry: Entry, what: str, by: User | None, turn: int | None) -> None:
+    def _audit(
+        self, db: sqlite3.Connection, entry: CalendarEntry, what: str, by: User | None, turn: int | None
+    ) -> None:
         key, who = entry.cubicle, "the agent" if by is None else by.name
         text = f"{saying.quoted(entry)} was {what} by {who}: {self.words(entry)}."
         detail = {"entry": entry.id}
@@ -313,7 +330,7 @@ def _apart(fields: Mapping[str, Any]) -> tuple[dict[str, Any], EntryStatus | Non
     return given, None if status is None else EntryStatus(status)
 
 
-def _found(db: sqlite3.Connection, entry: int) -> Entry:
+def _found(db: sqlite3.Connection, entry: int) -> CalendarEntry:
     found = rows.one(db, entry)
     if found is None:
         raise NotFound(f"There is no entry {entry} in the calendar.")

@@ -15,9 +15,9 @@ from datetime import timedelta
 
 from orchestrator.agents import deletion_rows as leaving_rows
 from orchestrator.capabilities.calendar import rows
-from orchestrator.capabilities.calendar.input import Wish, at, plan_of
+from orchestrator.capabilities.calendar.input import EntryInput, at, plan_of
 from orchestrator.capabilities.calendar.recurrence import ics
-from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, TooMany
 from orchestrator.core.models import CubicleKey
@@ -72,14 +72,14 @@ class Feeds:
         shown = [self._event(entry) for entry in entries if self._is_shown(entry)]
         return ics.feed(f"{key.agent} (HermitShell)", shown, now=now)
 
-    def _is_shown(self, entry: Entry) -> bool:
+    def _is_shown(self, entry: CalendarEntry) -> bool:
         if entry.status is EntryStatus.ENDED:
             return entry.settled_at > self._now() - _SHOWN_AFTER.total_seconds()
         return entry.status is EntryStatus.ACTIVE
 
-    def _event(self, entry: Entry) -> ics.Entry:
-        wish = Wish.of(entry)
-        return ics.Entry(
+    def _event(self, entry: CalendarEntry) -> ics.IcsEntry:
+        wish = EntryInput.of(entry)
+        return ics.IcsEntry(
             uid=f"{entry.id}.{self._install}@hermitshell",
             title=entry.title,
             text=entry.prompt,

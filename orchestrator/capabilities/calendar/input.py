@@ -21,7 +21,7 @@ from orchestrator.capabilities.calendar.recurrence.input import make_plan, momen
 from orchestrator.capabilities.calendar.recurrence.missed import Missed
 from orchestrator.capabilities.calendar.recurrence.occurrences import Plan
 from orchestrator.capabilities.calendar.recurrence.zones import moment_of, zone_named
-from orchestrator.capabilities.calendar.rows import Entry
+from orchestrator.capabilities.calendar.rows import CalendarEntry
 from orchestrator.core.errors import BadInput
 
 NAMED = ("title", "prompt", "start", "end", "time_zone", "repeat", "color", "missed", "without")
@@ -40,7 +40,7 @@ _FIELDS: Mapping[str, Field] = {field.name: field for field in CREATE.fields}
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class EntryInput:
     """An entry's own words, in order each for itself."""
 
     title: str
@@ -54,11 +54,11 @@ class Wish:
     without: str = ""
 
     @classmethod
-    def of(cls, entry: Entry) -> Wish:
+    def of(cls, entry: CalendarEntry) -> EntryInput:
         """As the entry has it."""
         return cls(**{field.name: getattr(entry, field.name) for field in fields(cls)})
 
-    def on(self, entry: Entry) -> Entry:
+    def on(self, entry: CalendarEntry) -> CalendarEntry:
         """The entry with these words."""
         return replace(entry, **asdict(self))
 
@@ -73,10 +73,10 @@ class Wish:
         return length_of(self.start, self.end, self.time_zone, self.repeat)
 
 
-def asked(action: CalendarCreate, time_zone: str) -> Wish:
+def asked(action: CalendarCreate, time_zone: str) -> EntryInput:
     """What a panel action wants; ``time_zone`` is the person's. Raises BadInput."""
     return _sorted_out(
-        Wish(
+        EntryInput(
             title=action.title,
             prompt=action.prompt,
             start=write_value(action.start),
@@ -88,23 +88,23 @@ def asked(action: CalendarCreate, time_zone: str) -> Wish:
     )
 
 
-def amended(wish: Wish, action: CalendarUpdate) -> Wish:
+def amended(wish: EntryInput, action: CalendarUpdate) -> EntryInput:
     """What a panel action wants otherwise; raises BadInput."""
     given = {field.name: getattr(action, field.name) for field in fields(action) if field.name != "id"}
     texts = {name: "" if value is CLEARED else write_value(value) for name, value in given.items() if value is not None}
     return _sorted_out(replace(wish, **texts))
 
 
-def read_new(given: Mapping[str, Any], time_zone: str) -> Wish:
+def read_new(given: Mapping[str, Any], time_zone: str) -> EntryInput:
     """What named fields want; raises BadInput. ``time_zone`` is the person's."""
     texts = _read({name: value for name, value in given.items() if value or name not in _DEFAULTED}, "")
     for name in ("title", "prompt", "start"):
         if not texts.get(name):
             raise BadInput(f"{name} is needed.")
-    return _sorted_out(Wish(**{"time_zone": time_zone, **texts}))
+    return _sorted_out(EntryInput(**{"time_zone": time_zone, **texts}))
 
 
-def read_change(wish: Wish, given: Mapping[str, Any]) -> Wish:
+def read_change(wish: EntryInput, given: Mapping[str, Any]) -> EntryInput:
     """What named fields want otherwise, where null or an empty text takes something away; raises BadInput."""
     return _sorted_out(replace(wish, **_read(given, wish.repeat)))
 
@@ -169,7 +169,7 @@ def _read(given: Mapping[str, Any], repeat: str) -> dict[str, str]:
     return texts
 
 
-def _sorted_out(wish: Wish) -> Wish:
+def _sorted_out(wish: EntryInput) -> EntryInput:
     """Days that stand in the repeat itself, as calendar apps write them, have a place of their own; what happens once
     leaves nothing out. Raises BadInput."""
     found = _DAYS_OUT.search(wish.repeat)

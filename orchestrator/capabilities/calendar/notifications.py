@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.approvals.notification_rows import Notice, Offer
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.calendar import describe as saying
-from orchestrator.capabilities.calendar.input import Wish
-from orchestrator.capabilities.calendar.rows import Entry
+from orchestrator.capabilities.calendar.input import EntryInput
+from orchestrator.capabilities.calendar.rows import CalendarEntry
 from orchestrator.core.errors import NotFound, TooMany
 from orchestrator.core.models import CubicleKey
 
@@ -28,7 +28,7 @@ _CANCEL = Offer("Cancel it", CANCEL)
 class Announcer:
     """The calendar's voice."""
 
-    def __init__(self, notices: Notices, people: People) -> None:
+    def __init__(self, notices: Notifications, people: Users) -> None:
         self._notices = notices
         self._people = people
 
@@ -39,22 +39,22 @@ class Announcer:
         except NotFound:  # they are being deleted
             return "UTC"
 
-    def made(self, entry: Entry, turn: int | None) -> Notice:
+    def made(self, entry: CalendarEntry, turn: int | None) -> Notice:
         """An agent put an entry into the calendar. Raises TooMany, as the next two do."""
         self._check_flood(entry)
         zone = self.zone(entry.cubicle)
         ahead = f" {saying.due_next(entry, zone)}" if entry.repeat else ""
         text = (
             f"{entry.cubicle.agent} put {saying.quoted(entry)} into the calendar: "
-            f"{saying.rhythm(Wish.of(entry), zone)}.{ahead}\nIts prompt: {saying.prompt_of(entry)}"
+            f"{saying.rhythm(EntryInput.of(entry), zone)}.{ahead}\nIts prompt: {saying.prompt_of(entry)}"
         )
         return self._post(entry, text, turn, (_CANCEL,))
 
-    def changed(self, before: Entry, entry: Entry, turn: int | None) -> Notice:
+    def changed(self, before: CalendarEntry, entry: CalendarEntry, turn: int | None) -> Notice:
         """An agent changed an entry."""
         self._check_flood(entry)
         zone = self.zone(entry.cubicle)
-        was, now = Wish.of(before), Wish.of(entry)
+        was, now = EntryInput.of(before), EntryInput.of(entry)
         told = [f"{entry.cubicle.agent} changed {saying.quoted(before)} in the calendar."]
         if was.title != now.title:
             told.append(f"It is called {saying.quoted(entry)} now.")
@@ -65,16 +65,16 @@ class Announcer:
         told.append(saying.due_next(entry, zone))
         return self._post(entry, " ".join(told), turn, (Offer("Undo", UNDO), _CANCEL), before)
 
-    def removed(self, before: Entry, turn: int | None) -> Notice:
+    def removed(self, before: CalendarEntry, turn: int | None) -> Notice:
         """An agent deleted an entry."""
         self._check_flood(before)
         text = (
             f"{before.cubicle.agent} deleted {saying.quoted(before)} from the calendar. "
-            f"It was {saying.rhythm(Wish.of(before), self.zone(before.cubicle))}."
+            f"It was {saying.rhythm(EntryInput.of(before), self.zone(before.cubicle))}."
         )
         return self._post(before, text, turn, (Offer("Undo", UNDO),), before)
 
-    def missed(self, entry: Entry, due_at: datetime) -> Notice:
+    def missed(self, entry: CalendarEntry, due_at: datetime) -> Notice:
         """Something that was to happen once did not."""
         text = (
             f"{saying.quoted(entry)} was due on {saying.moment(due_at, self.zone(entry.cubicle))}, more than a day "
@@ -82,7 +82,7 @@ class Announcer:
         )
         return self._post(entry, text, None, (Offer("Run it now", RUN),))
 
-    def paused(self, entry: Entry) -> Notice:
+    def paused(self, entry: CalendarEntry) -> Notice:
         """An entry failed again and again."""
         text = (
             f"{saying.quoted(entry)} failed {entry.failures} times in a row, so the calendar does not run it any more. "
@@ -90,12 +90,12 @@ class Announcer:
         )
         return self._post(entry, text, None, (Offer("Resume", RESUME), _CANCEL))
 
-    def over(self, entry: Entry, *, has_run: bool, but: Notice | None) -> None:
+    def over(self, entry: CalendarEntry, *, has_run: bool, but: Notice | None) -> None:
         """An entry has had its last time, so there is nothing to cancel any more; its runs tell what came of it."""
         what = "already ran" if has_run else "was missed"
         self.settle(entry.id, f"{saying.quoted(entry)} {what}.", but=but)
 
-    def run_by_hand(self, entry: Entry) -> None:
+    def run_by_hand(self, entry: CalendarEntry) -> None:
         """A person had it run, so nobody need offer that any more."""
         self._notices.settle(KIND, str(entry.id), f"{saying.quoted(entry)} was run.", offering=RUN)
 
@@ -103,7 +103,7 @@ class Announcer:
         """What older notices about this entry offered is no longer to be had."""
         self._notices.settle(KIND, str(entry), outcome, but=None if but is None else but.id)
 
-    def _check_flood(self, entry: Entry) -> None:
+    def _check_flood(self, entry: CalendarEntry) -> None:
         if self._notices.is_flooded(entry.cubicle, KIND, most=MOST_TOLD, within_s=_HOUR_S):
             raise TooMany(
                 f"The person was told {MOST_TOLD} times within an hour what changed in their calendar (a "
@@ -111,9 +111,14 @@ class Announcer:
             )
 
     def _post(
-        self, entry: Entry, text: str, turn: int | None, offers: Sequence[Offer], before: Entry | None = None
+        self,
+        entry: CalendarEntry,
+        text: str,
+        turn: int | None,
+        offers: Sequence[Offer],
+        before: CalendarEntry | None = None,
     ) -> Notice:
-        detail = {} if before is None else {"before": {**asdict(Wish.of(before)), "status": str(before.status)}}
+        detail = {} if before is None else {"before": {**asdict(EntryInput.of(before)), "status": str(before.status)}}
         return self._notices.post(
             entry.cubicle, KIND, text, turn=turn, subject=str(entry.id), detail=detail, offers=offers
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.capabilities.calendar import published_db as agenda_file
-from orchestrator.capabilities.calendar.entries import MOST_AHEAD, Agenda
+from orchestrator.capabilities.calendar.entries import MOST_AHEAD, CalendarEntries
 from orchestrator.capabilities.calendar.notifications import Announcer
 from orchestrator.core.models import CubicleKey
 
@@ -17,10 +17,10 @@ _NOTE = (
 )
 
 
-class Snapshot:
+class PublishedCalendar:
     """Builds the file."""
 
-    def __init__(self, agenda: Agenda, announcer: Announcer) -> None:
+    def __init__(self, agenda: CalendarEntries, announcer: Announcer) -> None:
         self._agenda = agenda
         self._announcer = announcer
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.capabilities.calendar.rows import Entry, Run
+from orchestrator.capabilities.calendar.rows import CalendarEntry, Run
 from orchestrator.core.db.published import new_file
 
 _SCRIPT = (
@@ -22,8 +22,8 @@ _SCRIPT = (
 
 def write(
     path: Path,
-    entries: Iterable[tuple[Entry, str]],
-    upcoming: Iterable[tuple[Entry, datetime]],
+    entries: Iterable[tuple[CalendarEntry, str]],
+    upcoming: Iterable[tuple[CalendarEntry, datetime]],
     runs: Iterable[Run],
     *,
     about: dict[str, str],
@@ -44,7 +44,7 @@ def write(
         )
 
 
-def _values(entry: Entry, words: str) -> tuple[object, ...]:
+def _values(entry: CalendarEntry, words: str) -> tuple[object, ...]:
     return (
         entry.id,
         entry.title,

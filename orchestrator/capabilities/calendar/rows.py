@@ -25,7 +25,7 @@ class EntryStatus(StrEnum):
     """Its last time has passed."""
 
 
-class Ran(StrEnum):
+class RunResult(StrEnum):
     """What came of a time that an entry was due. The first two are not final."""
 
     CLAIMED = "claimed"
@@ -42,7 +42,7 @@ class Ran(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CalendarEntry:
     """One entry of a cubicle's calendar: when, and the prompt that it becomes."""
 
     id: int
@@ -92,34 +92,34 @@ class Run:
     origin: str
     """Of its turn, so that it becomes one turn however often that is tried."""
     turn: int | None
-    outcome: Ran
+    outcome: RunResult
     claimed_at: float
     ended_at: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedRun:
     """A run whose turn has its outcome."""
 
     run: int
     entry: int
-    outcome: Ran
+    outcome: RunResult
 
 
 # --- entries ---------------------------------------------------------------------------------------------------------
 
-_COLUMNS = ("agent", "user", *(field.name for field in fields(Entry) if field.name not in ("id", "cubicle")))
+_COLUMNS = ("agent", "user", *(field.name for field in fields(CalendarEntry) if field.name not in ("id", "cubicle")))
 _NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
 
 
-def add(db: sqlite3.Connection, entry: Entry) -> int:
+def add(db: sqlite3.Connection, entry: CalendarEntry) -> int:
     """Write an entry down; with the id 0 it gets the next one, which comes back."""
     marks = ", ".join("?" * (len(_COLUMNS) + 1))
     sql = f"INSERT INTO agenda_entries (id, {_NAMES}) VALUES ({marks})"  # noqa: S608 - names of columns
     return int(db.execute(sql, (entry.id or None, *_values(entry))).lastrowid or 0)
 
 
-def change(db: sqlite3.Connection, entry: Entry) -> None:
+def change(db: sqlite3.Connection, entry: CalendarEntry) -> None:
     """Write an entry anew."""
     marks = ", ".join("?" * len(_COLUMNS))
     sql = f"UPDATE agenda_entries SET ({_NAMES}) = ({marks}) WHERE id = ?"  # noqa: S608 - names of columns
@@ -131,13 +131,13 @@ def remove(db: sqlite3.Connection, entry: int) -> None:
     db.execute("DELETE FROM agenda_entries WHERE id = ?", (entry,))
 
 
-def one(db: sqlite3.Connection, entry: int) -> Entry | None:
+def one(db: sqlite3.Connection, entry: int) -> CalendarEntry | None:
     """The entry with this id."""
     row = db.execute("SELECT * FROM agenda_entries WHERE id = ?", (entry,)).fetchone()
     return None if row is None else _entry(row)
 
 
-def every(db: sqlite3.Connection, agent: str | None = None, user: int | None = None) -> list[Entry]:
+def every(db: sqlite3.Connection, agent: str | None = None, user: int | None = None) -> list[CalendarEntry]:
     """The entries of an agent, of a person, of a cubicle or all; what comes due first is first."""
     rows = db.execute(
         "SELECT * FROM agenda_entries WHERE (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?) "
@@ -160,14 +160,14 @@ def coming(
     return [tuple(row) for row in rows]
 
 
-def some(db: sqlite3.Connection, entries: Iterable[int]) -> dict[int, Entry]:
+def some(db: sqlite3.Connection, entries: Iterable[int]) -> dict[int, CalendarEntry]:
     """These entries by their ids."""
     marks = json.dumps(sorted(entries))
     found = db.execute("SELECT * FROM agenda_entries WHERE id IN (SELECT value FROM json_each(?))", (marks,))
     return {entry.id: entry for entry in map(_entry, found)}
 
 
-def paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: int) -> list[Entry]:
+def paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: int) -> list[CalendarEntry]:
     """The entries that are paused, the last changed first."""
     rows = db.execute(
         "SELECT * FROM agenda_entries WHERE status = 'paused' AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?) "
@@ -185,7 +185,7 @@ def standing(db: sqlite3.Connection, key: CubicleKey) -> int:
     return int(row[0])
 
 
-def due(db: sqlite3.Connection, now: float, limit: int) -> list[Entry]:
+def due(db: sqlite3.Connection, now: float, limit: int) -> list[CalendarEntry]:
     """The entries whose time has come, the earliest first."""
     rows = db.execute(
         "SELECT * FROM agenda_entries WHERE status = 'active' AND next_at <= ? ORDER BY next_at LIMIT ?", (now, limit)
@@ -193,7 +193,7 @@ def due(db: sqlite3.Connection, now: float, limit: int) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
-def punctual(db: sqlite3.Connection, now: float, within_s: float, limit: int) -> list[tuple[Entry, float]]:
+def punctual(db: sqlite3.Connection, now: float, within_s: float, limit: int) -> list[tuple[CalendarEntry, float]]:
     """The entries whose time came just now, with that time, where nothing stands in the way: it was not dealt with yet,
     no run is under way, nobody is being deleted."""
     found = db.execute(
@@ -213,14 +213,19 @@ def earliest(db: sqlite3.Connection) -> float | None:
     return None if row[0] is None else float(row[0])
 
 
-def ahead(db: sqlite3.Connection, now: float) -> list[Entry]:
+def ahead(db: sqlite3.Connection, now: float) -> list[CalendarEntry]:
     """The entries that were settled up to a moment that is still to come: the clock was put back."""
     rows = db.execute("SELECT * FROM agenda_entries WHERE status != 'paused' AND settled_at > ?", (now,))
     return [_entry(row) for row in rows]
 
 
 def settle(
-    db: sqlite3.Connection, entry: Entry, *, settled_at: float, next_at: float | None, failures: int | None = None
+    db: sqlite3.Connection,
+    entry: CalendarEntry,
+    *,
+    settled_at: float,
+    next_at: float | None,
+    failures: int | None = None,
 ) -> None:
     """Up to this moment all is dealt with; without a next time the entry has ended."""
     status = EntryStatus.ENDED if next_at is None else EntryStatus.ACTIVE
@@ -292,11 +297,11 @@ def cubicle_of_feed(db: sqlite3.Connection, sha256: str) -> CubicleKey | None:
     return None if row is None else CubicleKey(str(row[0]), int(row[1]))
 
 
-def _values(entry: Entry) -> tuple[Any, ...]:
+def _values(entry: CalendarEntry) -> tuple[Any, ...]:
     return (entry.cubicle.agent, entry.cubicle.user, *(getattr(entry, name) for name in _COLUMNS[2:]))
 
 
-def _entry(row: sqlite3.Row) -> Entry:
+def _entry(row: sqlite3.Row) -> CalendarEntry:
     values: dict[str, Any] = dict(row)
     key = CubicleKey(values.pop("agent"), values.pop("user"))
-    return Entry(**{**values, "status": EntryStatus(values["status"])}, cubicle=key)
+    return CalendarEntry(**{**values, "status": EntryStatus(values["status"])}, cubicle=key)

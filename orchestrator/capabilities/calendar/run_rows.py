@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.capabilities.calendar.rows import Ended, Entry, Ran, Run, one
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EndedRun, Run, RunResult, one
 from orchestrator.core.models import TurnStatus
 
 _RUN = (
@@ -67,7 +67,7 @@ def is_running(db: sqlite3.Connection, entry: int) -> bool:
     return row is not None
 
 
-def unsent(db: sqlite3.Connection, limit: int) -> list[tuple[Run, Entry]]:
+def unsent(db: sqlite3.Connection, limit: int) -> list[tuple[Run, CalendarEntry]]:
     """The runs that have no turn yet, with their entries, in order."""
     rows = db.execute("SELECT * FROM agenda_runs WHERE ended_at IS NULL AND turn IS NULL ORDER BY id LIMIT ?", (limit,))
     found = [_run(row) for row in rows.fetchall()]
@@ -83,7 +83,7 @@ def set_turns(db: sqlite3.Connection, turns: Iterable[tuple[int, int]]) -> None:
     )
 
 
-def ended(db: sqlite3.Connection) -> list[Ended]:
+def ended(db: sqlite3.Connection) -> list[EndedRun]:
     """The runs whose turns have an outcome, or are no more, in the order in which they ended."""
     rows = db.execute(
         "SELECT agenda_runs.id, agenda_runs.entry, turns.status FROM agenda_runs "
@@ -91,10 +91,10 @@ def ended(db: sqlite3.Connection) -> list[Ended]:
         "AND agenda_runs.turn IS NOT NULL AND COALESCE(turns.status, 'stopped') IN ('done', 'failed', 'stopped') "
         "ORDER BY turns.ended_at, agenda_runs.id"
     )
-    return [Ended(int(run), int(entry), Ran(str(status or TurnStatus.STOPPED))) for run, entry, status in rows]
+    return [EndedRun(int(run), int(entry), RunResult(str(status or TurnStatus.STOPPED))) for run, entry, status in rows]
 
 
-def end_run(db: sqlite3.Connection, run: int, outcome: Ran, now: float) -> bool:
+def end_run(db: sqlite3.Connection, run: int, outcome: RunResult, now: float) -> bool:
     """The run ended so; False when it had an outcome before."""
     cursor = db.execute(
         "UPDATE agenda_runs SET outcome = ?, ended_at = ? WHERE id = ? AND ended_at IS NULL", (outcome, now, run)
@@ -128,4 +128,4 @@ def _run_values(run: Run) -> tuple[Any, ...]:
 
 def _run(row: sqlite3.Row) -> Run:
     found = Run(**dict(row))
-    return replace(found, is_late=bool(found.is_late), by_hand=bool(found.by_hand), outcome=Ran(found.outcome))
+    return replace(found, is_late=bool(found.is_late), by_hand=bool(found.by_hand), outcome=RunResult(found.outcome))

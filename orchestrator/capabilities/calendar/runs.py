@@ -19,11 +19,11 @@ from functools import partial
 from orchestrator.agents import deletion_rows as leaving_rows
 from orchestrator.capabilities.calendar import describe as saying
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.input import Wish, at, plan_of
+from orchestrator.capabilities.calendar.input import EntryInput, at, plan_of
 from orchestrator.capabilities.calendar.notifications import Announcer
 from orchestrator.capabilities.calendar.recurrence.missed import GRACE, PUNCTUAL, Due, Missed, due
 from orchestrator.capabilities.calendar.recurrence.occurrences import Plan, next_after, occurrences
-from orchestrator.capabilities.calendar.rows import Entry, EntryStatus, Ran, Run
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, OrchestratorError
 from orchestrator.core.events import Broker
@@ -51,10 +51,10 @@ class _Time:
     due: Due
     first: datetime
     """The first of those that it stands for."""
-    outcome: Ran
+    outcome: RunResult
 
 
-class Runs:
+class CalendarRuns:
     """What came of the calendar. ``tick`` is called by one thread at a time, all else from any."""
 
     def __init__(
@@ -95,14 +95,14 @@ class Runs:
         with self._store.reading() as db:
             return run_rows.runs(db, entry, limit)
 
-    def of_turn(self, turn: int) -> tuple[Run, Entry] | None:
+    def of_turn(self, turn: int) -> tuple[Run, CalendarEntry] | None:
         """The run that became this turn, with its entry."""
         with self._store.reading() as db:
             run = run_rows.of_turn(db, turn)
             entry = None if run is None else rows.one(db, run.entry)
         return None if run is None or entry is None else (run, entry)
 
-    def claim_by_hand(self, db: sqlite3.Connection, entry: Entry) -> Run:
+    def claim_by_hand(self, db: sqlite3.Connection, entry: CalendarEntry) -> Run:
         """A person wants the entry to run now; raises Conflict while a run is under way."""
         if run_rows.is_running(db, entry.id):
             raise Conflict(f"{saying.quoted(entry)} is running already. Wait until it has ended, or stop it.")
@@ -113,7 +113,7 @@ class Runs:
             raise Conflict(f"{saying.quoted(entry)} runs at this very moment.")
         return replace(run, id=number)
 
-    def send(self, run: Run, entry: Entry) -> int:
+    def send(self, run: Run, entry: CalendarEntry) -> int:
         """The claimed run is a turn now, whose number comes back. Raises an error of ours; it is tried again then."""
         turn = self._submit(entry.cubicle, entry.prompt, run.origin)
         with self._store.writing() as db:
@@ -121,9 +121,9 @@ class Runs:
         self._told(entry, "run", turn=turn)
         return turn
 
-    def next_time(self, db: sqlite3.Connection, entry: Entry, after: datetime) -> datetime | None:
+    def next_time(self, db: sqlite3.Connection, entry: CalendarEntry, after: datetime) -> datetime | None:
         """The first time after that which was never run; None when there is none."""
-        plan = plan_of(*Wish.of(entry).when)
+        plan = plan_of(*EntryInput.of(entry).when)
         spans = rows.covered(db, entry.id, after.timestamp())
         if not spans:
             return next_after(plan, after)
@@ -175,8 +175,8 @@ class Runs:
             self._hooks.calendar_changed.fire(key)
         return bool(found)
 
-    def _claim_one(self, db: sqlite3.Connection, entry: Entry, now: float) -> None:
-        plan = plan_of(*Wish.of(entry).when)
+    def _claim_one(self, db: sqlite3.Connection, entry: CalendarEntry, now: float) -> None:
+        plan = plan_of(*EntryInput.of(entry).when)
         found = due(plan, settled=at(entry.settled_at), now=at(now), missed=Missed(entry.missed))
         if found is None or leaving_rows.is_leaving(db, entry.cubicle):
             upcoming = self.next_time(db, entry, at(now))
@@ -193,30 +193,36 @@ class Runs:
         missed = self._announcer.missed(entry, found.at) if not found.runs and entry.missed == Missed.RUN else None
         self._store.after_commit(partial(self._announcer.over, entry, has_run=found.runs, but=missed))
 
-    def _judged(self, db: sqlite3.Connection, entry: Entry, plan: Plan, found: Due) -> _Time:
+    def _judged(self, db: sqlite3.Connection, entry: CalendarEntry, plan: Plan, found: Due) -> _Time:
         first = found.at
         if found.collapsed:
             since = max(at(entry.settled_at), at(self._now()) - GRACE - _TICK)
             first = next_after(plan, since) or found.at
-        outcome = Ran.MISSED if not found.runs else Ran.OVERLAP if run_rows.is_running(db, entry.id) else Ran.CLAIMED
+        outcome = (
+            RunResult.MISSED
+            if not found.runs
+            else RunResult.OVERLAP
+            if run_rows.is_running(db, entry.id)
+            else RunResult.CLAIMED
+        )
         return _Time(found, first, outcome)
 
-    def _write_down(self, db: sqlite3.Connection, entry: Entry, time: _Time, now: float) -> None:
+    def _write_down(self, db: sqlite3.Connection, entry: CalendarEntry, time: _Time, now: float) -> None:
         run = replace(
             _run_of(entry, time.due.at, now),
             collapsed=time.due.collapsed,
             is_late=time.due.is_late,
             outcome=time.outcome,
-            ended_at=None if time.outcome is Ran.CLAIMED else now,
+            ended_at=None if time.outcome is RunResult.CLAIMED else now,
         )
         run_rows.forget_missed(db, entry.id, run.due_at)
         run_rows.add_run(db, run)
         run_rows.forget_runs(db, entry.id, KEPT_RUNS)
-        if time.outcome is not Ran.MISSED:
-            is_next = next_after(plan_of(*Wish.of(entry).when), at(entry.settled_at)) == time.first
+        if time.outcome is not RunResult.MISSED:
+            is_next = next_after(plan_of(*EntryInput.of(entry).when), at(entry.settled_at)) == time.first
             after = entry.settled_at if is_next else None
             rows.cover(db, entry.id, time.first.timestamp(), run.due_at, after=after)
-        if time.outcome is not Ran.CLAIMED:
+        if time.outcome is not RunResult.CLAIMED:
             self._store.after_commit(partial(self._told, entry, str(time.outcome)))
 
     def _send(self) -> None:
@@ -224,7 +230,7 @@ class Runs:
         while True:
             with self._store.reading() as db:
                 waiting = run_rows.unsent(db, _BATCH)
-            sent: list[tuple[Run, Entry, int]] = []
+            sent: list[tuple[Run, CalendarEntry, int]] = []
             for run, entry in waiting:
                 try:
                     sent.append((run, entry, self._submit(entry.cubicle, entry.prompt, run.origin)))
@@ -239,10 +245,10 @@ class Runs:
             if len(sent) < _BATCH:
                 return
 
-    def _give_up_late(self, run: Run, entry: Entry) -> None:
+    def _give_up_late(self, run: Run, entry: CalendarEntry) -> None:
         if self._now() - run.claimed_at > GRACE.total_seconds():
             with self._store.writing() as db:
-                run_rows.end_run(db, run.id, Ran.MISSED, self._now())
+                run_rows.end_run(db, run.id, RunResult.MISSED, self._now())
             self._told(entry, "missed")
 
     def _book_ended(self) -> None:
@@ -250,7 +256,7 @@ class Runs:
         with self._store.reading() as db:
             if not run_rows.ended(db):
                 return
-        touched: list[Entry] = []
+        touched: list[CalendarEntry] = []
         with self._store.writing() as db:
             for ended in run_rows.ended(db):
                 entry = rows.one(db, ended.entry)
@@ -261,10 +267,10 @@ class Runs:
         for entry in touched:
             self._told(entry, "ended")
 
-    def _count(self, db: sqlite3.Connection, entry: Entry, outcome: Ran) -> None:
-        if outcome is Ran.DONE:
+    def _count(self, db: sqlite3.Connection, entry: CalendarEntry, outcome: RunResult) -> None:
+        if outcome is RunResult.DONE:
             rows.set_failures(db, entry.id, 0)
-        if outcome is not Ran.FAILED:
+        if outcome is not RunResult.FAILED:
             return
         failures = entry.failures + 1
         if failures < MOST_FAILURES or entry.status is not EntryStatus.ACTIVE:
@@ -274,12 +280,12 @@ class Runs:
         rows.change(db, paused)
         self._announcer.paused(paused)
 
-    def _told(self, entry: Entry, what: str, *, turn: int | None = None) -> None:
+    def _told(self, entry: CalendarEntry, what: str, *, turn: int | None = None) -> None:
         self._hooks.calendar_changed.fire(entry.cubicle)
         self._broker.publish(Event("calendar", entry.cubicle, {"entry": entry.id, "change": what, "turn": turn}))
 
 
-def _run_of(entry: Entry, due_at: datetime, now: float) -> Run:
+def _run_of(entry: CalendarEntry, due_at: datetime, now: float) -> Run:
     """A run that was claimed now, on time."""
     when = due_at.timestamp()
     return Run(
@@ -291,7 +297,7 @@ def _run_of(entry: Entry, due_at: datetime, now: float) -> Run:
         by_hand=False,
         origin=f"entry:{entry.id}:{round(when)}",
         turn=None,
-        outcome=Ran.CLAIMED,
+        outcome=RunResult.CLAIMED,
         claimed_at=now,
         ended_at=None,
     )

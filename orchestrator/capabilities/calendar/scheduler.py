@@ -26,7 +26,7 @@ _SHORTEST_S = 1.0
 _JOB = "next"
 
 
-class Clock:
+class CalendarScheduler:
     """A thread that does a pass whenever it is woken."""
 
     def __init__(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.capabilities.calendar.rows import Entry, Run
+from orchestrator.capabilities.calendar.rows import CalendarEntry, Run
 
 MEDIA_TYPE = "text/calendar"
 """Of a feed."""
 
 
-def as_json(entry: Entry, words: str) -> dict[str, Any]:
+def as_json(entry: CalendarEntry, words: str) -> dict[str, Any]:
     """The entry as surfaces show it."""
     return {
         "id": entry.id,

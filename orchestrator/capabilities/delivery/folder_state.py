@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from orchestrator.capabilities.delivery.debounce import QUIET_S, Ready, Settling
-from orchestrator.capabilities.delivery.intake import Outcome, Taking
+from orchestrator.capabilities.delivery.intake import Intake, IntakeOutcome
 from orchestrator.capabilities.delivery.messages import is_ignored
-from orchestrator.capabilities.delivery.outbox_folder import Trays
+from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.core.models import CubicleKey
-from orchestrator.files.models import Seen
+from orchestrator.files.models import OutFile
 
 _SLICE_NAMES = 2_000
 _SLICE_S = 0.5
@@ -38,10 +38,10 @@ _LONGEST_REST_S = 60.0
 _FOLDER_TRIES = 4
 
 
-class TrayWatch:
+class FolderState:
     """What goes on in one ``out/``."""
 
-    def __init__(self, key: CubicleKey, trays: Trays, taking: Taking, lock: threading.Condition) -> None:
+    def __init__(self, key: CubicleKey, trays: OutboxFolders, taking: Intake, lock: threading.Condition) -> None:
         """``lock`` protects what is told from other threads: all that does not begin with ``work``."""
         self._key = key
         self._trays = trays
@@ -57,7 +57,7 @@ class TrayWatch:
         self._rest_until = self._look_from = self._late_until = 0.0
         self._flood_began = self._flood_heard = 0.0
         # Only whoever works touches these:
-        self._names: Iterator[Seen] | None = None
+        self._names: Iterator[OutFile] | None = None
         self._look_began_ns = 0
         self._looked_ns: int | None = None
         self._folders: set[bytes] = set()
@@ -168,13 +168,13 @@ class TrayWatch:
             return
         began = time.monotonic()
         outcome = self._taking.take(self._key, ready.name, found_at=ready.found_at, asked=ready.asked)
-        if outcome is Outcome.AGAIN:
+        if outcome is IntakeOutcome.AGAIN:
             self._later(ready, tries + 1)
-        elif outcome is Outcome.FULL:
+        elif outcome is IntakeOutcome.FULL:
             self._begin_flood()
         elif state is not None:
             self._done[ready.name] = state
-        if outcome in (Outcome.AGAIN, Outcome.KNOWN) and ready.asked is None:
+        if outcome in (IntakeOutcome.AGAIN, IntakeOutcome.KNOWN) and ready.asked is None:
             took = time.monotonic() - began
             self._rest_until = time.monotonic() + min(took * _REST, _LONGEST_REST_S)
 
@@ -182,7 +182,7 @@ class TrayWatch:
         with self._lock:
             self._settling.again(ready, time.monotonic(), tries)
 
-    def _state(self, seen: Seen) -> tuple[int, int]:
+    def _state(self, seen: OutFile) -> tuple[int, int]:
         """What changes when the name stands for something else, or something else is in it."""
         if seen.kind != "folder":
             return seen.inode, seen.changed_ns
@@ -209,7 +209,7 @@ class TrayWatch:
             self._names = None
         self.look_took_s += time.monotonic() - began
 
-    def _begin_look(self, *, is_thorough: bool) -> Iterator[Seen]:
+    def _begin_look(self, *, is_thorough: bool) -> Iterator[OutFile]:
         """All names, or only the folders where events and the tray's own time say that no name came or went."""
         changed_ns = self._trays.changed_ns(self._key)
         self._look_began_ns = time.time_ns()
@@ -220,7 +220,7 @@ class TrayWatch:
         self._folders.clear()
         return self._trays.every(self._key)
 
-    def _consider(self, seen: Seen) -> None:
+    def _consider(self, seen: OutFile) -> None:
         if not self._is_new(seen):
             return
         now, age_s = time.monotonic(), _age_s(seen.changed_ns)
@@ -232,7 +232,7 @@ class TrayWatch:
             else:
                 self._settling.heard(seen.raw, now, at=seen.changed_ns / 1e9)
 
-    def _is_new(self, seen: Seen) -> bool:
+    def _is_new(self, seen: OutFile) -> bool:
         """It changed since the mark, and was not dealt with since."""
         if is_ignored(seen.raw):
             return False

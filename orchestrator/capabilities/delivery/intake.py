@@ -21,7 +21,7 @@ from orchestrator.capabilities.delivery import messages as words
 from orchestrator.capabilities.delivery import rows
 from orchestrator.capabilities.delivery.deliveries import DASHBOARD, Deliveries
 from orchestrator.capabilities.delivery.media_types import HEAD_BYTES, judge
-from orchestrator.capabilities.delivery.outbox_folder import Trays
+from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Changing, NotFound, TooLarge, TooMany, Unavailable, UnsafePath
@@ -37,7 +37,7 @@ _AFTERGLOW_S = 10.0
 """How long after its end a turn is still what made a file: programs that it started in the background end later."""
 
 
-class Outcome(StrEnum):
+class IntakeOutcome(StrEnum):
     """What came of taking a name."""
 
     DONE = "done"
@@ -49,14 +49,14 @@ class Outcome(StrEnum):
     """The cubicle's cap is reached."""
 
 
-class Taking:
+class Intake:
     """Takes files out of trays."""
 
     def __init__(
         self,
         *,
         store: Store,
-        trays: Trays,
+        trays: OutboxFolders,
         deliveries: Deliveries,
         outbox: Path,
         rates: Rates = USUAL_RATES,
@@ -72,14 +72,14 @@ class Taking:
         self._being_sent: set[tuple[CubicleKey, bytes]] = set()
         """What is sent just now because a program asked; a set's own steps are whole, so it needs no lock."""
 
-    def take(self, key: CubicleKey, path: bytes, *, found_at: float, asked: int | None = None) -> Outcome:
+    def take(self, key: CubicleKey, path: bytes, *, found_at: float, asked: int | None = None) -> IntakeOutcome:
         """Deliver what lies at ``path`` within ``out/``, unless that was done; ``asked`` is a turn that asked for it by
         name. May be called from any thread."""
         seen = self.trays.look_at(key, path)
         if seen is None:
             return self._not_there(key, path, asked)
         if (key, path) in self._being_sent:
-            return Outcome.AGAIN
+            return IntakeOutcome.AGAIN
         if self._is_full(key, seen.size_bytes if seen.size_bytes <= MAX_FILE_BYTES else 0, asked):
             return self._over_the_cap(key, path, asked)
         draft = _draft(key, path, asked if asked is not None else self._turn_at(key, found_at))
@@ -89,14 +89,14 @@ class Taking:
             self._check_room()
             draft = self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
         except Changing:
-            return Outcome.AGAIN
+            return IntakeOutcome.AGAIN
         except NotFound:
             return self._not_there(key, path, asked)
         except (UnsafePath, TooLarge) as error:
             return self._refuse(replace(draft, why=error.message), asked)
         except Unavailable as error:
             logger.warning("%s: %s can't be delivered now: %s", key, shown(path), error.message)
-            return Outcome.AGAIN
+            return IntakeOutcome.AGAIN
         return self._write_down(draft, asked)
 
     def send(
@@ -210,9 +210,9 @@ class Taking:
             copy=made.path.name,
         )
 
-    def _write_down(self, draft: Delivery, asked: int | None) -> Outcome:
+    def _write_down(self, draft: Delivery, asked: int | None) -> IntakeOutcome:
         """The row of a file whose copy is there; without a row the copy goes."""
-        outcome, made = Outcome.KNOWN, None
+        outcome, made = IntakeOutcome.KNOWN, None
         try:
             carrier, to = self._deliveries.destination(draft.cubicle, draft.turn)
             status = DeliveryStatus.SENT if carrier is None else DeliveryStatus.KEPT
@@ -223,33 +223,35 @@ class Taking:
                     rows.mark_asked(db, asked, draft.path, draft.sha256)
                 elif asked is not None or not is_known:
                     if self._is_full_by(db, draft.cubicle, draft.size_bytes, asked):
-                        outcome = Outcome.FULL
+                        outcome = IntakeOutcome.FULL
                     else:
-                        made, outcome = self._insert(db, draft, asked=asked, is_again=is_known), Outcome.DONE
+                        made, outcome = self._insert(db, draft, asked=asked, is_again=is_known), IntakeOutcome.DONE
         finally:
             if made is None:
                 self._drop_copy(draft)
-        return self._over_the_cap(draft.cubicle, draft.path, asked) if outcome is Outcome.FULL else outcome
+        return self._over_the_cap(draft.cubicle, draft.path, asked) if outcome is IntakeOutcome.FULL else outcome
 
-    def _refuse(self, draft: Delivery, asked: int | None, status: DeliveryStatus = DeliveryStatus.REFUSED) -> Outcome:
+    def _refuse(
+        self, draft: Delivery, asked: int | None, status: DeliveryStatus = DeliveryStatus.REFUSED
+    ) -> IntakeOutcome:
         """Say once that something is not delivered."""
         draft = replace(draft, status=status, to=self._deliveries.destination(draft.cubicle, draft.turn)[1])
         with self._store.writing() as db:
             self._insert(db, draft, asked=asked, is_again=asked is not None)
-        return Outcome.DONE
+        return IntakeOutcome.DONE
 
-    def _not_there(self, key: CubicleKey, path: bytes, asked: int | None) -> Outcome:
+    def _not_there(self, key: CubicleKey, path: bytes, asked: int | None) -> IntakeOutcome:
         if asked is None:
-            return Outcome.DONE
+            return IntakeOutcome.DONE
         draft = replace(_draft(key, path, asked), why=words.not_there([path]))
         return self._refuse(draft, asked, DeliveryStatus.FAILED)
 
-    def _over_the_cap(self, key: CubicleKey, path: bytes, asked: int | None) -> Outcome:
+    def _over_the_cap(self, key: CubicleKey, path: bytes, asked: int | None) -> IntakeOutcome:
         if asked is None:
-            return Outcome.FULL
+            return IntakeOutcome.FULL
         draft = replace(_draft(key, path, asked), why=words.over_the_day(path, self._rates))
         self._refuse(draft, asked, DeliveryStatus.FAILED)
-        return Outcome.DONE
+        return IntakeOutcome.DONE
 
     def _insert(
         self, db: sqlite3.Connection, draft: Delivery, *, asked: int | None = None, is_again: bool = False

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import Changing, NotFound, TooLarge, Unavailable, UnsafePath
 from orchestrator.core.models import CubicleKey
-from orchestrator.files.models import Kind, Seen, Snapshot, Survey
+from orchestrator.files.models import Kind, OutFile, PrivateCopy, Survey
 from orchestrator.files.names import parts_of, safe_name, shown
 from orchestrator.files.workspace import Workspaces
 
@@ -31,7 +31,7 @@ _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 """The same content is the same zip, whenever it is made."""
 
 
-class Trays:
+class OutboxFolders:
     """The ``out/`` folders of all cubicles, and the private folder where copies of what is in them go."""
 
     def __init__(self, workspaces: Workspaces, outbox: Path) -> None:
@@ -46,7 +46,7 @@ class Trays:
         except (OSError, UnsafePath):
             return None
 
-    def look_at(self, key: CubicleKey, path: bytes) -> Seen | None:
+    def look_at(self, key: CubicleKey, path: bytes) -> OutFile | None:
         """How one name in the tray stands, or a path beneath it; None when it is gone, or behind a link."""
         try:
             *above, name = parts_of(path or b".")  # refuses whatever leads up or elsewhere
@@ -61,7 +61,7 @@ class Trays:
         except (OSError, UnsafePath):
             return None
 
-    def every(self, key: CubicleKey) -> Iterator[Seen]:
+    def every(self, key: CubicleKey) -> Iterator[OutFile]:
         """All names in the tray as they stand, in no order, one by one, so that a wide tray can be looked at in parts.
         Close it when done."""
         try:
@@ -84,7 +84,7 @@ class Trays:
         except (OSError, UnsafePath):
             return None
 
-    def copy(self, key: CubicleKey, path: bytes, *, max_bytes: int) -> Snapshot:
+    def copy(self, key: CubicleKey, path: bytes, *, max_bytes: int) -> PrivateCopy:
         """A private copy of a file in the tray, kept in the outbox.
 
         Raises NotFound, UnsafePath, TooLarge, Changing while a program may still write to it, Unavailable.
@@ -157,12 +157,12 @@ class Zipped:
     """How much was in the folder that nobody opens."""
 
 
-def _seen(folder: int, name: bytes) -> Seen | None:
+def _seen(folder: int, name: bytes) -> OutFile | None:
     try:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:  # gone, or a name that no call takes
         return None
-    return Seen(name, _kind(facts), facts.st_size, facts.st_ino, facts.st_ctime_ns)
+    return OutFile(name, _kind(facts), facts.st_size, facts.st_ino, facts.st_ctime_ns)
 
 
 def _kind(facts: os.stat_result) -> Kind:

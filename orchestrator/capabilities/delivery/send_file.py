@@ -13,12 +13,12 @@ from collections.abc import Callable
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.delivery import messages as words
 from orchestrator.capabilities.delivery.capability import SEND, Send
-from orchestrator.capabilities.delivery.intake import Taking
+from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Changing, Stopped, UnsafePath
 from orchestrator.core.models import Delivery
 from orchestrator.files.names import parts_of, shown
-from orchestrator.jobs.kinds import JobKind, Report, Running, TryLater
+from orchestrator.jobs.kinds import JobKind, JobReport, Running, TryLater
 from orchestrator.jobs.pool import Jobs, reference
 from orchestrator.jobs.rows import Job, JobState
 
@@ -32,7 +32,7 @@ _TIME_S = 3600.0
 class Sending:
     """What programs have asked to be sent."""
 
-    def __init__(self, *, store: Store, taking: Taking, jobs: Jobs, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, store: Store, taking: Intake, jobs: Jobs, now: Callable[[], float] = time.time) -> None:
         self._store, self._taking, self._jobs, self._now = store, taking, jobs, now
         jobs.add_kind(
             JobKind(
@@ -90,7 +90,7 @@ class Sending:
                 raise Stopped("Nobody wants this any more.")
 
 
-def _report(_db: sqlite3.Connection, job: Job) -> Report:
+def _report(_db: sqlite3.Connection, job: Job) -> JobReport:
     if job.state is JobState.DONE:
-        return Report(job.result["text"], job.result["sent"])
-    return Report(job.error or words.NOT_TAKEN, {"code": job.result.get("code", str(job.state))})
+        return JobReport(job.result["text"], job.result["sent"])
+    return JobReport(job.error or words.NOT_TAKEN, {"code": job.result.get("code", str(job.state))})

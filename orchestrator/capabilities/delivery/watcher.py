@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from orchestrator.agents.cubicles import Doors
-from orchestrator.capabilities.delivery.folder_state import TrayWatch
+from orchestrator.agents.cubicles import SocketOpener
+from orchestrator.capabilities.delivery.folder_state import FolderState
 from orchestrator.capabilities.delivery.inotify import OutEvents
-from orchestrator.capabilities.delivery.intake import Taking
+from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.messages import is_ignored
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
@@ -34,10 +34,10 @@ _MOST_HEARD = 50_000
 """Events that wait to be sorted; of more, the trays are looked through instead."""
 
 
-class OutWatch:
+class OutboxWatcher:
     """Watches every tray whose cubicle was opened."""
 
-    def __init__(self, workspaces: Workspaces, taking: Taking, *, tidy: Callable[[float], None]) -> None:
+    def __init__(self, workspaces: Workspaces, taking: Intake, *, tidy: Callable[[float], None]) -> None:
         """``tidy`` is called now and then, with the time."""
         self._workspaces = workspaces
         self._trays = taking.trays
@@ -45,8 +45,8 @@ class OutWatch:
         self._tidy = tidy
         self._changed = threading.Condition()  # protects all below; notified when there is something to do
         self._heard: deque[tuple[CubicleKey, bytes, bool, float, float]] = deque()
-        self._watches: dict[CubicleKey, TrayWatch] = {}
-        self._astir: dict[CubicleKey, TrayWatch] = {}
+        self._watches: dict[CubicleKey, FolderState] = {}
+        self._astir: dict[CubicleKey, FolderState] = {}
         """Those that were told something and may have work: what idles costs a turn of another cubicle nothing."""
         self._busy: set[CubicleKey] = set()
         self._is_closing = False
@@ -166,7 +166,7 @@ class OutWatch:
             for key, watch in ready:
                 self._pool.submit(self._work, key, watch)
 
-    def _sort(self, now: float) -> list[tuple[CubicleKey, TrayWatch]]:
+    def _sort(self, now: float) -> list[tuple[CubicleKey, FolderState]]:
         """Hand what was heard to its trays; the trays with work to do that nobody is at, in turn."""
         while self._heard:
             key, name, is_whole, heard, at = self._heard.popleft()
@@ -199,7 +199,7 @@ class OutWatch:
         ]
         return max(0.001, min([self._next_look, *dues]) - now)
 
-    def _work(self, key: CubicleKey, watch: TrayWatch) -> None:
+    def _work(self, key: CubicleKey, watch: FolderState) -> None:
         """A part of what there is to do in one tray."""
         self._guarded(watch.work)
         with self._changed:
@@ -214,11 +214,11 @@ class OutWatch:
         except Exception:  # the top of a thread: the next look may do better
             logger.exception("a round of the out watch broke")
 
-    def _watch(self, key: CubicleKey) -> TrayWatch:
+    def _watch(self, key: CubicleKey) -> FolderState:
         with self._changed:
             watch = self._watches.get(key)
             if watch is None:
-                watch = self._watches[key] = TrayWatch(key, self._trays, self._taking, self._changed)
+                watch = self._watches[key] = FolderState(key, self._trays, self._taking, self._changed)
                 watch.next_look = time.monotonic() + PERIOD_S
                 watch.look_soon(is_thorough=True)
                 self._astir[key] = watch
@@ -235,7 +235,7 @@ class OutWatch:
                 self._changed.notify()
 
 
-def _period_s(watch: TrayWatch) -> float:
+def _period_s(watch: FolderState) -> float:
     """How often a tray is looked through: where nothing is heard of it often, but never for much of the time."""
     return PERIOD_S if watch.is_heard else min(PERIOD_S, max(_DEAF_PERIOD_S, watch.look_took_s * _DEAF_SHARE))
 
@@ -243,7 +243,7 @@ def _period_s(watch: TrayWatch) -> float:
 class WatchedDoors:
     """Doors whose cubicles' trays are watched from when they open."""
 
-    def __init__(self, doors: Doors, watch: OutWatch) -> None:
+    def __init__(self, doors: SocketOpener, watch: OutboxWatcher) -> None:
         self._doors = doors
         self._watch = watch
 

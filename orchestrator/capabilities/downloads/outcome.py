@@ -16,7 +16,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
 from orchestrator.core.models import Event
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import Report
+from orchestrator.jobs.kinds import JobReport
 from orchestrator.jobs.pool import Jobs, reference
 from orchestrator.jobs.rows import Job, JobState
 from orchestrator.turns import rows as turn_rows
@@ -32,19 +32,19 @@ class Endings:
         """Surfaces show where it stands."""
         self._broker.publish(Event("asset", asset.cubicle, words.as_json(asset)))
 
-    def report(self, db: sqlite3.Connection, job: Job) -> Report:
+    def report(self, db: sqlite3.Connection, job: Job) -> JobReport:
         """What is said of an end, within its transaction."""
         ended = read_asset(job)
         self._store.after_commit(partial(self.tell, ended))
         if ended.onward:  # people and the agent hear of the other alone
-            return Report(words.outcome(ended), words.result(ended))
+            return JobReport(words.outcome(ended), words.result(ended))
         led_here = waiting_for(db, ended)
         is_awaited = any(call_rows.is_awaited(db, reference(KIND, each.id)) for each in (ended, *led_here))
         for each in led_here:
             self._end_like(db, each, ended)
         is_done = ended.status is AssetStatus.DONE
         found = {"name": ended.name, "size": ended.size_bytes, "sha256": ended.sha256} if is_done else {}
-        return Report(
+        return JobReport(
             words.outcome(ended),
             words.result(ended),
             audit="asset.arrived" if is_done else f"asset.{ended.status}",

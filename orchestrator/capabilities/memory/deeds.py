@@ -21,7 +21,7 @@ from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.jobs.kinds import Finish
-from orchestrator.llm.memory_block import Fact as Shown
+from orchestrator.llm.memory_block import PromptFact as Shown
 from orchestrator.llm.memory_block import line_of
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ MOST_BY_WORDS = 50
 MOST_BY_MEANING = 20
 
 
-class Meaning(Protocol):
+class FindsByMeaning(Protocol):
     """Who knows which facts mean something like a text."""
 
     def nearest(self, key: CubicleKey, query: str, *, turn: int | None, limit: int) -> Sequence[Found]:
@@ -37,7 +37,7 @@ class NoMeaning:
 class Search:
     """Looks through a cubicle's facts."""
 
-    def __init__(self, store: Store, meaning: Meaning) -> None:
+    def __init__(self, store: Store, meaning: FindsByMeaning) -> None:
         self._store = store
         self._meaning = meaning
 

@@ -15,7 +15,7 @@ from orchestrator.capabilities.memory.facts import MAX_FACTS, Facts
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.prompt_injection import Messages, Recollection
 from orchestrator.capabilities.memory.rows import Fact
-from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
@@ -41,7 +41,7 @@ class Memories:
         workspaces: Workspaces,
         scratch: Path,
         finish: Finish,
-        meaning: Meaning | None,
+        meaning: VectorSearch | None,
     ) -> None:
         """``meaning``: where an embedding model is set up; ``finish`` ends calls that waited for a search."""
         self._store = store

@@ -92,6 +92,6 @@ def _with(content: Any, prompt: str, remembered: str) -> Any:
     return None
 
 
-def _shown(fact: Fact) -> block.Fact:
+def _shown(fact: Fact) -> block.PromptFact:
     noted_by = f"the agent {fact.cubicle.agent}" if fact.by == AGENT else fact.by
-    return block.Fact(fact.id, fact.text, noted_by, fact.at, fact.turn)
+    return block.PromptFact(fact.id, fact.text, noted_by, fact.at, fact.turn)

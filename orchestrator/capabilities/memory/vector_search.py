@@ -40,7 +40,7 @@ class Near(Protocol):
     def of(self, key: CubicleKey, vector: Vector, limit: int) -> Sequence[Found]: ...
 
 
-class Meaning:
+class VectorSearch:
     """See `searching.Meaning`."""
 
     def __init__(

@@ -20,9 +20,9 @@ from orchestrator.capabilities.packages import records
 from orchestrator.capabilities.packages.capability import INSTALL, Install
 from orchestrator.capabilities.packages.input import read_wishes
 from orchestrator.capabilities.packages.lists import Package, as_detail, as_question, kept, read_list, total_of
-from orchestrator.capabilities.packages.package_store import INSIDE, Shelf
+from orchestrator.capabilities.packages.package_store import INSIDE, PackageStore
 from orchestrator.capabilities.packages.records import Installation, read_installation
-from orchestrator.capabilities.packages.resolver import Courier
+from orchestrator.capabilities.packages.resolver import PackageResolver
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, Stopped, TooMany
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Turn
@@ -30,7 +30,7 @@ from orchestrator.engine.helper_folder import Failed
 from orchestrator.files import quota as rules
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import JobKind, Report, Running
+from orchestrator.jobs.kinds import JobKind, JobReport, Running
 from orchestrator.jobs.pool import Jobs, reference
 from orchestrator.jobs.rows import Job, JobState
 from orchestrator.turns import rows as turn_rows
@@ -60,13 +60,13 @@ class Packages:
         approvals: Approvals,
         jobs: Jobs,
         workspaces: Workspaces,
-        courier: Courier,
+        courier: PackageResolver,
         most_an_hour: int,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``most_an_hour`` requests of a cubicle may have an index asked."""
         self._store, self._agents, self._approvals, self._jobs = store, agents, approvals, jobs
-        self._workspaces, self._shelf, self._courier = workspaces, Shelf(workspaces), courier
+        self._workspaces, self._shelf, self._courier = workspaces, PackageStore(workspaces), courier
         self._most_an_hour, self._now = most_an_hour, now
         approvals.follow(KIND, self._decided)
         jobs.add_kind(
@@ -188,12 +188,12 @@ def _same(db: sqlite3.Connection, key: CubicleKey, system: str, asked: Sequence[
     return next(same, None)
 
 
-def _report(db: sqlite3.Connection, job: Job) -> Report:
+def _report(db: sqlite3.Connection, job: Job) -> JobReport:
     one = read_installation(job)
     is_heard, is_done = one.turn is not None and turn_rows.is_open(db, one.turn), one.status == records.DONE
     error = one.error
     is_silent = is_heard or one.status in (records.DENIED, records.CANCELLED)
-    return Report(
+    return JobReport(
         error or _ready(one),
         _result(one) if is_done else {"code": one.status, "install": one.id},
         audit=f"packages.{one.status}",

@@ -24,7 +24,7 @@ _MANIFEST_BYTES = 2_000_000
 _REFUSED = "The files could not be put into the cubicle's data folder: the disk or the folder refuses. Try again."
 
 
-class Shelf:
+class PackageStore:
     """The shelves of all cubicles."""
 
     def __init__(self, workspaces: Workspaces) -> None:

@@ -40,7 +40,7 @@ class Brought:
     sha256: str
 
 
-class Courier:
+class PackageResolver:
     """Sends errands, one at a time."""
 
     def __init__(self, helpers: HelperEngine, *, folder: Path, image: Callable[[], str], outside: Outside) -> None:

@@ -16,7 +16,7 @@ from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.status.capability import STATUS, Status
 from orchestrator.core.models import MICRO, CubicleKey
 from orchestrator.core.text import one_line
-from orchestrator.llm.budget import Standing, dollars
+from orchestrator.llm.budget import BudgetState, dollars
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class StatusReport:
     def __init__(
         self,
         *,
-        money: Callable[[str], Standing],
+        money: Callable[[str], BudgetState],
         space: Callable[[CubicleKey], Space | None],
         upcoming: Callable[[CubicleKey], Next | None],
         toolsets: Callable[[str], tuple[str, ...]],
@@ -87,7 +87,7 @@ class StatusReport:
         return Outcome("\n".join(filter(None, said)), result)
 
 
-def _said_of(money: Standing) -> str:
+def _said_of(money: BudgetState) -> str:
     said = f"Budget today: {dollars(money.spent_micro)} of {dollars(money.budget_micro)} spent, "
     if money.tokens:
         said += f"{money.tokens:,} of {money.token_budget:,} tokens of models without a price, "
@@ -98,7 +98,7 @@ def _iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="minutes").replace("+00:00", "Z")
 
 
-def _json_of(money: Standing) -> dict[str, Any]:
+def _json_of(money: BudgetState) -> dict[str, Any]:
     return {
         "spent_usd": money.spent_micro / MICRO,
         "left_usd": money.left_micro / MICRO,

@@ -19,7 +19,7 @@ _UNNAMED = "video.mp4"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class VideoInput:
     """A video that can be made."""
 
     text: str
@@ -28,7 +28,7 @@ class Wish:
     """Safe, with one of the endings."""
 
 
-def read_wish(action: Clawmotion) -> Wish:
+def read_wish(action: Clawmotion) -> VideoInput:
     """What is to be made; raises BadInput that says what is wrong."""
     name, seconds = _named(action.output_file), action.duration
     if not SHORTEST_S <= seconds <= LONGEST_S:
@@ -40,7 +40,7 @@ def read_wish(action: Clawmotion) -> Wish:
     needed = max(len(action.prompt.split()) / _WORDS_S, len(action.prompt) / _LETTERS_S)
     if needed > seconds:
         raise BadInput(f"CLAWMOTION: so much text takes at least {math.ceil(needed)} seconds to read.")
-    return Wish(action.prompt, seconds, name)
+    return VideoInput(action.prompt, seconds, name)
 
 
 def ending_of(name: str) -> str:

@@ -25,7 +25,7 @@ from orchestrator.engine.helper_folder import Failed
 from orchestrator.files import quota as rules
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import JobKind, Report, Running
+from orchestrator.jobs.kinds import JobKind, JobReport, Running
 from orchestrator.jobs.pool import Jobs, reference
 from orchestrator.jobs.rows import Job
 
@@ -39,7 +39,7 @@ _PLACING = "placing"
 _MOST_TOLD = 10
 
 
-class Motions:
+class Videos:
     """Every video that an agent wished for."""
 
     def __init__(
@@ -136,12 +136,12 @@ class Motions:
             raise Failed(sentences.NO_ROOM)
 
 
-def _report(db: sqlite3.Connection, job: Job) -> Report:
+def _report(db: sqlite3.Connection, job: Job) -> JobReport:
     is_heard = call_rows.is_awaited(db, reference(KIND, job.name))
     error, placed, number = job.error, job.result.get("placed", ""), int(job.name)
     size, seconds = job.result.get("size_bytes", 0), job.payload["seconds"]
     made = {"video": number, "file": f"out/{placed}", "seconds": seconds, "size": size}
-    return Report(
+    return JobReport(
         error or _done(job),
         {"code": "failed", "video": number} if error else {**made, "left_out": job.result.get("left_out", 0)},
         audit=f"video.{job.state}",

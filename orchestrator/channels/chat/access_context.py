@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.buttons import Buttons
 from orchestrator.channels.chat.channel_store import ChannelStore
@@ -26,7 +26,7 @@ class AccessContext:
     store: ChannelStore
     mail: Outbox
     buttons: Buttons
-    people: People
+    people: Users
     now: Callable[[], float] = time.time
     tell: Callable[[], None] = lambda: None
     """Called when it changed who waits to be let in, or who was."""

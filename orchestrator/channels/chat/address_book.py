@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat import turn_reply_rows as places
 from orchestrator.channels.chat.channel_store import ChannelStore
@@ -24,7 +24,7 @@ class ChatAddress:
 class AddressBook:
     """Every cubicle's chats. For threads that may wait."""
 
-    def __init__(self, store: ChannelStore, people: People) -> None:
+    def __init__(self, store: ChannelStore, people: Users) -> None:
         self._store = store
         self._people = people
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from orchestrator.agents.users import People
-from orchestrator.apps.previews.apps import App, Kind
+from orchestrator.agents.users import Users
+from orchestrator.apps.previews.apps import AppKind, WebApp
 from orchestrator.channels.chat import turn_reply_rows as rows
 from orchestrator.channels.chat.channel_store import ChannelStore
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
@@ -60,10 +60,10 @@ class AppMessages:
         store: ChannelStore,
         mail: Outbox,
         turns: Turns,
-        people: People,
+        people: Users,
         pictures: Pictures,
         papers: TempFiles,
-        app_of: Callable[[CubicleKey, str], App],
+        app_of: Callable[[CubicleKey, str], WebApp],
         place_of: Callable[[Turn], TurnPlace | None],
         dashboard: str,
         now: Callable[[], float] = time.time,
@@ -106,7 +106,7 @@ class AppMessages:
                 body = self._body(app, place, picture, rest)
                 self._mail.post(Message(place.agent, place.chat, f"turn:{turn.id}:app:{n}", body))
 
-    def _apps(self, turn: Turn) -> list[App]:
+    def _apps(self, turn: Turn) -> list[WebApp]:
         """Those that are still there and can be opened."""
         found = []
         for name in turn.apps:
@@ -114,10 +114,10 @@ class AppMessages:
                 app = self._app_of(turn.cubicle, name)
             except OrchestratorError:  # gone, or made into something else
                 continue
-            found += [app] if app.kind is not Kind.INCOMPLETE else []
+            found += [app] if app.kind is not AppKind.INCOMPLETE else []
         return found
 
-    def _body(self, app: App, place: TurnPlace, picture: Path | None, rest: int) -> MessageBody:
+    def _body(self, app: WebApp, place: TurnPlace, picture: Path | None, rest: int) -> MessageBody:
         lines: list[NoteLine] = [QuotedText(app.title)]
         url = self._dashboard + _path(app)
         has_button = url.startswith("https://")
@@ -131,7 +131,7 @@ class AppMessages:
             thread=place.thread,
         )
 
-    def _way_in(self, app: App, place: TurnPlace) -> str:
+    def _way_in(self, app: WebApp, place: TurnPlace) -> str:
         """The app's page; for its owner alone, where nobody else reads, with the way past the login."""
         path = _path(app)
         try:
@@ -143,7 +143,7 @@ class AppMessages:
         code = self._people.make_link(owner.id, good_for_s=LOGIN_S)
         return f"{self._dashboard}/login/{code}?next={quote(path, safe='')}"
 
-    def _copied(self, app: App) -> Path | None:
+    def _copied(self, app: WebApp) -> Path | None:
         """A copy of the app's picture that stays until the letter is sent."""
         path = self._pictures.of(app.cubicle, app.name)
         if path is None:
@@ -155,5 +155,5 @@ class AppMessages:
             return None
 
 
-def _path(app: App) -> str:
+def _path(app: WebApp) -> str:
     return f"/agents/{app.cubicle.agent}/apps/{quote(app.name, safe='')}"

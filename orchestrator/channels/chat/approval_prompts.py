@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from orchestrator.agents.users import People
-from orchestrator.approvals.answers import MAX_NOTE_CHARS, NOTHING, Said, allowable, note_of, too_late
+from orchestrator.agents.users import Users
+from orchestrator.approvals.answers import MAX_NOTE_CHARS, NOTHING, DecisionDetails, allowable, note_of, too_late
 from orchestrator.approvals.approvals import Approvals
-from orchestrator.approvals.grant_rows import Scope
+from orchestrator.approvals.grant_rows import GrantScope
 from orchestrator.capabilities.approval_kind import host_of
 from orchestrator.channels.chat import approval_kinds
 from orchestrator.channels.chat import button_rows as rows
@@ -62,7 +62,7 @@ class ApprovalPrompts:
         store: ChannelStore,
         approvals: Approvals,
         turns: Turns,
-        people: People,
+        people: Users,
         mail: Outbox,
         buttons: Buttons,
         papers: TempFiles,
@@ -195,8 +195,8 @@ class ApprovalPrompts:
     # --- deciding ----------------------------------------------------------------------------------------------
 
     def _approve(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
-        scope = None if taken.kind == APPROVE else Scope(taken.kind)
-        return self._decide(taken, user, Said(scope=scope), approve=True)
+        scope = None if taken.kind == APPROVE else GrantScope(taken.kind)
+        return self._decide(taken, user, DecisionDetails(scope=scope), approve=True)
 
     def _deny(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         return self._decide(taken, user, NOTHING, approve=False)
@@ -213,7 +213,7 @@ class ApprovalPrompts:
         if words.casefold().rstrip(".!") in _YES:
             return replies(message, [MessageBody(approval_kinds.PRESS_TO_AGREE)])
         try:
-            said = Said(note=words[:MAX_NOTE_CHARS])
+            said = DecisionDetails(note=words[:MAX_NOTE_CHARS])
             decided = self._approvals.decide(
                 asked_about.id, approve=False, by=user, surface=self._store.channel, said=said
             )
@@ -265,7 +265,7 @@ class ApprovalPrompts:
             page_text(question, page), buttons=self._made(approval, agent, taken.ref, taken.person, rows_of)
         )
 
-    def _decide(self, taken: TakenButton, user: User, said: Said, *, approve: bool) -> PressResult:
+    def _decide(self, taken: TakenButton, user: User, said: DecisionDetails, *, approve: bool) -> PressResult:
         try:
             decided = self._approvals.decide(
                 taken.subject, approve=approve, by=user, surface=self._store.channel, said=said

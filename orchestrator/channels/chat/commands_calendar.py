@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus
+from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus
 from orchestrator.capabilities.memory.rows import Fact
 from orchestrator.channels.chat.button_rows import TakenButton
 from orchestrator.channels.chat.callbacks import ButtonHandler, PressResult
@@ -71,7 +71,7 @@ def _calendar(desk: CommandContext, key: CubicleKey, user: User, *, ref: str, pe
     return MessageBody(note(f"{key.agent}'s calendar", *lines), buttons=tuple(buttons))
 
 
-def _entry_lines(desk: CommandContext, entry: Entry, user: User) -> list[NoteLine]:
+def _entry_lines(desk: CommandContext, entry: CalendarEntry, user: User) -> list[NoteLine]:
     now = desk.now()
     when = "paused" if entry.next_at is None else clock(entry.next_at, user.time_zone, now)
     return [
@@ -80,7 +80,7 @@ def _entry_lines(desk: CommandContext, entry: Entry, user: User) -> list[NoteLin
     ]
 
 
-def _on_entry(desk: CommandContext, deed: Callable[[Entry, User], str]) -> ButtonHandler:
+def _on_entry(desk: CommandContext, deed: Callable[[CalendarEntry, User], str]) -> ButtonHandler:
     """A button that does something about an entry, and shows the calendar as it is then."""
 
     def press(taken: TakenButton, press: ButtonPress, user: User) -> PressResult:
@@ -179,15 +179,15 @@ def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
     """What the buttons do."""
     agenda = desk.services.agenda
 
-    def pause(entry: Entry, user: User) -> str:
+    def pause(entry: CalendarEntry, user: User) -> str:
         agenda.change(entry.id, {"status": "paused"}, by=user)
         return "Paused."
 
-    def resume(entry: Entry, user: User) -> str:
+    def resume(entry: CalendarEntry, user: User) -> str:
         agenda.change(entry.id, {"status": "active"}, by=user)
         return "Resumed."
 
-    def delete(entry: Entry, user: User) -> str:
+    def delete(entry: CalendarEntry, user: User) -> str:
         agenda.remove(entry.id, by=user)
         return "Deleted."
 

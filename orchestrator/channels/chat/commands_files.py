@@ -16,7 +16,7 @@ from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, ma
 from orchestrator.core.errors import Forbidden, NotFound, TooLarge
 from orchestrator.core.models import CubicleKey, User
 from orchestrator.core.text import terminal_safe
-from orchestrator.files.models import Entry, FilePath
+from orchestrator.files.models import DirEntry, FilePath
 from orchestrator.files.names import safe_name
 
 FILE = "file"
@@ -31,7 +31,7 @@ _MOST_NAMES = 5_000
 @dataclass(frozen=True, slots=True)
 class _Found:
     folder: str
-    entry: Entry
+    entry: DirEntry
 
     @property
     def path(self) -> tuple[bytes, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.capabilities.delivery.deliveries import Deliveries
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat import delivery_link_rows as rows
@@ -56,7 +56,7 @@ class FileSender:
         *,
         store: ChannelStore,
         mail: Outbox,
-        people: People,
+        people: Users,
         deliveries: Deliveries,
         is_linked: Callable[[str], bool],
         gather_s: float = GATHER_S,

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from orchestrator.approvals import notification_rows as notice_rows
 from orchestrator.approvals.notification_rows import Notice
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat import cursor_rows as marks
 from orchestrator.channels.chat.address_book import AddressBook
@@ -50,7 +50,7 @@ class ChatNotifications:
         self,
         *,
         store: ChannelStore,
-        notices: Notices,
+        notices: Notifications,
         whereabouts: AddressBook,
         mail: Outbox,
         buttons: Buttons,

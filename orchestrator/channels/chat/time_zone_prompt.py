@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, available_timezones
 
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.channels.chat import button_rows as rows
 from orchestrator.channels.chat.address_book import AddressBook
 from orchestrator.channels.chat.button_rows import TakenButton
@@ -69,7 +69,7 @@ class TimeZonePrompt:
         self,
         *,
         store: ChannelStore,
-        people: People,
+        people: Users,
         whereabouts: AddressBook,
         mail: Outbox,
         buttons: Buttons,

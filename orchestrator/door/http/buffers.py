@@ -13,7 +13,7 @@ _PIECE = 65_536
 _WITH_BODY = re.compile(rb"\r\nContent-Length: [1-9]", re.IGNORECASE)
 
 
-class Reader:
+class RequestReader:
     """What the client sends. Reads raise ``TimeoutError`` like the socket."""
 
     def __init__(self, source: socket.socket) -> None:
@@ -84,6 +84,6 @@ class Writer:
             self.write(b"")
 
 
-def streams_of(connection: socket.socket, mode: str, _size: int) -> Reader | Writer:
+def streams_of(connection: socket.socket, mode: str, _size: int) -> RequestReader | Writer:
     """What cheroot calls to make its files: a reader for ``rb``, a writer for ``wb``."""
-    return Reader(connection) if "r" in mode else Writer(connection)
+    return RequestReader(connection) if "r" in mode else Writer(connection)

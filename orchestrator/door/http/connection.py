@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from cheroot.server import HTTPConnection
 
-from orchestrator.door.http.framing import Request
+from orchestrator.door.http.framing import HttpRequest
 
 _HEAR_S = 5.0
 """How long a client that still sends may go on, so that it hears the answer."""
@@ -94,4 +94,4 @@ class Connection(HTTPConnection):
             return  # gone already
 
 
-Connection.RequestHandlerClass = Request
+Connection.RequestHandlerClass = HttpRequest

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 
-class Client(Protocol):
+class ConnectionState(Protocol):
     """What counts of a connection."""
 
     @property
@@ -29,7 +29,7 @@ class Client(Protocol):
 
 GRACE_S = 1.0
 """How long a fresh connection is spared."""
-C = TypeVar("C", bound=Client)
+C = TypeVar("C", bound=ConnectionState)
 
 
 def droppable(clients: Iterable[C], *, now: float) -> C | None:

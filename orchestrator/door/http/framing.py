@@ -56,7 +56,7 @@ class Gateway(wsgi.Gateway_10):
         """The request as WSGI. Of the body nothing was read yet: the application first decides by the headers whether
         it takes one."""
         environ = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot: half typed
-        environ["wsgi.input"] = Body(self.req)
+        environ["wsgi.input"] = BodyStream(self.req)
         self.req.conn.work()
         environ[CONNECTION] = self.req.conn.socket.fileno()
         environ[HAND_OVER] = self.req.conn.hand_over_to
@@ -64,11 +64,11 @@ class Gateway(wsgi.Gateway_10):
         return environ
 
 
-class Body:
+class BodyStream:
     """A request's body, which arrives when its handler reads it. All of it must come within one time; of an upload,
     which is read piece by piece and is never whole in memory, each piece."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HttpRequest) -> None:
         self._request = request
         self._deadline: float | None = None
 
@@ -91,7 +91,7 @@ class Body:
         return piece
 
 
-class Request(HTTPRequest):
+class HttpRequest(HTTPRequest):
     is_upload = False
     """Its handler reads the body."""
     _is_waited_for = False

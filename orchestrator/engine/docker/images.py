@@ -12,7 +12,7 @@ from orchestrator.engine.protocol import EngineImage
 from orchestrator.engine.setup.base_image import find_base
 from orchestrator.engine.setup.cubicle_image import REPOSITORY, Target, content_hash, context_files, ensure_image
 from orchestrator.engine.setup.machine import Machine
-from orchestrator.engine.setup.progress import Progress
+from orchestrator.engine.setup.progress import SetupProgress
 
 _TARGETS: dict[str, Target] = {"studio": "studio", "courier": "courier", "browser": "browser"}
 
@@ -20,7 +20,7 @@ _TARGETS: dict[str, Target] = {"studio": "studio", "courier": "courier", "browse
 class DockerImages:
     """Finds and builds the images of the repository in ``root``."""
 
-    def __init__(self, client: docker.DockerClient, machine: Machine, progress: Progress, root: Path) -> None:
+    def __init__(self, client: docker.DockerClient, machine: Machine, progress: SetupProgress, root: Path) -> None:
         self._client, self._machine, self._progress, self._root = client, machine, progress, root
 
     def ensure_image(self, target: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.machine import Machine
-from orchestrator.engine.setup.progress import Progress, Task
+from orchestrator.engine.setup.progress import SetupProgress, Task
 
 LISTS = "/var/lib/apt/lists/*_Packages*"
 LISTS_OLD_S = 24 * 3600
@@ -23,7 +23,7 @@ _CARRIED = re.compile(
 )
 
 
-def install_packages(machine: Machine, progress: Progress, packages: Sequence[str], *, what: str) -> None:
+def install_packages(machine: Machine, progress: SetupProgress, packages: Sequence[str], *, what: str) -> None:
     """The packages are installed. Raises :class:`Unavailable` with the first thing that a person can mend."""
     if not machine.has("apt-get"):
         raise Unavailable(

@@ -25,7 +25,7 @@ import urllib3
 from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import install_packages
 from orchestrator.engine.setup.machine import Machine
-from orchestrator.engine.setup.progress import Progress, Task
+from orchestrator.engine.setup.progress import SetupProgress, Task
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def find_base(client: docker.DockerClient) -> str | None:
     return None
 
 
-def ensure_base(client: docker.DockerClient, machine: Machine, progress: Progress) -> str:
+def ensure_base(client: docker.DockerClient, machine: Machine, progress: SetupProgress) -> str:
     """The id of the base image; pulls or makes it if the engine has none. Raises :class:`Unavailable`."""
     if found := find_base(client):
         return found
@@ -147,7 +147,7 @@ def _entries(sources: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
                     yield uri, fields.get("Suites", "").split(), fields.get("Components", "").split()
 
 
-def _make(client: docker.DockerClient, machine: Machine, progress: Progress) -> None:
+def _make(client: docker.DockerClient, machine: Machine, progress: SetupProgress) -> None:
     if not machine.is_root():
         raise Unavailable(
             f"No registry has {OFFICIAL}, and building it from packages needs root: run 'docker pull {OFFICIAL}' where"

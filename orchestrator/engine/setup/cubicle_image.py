@@ -22,7 +22,7 @@ from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import carried_settings
 from orchestrator.engine.setup.base_image import ensure_base
 from orchestrator.engine.setup.machine import Machine
-from orchestrator.engine.setup.progress import Progress, Task
+from orchestrator.engine.setup.progress import SetupProgress, Task
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def ensure_image(
-    client: docker.DockerClient, target: Target, *, machine: Machine, progress: Progress, root: Path = ROOT
+    client: docker.DockerClient, target: Target, *, machine: Machine, progress: SetupProgress, root: Path = ROOT
 ) -> str:
     """The name of the up-to-date image for ``target``; builds it when it is missing or stale.
 

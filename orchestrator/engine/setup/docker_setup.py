@@ -19,7 +19,7 @@ import requests
 from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import install_packages
 from orchestrator.engine.setup.machine import Machine
-from orchestrator.engine.setup.progress import Progress, Task
+from orchestrator.engine.setup.progress import SetupProgress, Task
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ Connect = Callable[[Mapping[str, str]], docker.DockerClient]
 """Makes a client from DOCKER_* variables; raises what the SDK raises."""
 
 
-class Health(StrEnum):
+class EngineHealth(StrEnum):
     """What came of knocking at an engine's door."""
 
     ANSWERS = "answers"
@@ -50,14 +50,14 @@ class Knock:
     """One engine's answer."""
 
     url: str
-    health: Health
+    health: EngineHealth
     client: docker.DockerClient | None = None
     detail: str = ""
     """For ``UNFIT``: what is wrong with it and the mend."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EngineAdvice:
     """Something about the engine that a person may want to mend, though cubicles run."""
 
     text: str
@@ -69,37 +69,37 @@ def connect(env: Mapping[str, str]) -> docker.DockerClient:
     return docker.from_env(environment=dict(env), timeout=PROBE_S, version="auto")
 
 
-def ensure_engine(machine: Machine, progress: Progress, *, connect: Connect = connect) -> docker.DockerClient:
+def ensure_engine(machine: Machine, progress: SetupProgress, *, connect: Connect = connect) -> docker.DockerClient:
     """A client of an engine that answers; installs and starts Docker if there is none and we may.
 
     Raises :class:`Unavailable` with one sentence that names the mend.
     """
     knock = find_engine(machine, connect=connect)
-    if knock.health is Health.ABSENT and not machine.env.get("DOCKER_HOST"):
+    if knock.health is EngineHealth.ABSENT and not machine.env.get("DOCKER_HOST"):
         knock = _start(machine, progress, connect)
     return usable(knock, machine)
 
 
 def find_engine(machine: Machine, *, connect: Connect = connect) -> Knock:
     """The best engine there is; ``ABSENT`` when none listens. Changes nothing."""
-    best = Knock(f"unix://{DOCKER_SOCKET}", Health.ABSENT)
+    best = Knock(f"unix://{DOCKER_SOCKET}", EngineHealth.ABSENT)
     for url in _places(machine):
         knock = _knock(url, machine, connect)
-        if knock.health is Health.ANSWERS:
+        if knock.health is EngineHealth.ANSWERS:
             return knock
-        if best.health is Health.ABSENT and knock.health is not Health.ABSENT:
+        if best.health is EngineHealth.ABSENT and knock.health is not EngineHealth.ABSENT:
             best = knock
     return best
 
 
 def usable(knock: Knock, machine: Machine) -> docker.DockerClient:
     """The client of an engine that answered. Raises :class:`Unavailable` for any other."""
-    if knock.health is Health.ANSWERS and knock.client:
+    if knock.health is EngineHealth.ANSWERS and knock.client:
         return knock.client
     raise Unavailable(_complaint(knock, machine))
 
 
-def limits_lacking(info: Mapping[str, Any]) -> tuple[Finding, ...]:
+def limits_lacking(info: Mapping[str, Any]) -> tuple[EngineAdvice, ...]:
     """Limits on a cubicle that this engine (its ``info``) cannot hold."""
     mend = "turn the cgroup controller on (cgroup v2, or kernel options 'cgroup_enable=memory swapaccount=1')"
     lacking = {
@@ -108,10 +108,10 @@ def limits_lacking(info: Mapping[str, Any]) -> tuple[Finding, ...]:
         "PidsLimit": "The engine cannot limit processes: one cubicle could use up the host's.",
         "CpuCfsQuota": "The engine cannot limit CPU time: one cubicle could slow the host down.",
     }
-    found = [Finding(text, mend) for name, text in lacking.items() if info.get(name) is False]
+    found = [EngineAdvice(text, mend) for name, text in lacking.items() if info.get(name) is False]
     if not any("seccomp" in option for option in info.get("SecurityOptions") or ()):
         found.append(
-            Finding("The engine has no system-call filter (seccomp).", "use a kernel and an engine with seccomp")
+            EngineAdvice("The engine has no system-call filter (seccomp).", "use a kernel and an engine with seccomp")
         )
     return tuple(found)
 
@@ -140,9 +140,9 @@ def _knock(url: str, machine: Machine, connect: Connect) -> Knock:
         return Knock(url, _health_of(error))
     if complaint := _unfit(version):
         client.close()
-        return Knock(url, Health.UNFIT, detail=complaint)
+        return Knock(url, EngineHealth.UNFIT, detail=complaint)
     client.api.timeout = CALL_S
-    return Knock(url, Health.ANSWERS, client)
+    return Knock(url, EngineHealth.ANSWERS, client)
 
 
 def _unfit(version: Mapping[str, Any]) -> str:
@@ -162,14 +162,14 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-def _health_of(error: BaseException) -> Health:
+def _health_of(error: BaseException) -> EngineHealth:
     """The SDK wraps the reason several times over; the innermost system error tells."""
     for cause in _causes(error):
         if isinstance(cause, requests.Timeout | TimeoutError | BlockingIOError):
-            return Health.SILENT
+            return EngineHealth.SILENT
         if isinstance(cause, PermissionError):
-            return Health.DENIED
-    return Health.ABSENT
+            return EngineHealth.DENIED
+    return EngineHealth.ABSENT
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -187,15 +187,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _complaint(knock: Knock, machine: Machine) -> str:
     where = knock.url.removeprefix("unix://")
-    if knock.health is Health.UNFIT:
+    if knock.health is EngineHealth.UNFIT:
         return knock.detail
-    if knock.health is Health.DENIED:
+    if knock.health is EngineHealth.DENIED:
         user = machine.env.get("USER") or "$USER"
         return (
             f"A container engine runs, but I may not use its socket ({where}): run 'sudo usermod -aG docker {user}',"
             " log out and in, then try again."
         )
-    if knock.health is Health.SILENT:
+    if knock.health is EngineHealth.SILENT:
         return f"The container engine at {where} does not answer: restart it, then try again."
     if named := machine.env.get("DOCKER_HOST"):
         return f"No container engine answers at DOCKER_HOST={named}: start it, or unset DOCKER_HOST, then try again."
@@ -205,7 +205,7 @@ def _complaint(knock: Knock, machine: Machine) -> str:
 # --- starting --------------------------------------------------------------------------------------------------
 
 
-def _start(machine: Machine, progress: Progress, connect: Connect) -> Knock:
+def _start(machine: Machine, progress: SetupProgress, connect: Connect) -> Knock:
     if not machine.is_root():
         raise Unavailable(_not_root(machine))
     if not machine.has("dockerd"):
@@ -238,7 +238,7 @@ def _launch(machine: Machine) -> int | None:
 def _wait(machine: Machine, task: Task, connect: Connect, pid: int | None) -> Knock:
     for _ in range(START_S * 5):
         knock = find_engine(machine, connect=connect)
-        if knock.health not in (Health.ABSENT, Health.SILENT):
+        if knock.health not in (EngineHealth.ABSENT, EngineHealth.SILENT):
             return knock
         if pid is not None and machine.has_ended(pid):
             raise Unavailable(

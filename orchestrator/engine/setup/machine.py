@@ -25,7 +25,7 @@ _KEPT = frozenset({"HOME", "USER", "LOGNAME", "TMPDIR", "XDG_RUNTIME_DIR", "SSL_
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """How a command ended."""
 
     code: int
@@ -74,7 +74,7 @@ class Machine(Protocol):
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
-    ) -> Ran:
+    ) -> CommandResult:
         """Runs a command to its end; its output goes to the file ``log`` in the state folder.
 
         Raises :class:`Unavailable` when it takes longer; nothing of it is left running then.
@@ -142,7 +142,7 @@ class LocalMachine:
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
-    ) -> Ran:
+    ) -> CommandResult:
         # Through a file and not a pipe: a service that the command starts would keep a pipe open for ever.
         path = self._log(log)
         with path.open("wb") as sink, path.open(encoding="utf-8", errors="replace") as source:
@@ -160,7 +160,7 @@ class LocalMachine:
                 _end(process)
         if not ended_by_itself:
             raise Unavailable(f"{argv[0]} took longer than {timeout_s:.0f} s and was ended; its log is {path}.")
-        return Ran(process.returncode, path.read_text(encoding="utf-8", errors="replace"))
+        return CommandResult(process.returncode, path.read_text(encoding="utf-8", errors="replace"))
 
     def spawn(self, argv: Sequence[str], *, log: str) -> int:
         path = str(self._log(log))

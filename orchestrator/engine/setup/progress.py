@@ -92,7 +92,7 @@ class Task:
         return text if len(text) <= width else text[: width - 1] + "…"
 
 
-class Progress:
+class SetupProgress:
     """Where progress goes. Tasks come one after the other, never one within another."""
 
     def __init__(self, stream: TextIO | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:

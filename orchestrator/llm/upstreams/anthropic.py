@@ -20,7 +20,7 @@ from orchestrator.llm.upstreams.models import default_model_of, list_models
 from orchestrator.llm.upstreams.quirks import Habits
 from orchestrator.llm.upstreams.secret import Secret
 from orchestrator.llm.upstreams.sse import ServerEvent
-from orchestrator.llm.upstreams.stream import Answer, ProviderError
+from orchestrator.llm.upstreams.stream import HttpCompletion, ProviderError
 
 BASE_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
@@ -58,11 +58,13 @@ class Anthropic:
     def __repr__(self) -> str:
         return f"Anthropic({self.name!r}, host={self._endpoint.host!r})"
 
-    def complete(self, request: ModelRequest, *, opened: Callable[[Answer], None] | None = None) -> Answer:
+    def complete(
+        self, request: ModelRequest, *, opened: Callable[[HttpCompletion], None] | None = None
+    ) -> HttpCompletion:
         """See the protocol. ``opened`` gets the answer before anything is sent, so that another thread can close it
         while the provider has not answered yet."""
         exchange = Exchange(self._endpoint)
-        answer = Answer(exchange, _Messages())
+        answer = HttpCompletion(exchange, _Messages())
         if opened is not None:
             opened(answer)
         model = request.model or default_model_of(self)

@@ -30,7 +30,7 @@ class UnreachableError(OSError):
     """There is no connection to be had."""
 
 
-class Wire:
+class UpstreamConnection:
     """One connection, with one request and its answer at a time."""
 
     def __init__(self, connection: socket.socket, host: str) -> None:
@@ -110,21 +110,21 @@ class Wires:
         self._connect_timeout_s = connect_timeout_s
         name = f"[{host}]" if ":" in host else host
         self._host = name if port == (443 if tls else 80) else f"{name}:{port}"
-        self._idle: list[Wire] = []
+        self._idle: list[UpstreamConnection] = []
         self._lock = threading.Lock()  # protects _idle
 
-    def take(self) -> Wire:
+    def take(self) -> UpstreamConnection:
         """One that nobody else has. Raises UnreachableError, or ssl.SSLError when the other side can't be trusted."""
         while True:
             with self._lock:
                 wire = self._idle.pop() if self._idle else None
             if wire is None:
-                return Wire(self._connected(), self._host)
+                return UpstreamConnection(self._connected(), self._host)
             if wire.is_idle():
                 return wire
             wire.close()
 
-    def give(self, wire: Wire) -> None:
+    def give(self, wire: UpstreamConnection) -> None:
         """It is not needed any more: kept for the next request if it can serve one, else closed."""
         if wire.renew():
             with self._lock:

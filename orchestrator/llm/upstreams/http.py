@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import certifi
 
 from orchestrator.core.errors import ConfigError, Stopped, UpstreamFailed
-from orchestrator.llm.upstreams.connections import FAULTS, UnreachableError, Wire, Wires
+from orchestrator.llm.upstreams.connections import FAULTS, UnreachableError, UpstreamConnection, Wires
 from orchestrator.llm.upstreams.http_errors import Provider, failure_of_status
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Exchange:
         self._endpoint = endpoint
         self._guard = threading.Lock()  # over _wire and _is_closed, between the reader and whoever closes
         self._inside = threading.Lock()  # held while the wire is used: nobody may close its descriptor under a reader
-        self._wire: Wire | None = None
+        self._wire: UpstreamConnection | None = None
         self._is_closed = False
         self._headers: dict[str, str] | None = None
         self._deadline = time.monotonic() + endpoint.total_timeout_s
@@ -200,7 +200,7 @@ class Exchange:
             self._give_back()
         return piece
 
-    def _hold(self, wire: Wire) -> None:
+    def _hold(self, wire: UpstreamConnection) -> None:
         """From now on ``close`` shuts this one, before any answer came too."""
         with self._guard:
             self._wire = wire

@@ -45,7 +45,7 @@ class Dialect(Protocol):
         """The text of an answer that came in one piece. Raises as ``take`` does."""
 
 
-class Answer:
+class HttpCompletion:
     """A :class:`orchestrator.core.models.Completion` over HTTP."""
 
     def __init__(self, exchange: Exchange, dialect: Dialect) -> None:

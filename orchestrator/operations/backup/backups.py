@@ -33,7 +33,7 @@ _GIVEN_UP = "HermitShell is being stopped, so the backup was cancelled. Nothing 
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BackupProgress:
     """The backup under way, or how the last one ended."""
 
     stage: Stage = Stage.NONE
@@ -55,7 +55,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BackupFile:
     """A backup that is there."""
 
     name: str
@@ -72,7 +72,7 @@ class Backups:
         self._broker = broker
         self._now = now
         self._reserve = Reserve(home.path, ballast=home.ballast)
-        self._progress = Progress()
+        self._progress = BackupProgress()
         self._told_at = 0.0
         self._lock = threading.Lock()  # protects _progress, _told_at and _thread
         self._thread: threading.Thread | None = None
@@ -80,19 +80,19 @@ class Backups:
 
     # --- looking -------------------------------------------------------------------------------------------------
 
-    def progress(self) -> Progress:
+    def progress(self) -> BackupProgress:
         """How the backup under way stands, or the last one ended."""
         with self._lock:
             return self._progress
 
-    def every(self) -> list[Kept]:
+    def every(self) -> list[BackupFile]:
         """Those that are there, newest first. What lies there and is not a regular file with such a name is none."""
         found = []
         with os.scandir(self._home.backups) as entries:
             for entry in entries:
                 if entry.name.endswith((*PACKED, *PLAIN)) and entry.is_file(follow_symlinks=False):
                     facts = entry.stat(follow_symlinks=False)
-                    found.append(Kept(entry.name, facts.st_size, facts.st_mtime))
+                    found.append(BackupFile(entry.name, facts.st_size, facts.st_mtime))
         return sorted(found, key=lambda kept: (-kept.made_at, kept.name))[:MOST_LISTED]
 
     def free_bytes(self) -> int:
@@ -102,13 +102,13 @@ class Backups:
 
     # --- doing ---------------------------------------------------------------------------------------------------
 
-    def begin(self, by: User) -> Progress:
+    def begin(self, by: User) -> BackupProgress:
         """A backup is made from now on. Raises Conflict while one is being made."""
         name = time.strftime("hermit-%Y-%m-%d-%H%M%S.tar.gz", time.gmtime(self._now()))
         with self._lock:
             if self._progress.stage is Stage.RUNNING:
                 raise Conflict("A backup is already being made. Wait until it is finished.")
-            self._progress = begun = Progress(Stage.RUNNING, name, making.WRITING, started_at=self._now())
+            self._progress = begun = BackupProgress(Stage.RUNNING, name, making.WRITING, started_at=self._now())
             self._thread = threading.Thread(target=self._run, args=(name, by), name="backup", daemon=True)
             self._thread.start()
         self._tell()

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from orchestrator.core.db.copies import Inside
 from orchestrator.core.errors import NotFound, OrchestratorError
 from orchestrator.core.models import CubicleKey
-from orchestrator.files.models import Entry
+from orchestrator.files.models import DirEntry
 from orchestrator.files.names import shown
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.backup import manifest as layout
@@ -33,7 +33,7 @@ Opening = Callable[[], tuple[BinaryIO, os.stat_result]]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BackupItem:
     """A folder, or a file that is opened when its turn comes."""
 
     parts: Parts
@@ -93,28 +93,28 @@ class Gathering:
         own = (facts.st_size for facts in self._own_files())
         return sum(cubicles) + sum(own) + os.fstat(self._database.fileno()).st_size
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[BackupItem]:
         """Everything, in the order of a backup."""
         for name in sorted(os.listdir(self._home)):  # noqa: PTH208 - names are bytes here
             if name == layout.WORKSPACES:
-                yield Item((name,))
+                yield BackupItem((name,))
                 yield from self._cubicles()
             elif name == layout.DATABASE[0]:
-                yield Item((name,))
-                yield Item(layout.DATABASE, self._open_database, 0o600)
+                yield BackupItem((name,))
+                yield BackupItem(layout.DATABASE, self._open_database, 0o600)
             else:
                 yield from self._own((name,))
 
     # --- what is the house's ---------------------------------------------------------------------------------------
 
-    def _own(self, parts: Parts) -> Iterator[Item]:
+    def _own(self, parts: Parts) -> Iterator[BackupItem]:
         if not _is_kept(parts):
             return
         path = b"/".join((self._home, *parts))
         try:
             facts = os.lstat(path)
             if stat.S_ISREG(facts.st_mode):
-                yield Item(parts, lambda: _opened(path), 0o600, facts.st_mtime)
+                yield BackupItem(parts, lambda: _opened(path), 0o600, facts.st_mtime)
                 return
             if not stat.S_ISDIR(facts.st_mode):
                 self._notes.links += 1
@@ -125,7 +125,7 @@ class Gathering:
         except OSError as error:
             self._notes.leave_out(f"{shown(*parts)}: {error.strerror}")
             return
-        yield Item(parts, None, 0o700, facts.st_mtime)
+        yield BackupItem(parts, None, 0o700, facts.st_mtime)
         for name in names:
             yield from self._own((*parts, name))
 
@@ -147,7 +147,7 @@ class Gathering:
 
     # --- what agents made ------------------------------------------------------------------------------------------
 
-    def _cubicles(self) -> Iterator[Item]:
+    def _cubicles(self) -> Iterator[BackupItem]:
         begun = ""
         for agent, user in self._keys:
             key = CubicleKey(agent, int(user))
@@ -155,14 +155,14 @@ class Gathering:
                 continue
             if begun != agent:
                 begun = agent
-                yield Item((layout.WORKSPACES, agent.encode()))
+                yield BackupItem((layout.WORKSPACES, agent.encode()))
             top = (layout.WORKSPACES, agent.encode(), user.encode())
-            yield Item(top)
+            yield BackupItem(top)
             yield from self._beneath(key, top)
 
-    def _beneath(self, key: CubicleKey, top: Parts) -> Iterator[Item]:
+    def _beneath(self, key: CubicleKey, top: Parts) -> Iterator[BackupItem]:
         """Without recursion, however deep an agent went."""
-        waiting: list[tuple[Parts, Iterator[Entry]]] = [((), self._entries(key, ()))]
+        waiting: list[tuple[Parts, Iterator[DirEntry]]] = [((), self._entries(key, ()))]
         while waiting:
             folder, entries = waiting[-1]
             entry = next(entries, None)
@@ -177,13 +177,13 @@ class Gathering:
             elif entry.kind == "file":
                 yield self._file(key, top, below)
             else:
-                yield Item((*top, *below), None, 0o755, entry.modified)
+                yield BackupItem((*top, *below), None, 0o755, entry.modified)
                 waiting.append((below, self._entries(key, below)))
 
-    def _file(self, key: CubicleKey, top: Parts, below: Parts) -> Item:
-        return Item((*top, *below), lambda: self._workspaces.open_inside(key, below), key=key)
+    def _file(self, key: CubicleKey, top: Parts, below: Parts) -> BackupItem:
+        return BackupItem((*top, *below), lambda: self._workspaces.open_inside(key, below), key=key)
 
-    def _entries(self, key: CubicleKey, folder: Parts) -> Iterator[Entry]:
+    def _entries(self, key: CubicleKey, folder: Parts) -> Iterator[DirEntry]:
         after: bytes | None = None
         try:
             while True:
@@ -197,7 +197,7 @@ class Gathering:
             self._notes.leave_out(f"{key}: {error.message}")
 
 
-def taken(item: Item, notes: Notes, *, most_kept: int) -> tuple[Member, BinaryIO | bytes] | None:
+def taken(item: BackupItem, notes: Notes, *, most_kept: int) -> tuple[Member, BinaryIO | bytes] | None:
     """A file as it is now: its bytes where it is small, else open for reading. None when it is gone or can't be taken,
     which is noted.
     """
@@ -228,7 +228,7 @@ def has_changed(file: BinaryIO, before: os.stat_result) -> bool:
     return (now.st_size, now.st_mtime_ns, now.st_ctime_ns) != (before.st_size, before.st_mtime_ns, before.st_ctime_ns)
 
 
-def _opened_or_noted(item: Item, notes: Notes) -> tuple[BinaryIO, os.stat_result] | None:
+def _opened_or_noted(item: BackupItem, notes: Notes) -> tuple[BinaryIO, os.stat_result] | None:
     if item.open is None:
         return None
     try:

@@ -37,7 +37,7 @@ def padding(size: int) -> bytes:
     return b"\0" * (-size % BLOCK)
 
 
-class Reader:
+class TarReader:
     """Reads one archive from its beginning to its end, once."""
 
     def __init__(self, stream: BinaryIO) -> None:

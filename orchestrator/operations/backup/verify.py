@@ -43,16 +43,16 @@ def check(file: BinaryIO, meter: Callable[[int], None] = lambda _: None) -> Chec
 
 
 @contextmanager
-def opened(file: BinaryIO) -> Iterator[Reading]:
+def opened(file: BinaryIO) -> Iterator[BackupCheck]:
     """A backup at its beginning, packed or not. What reading it raises becomes a sentence."""
     try:
         is_packed = file.read(len(_GZIP)) == _GZIP
         file.seek(0)
         if not is_packed:
-            yield Reading(file)
+            yield BackupCheck(file)
             return
         with gzip.GzipFile(fileobj=file, mode="rb") as stream:
-            yield Reading(cast("BinaryIO", stream))
+            yield BackupCheck(cast("BinaryIO", stream))
     except EOFError as error:
         raise tape.cut() from error
     except (zlib.error, gzip.BadGzipFile) as error:
@@ -74,11 +74,11 @@ def from_path(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-class Reading:
+class BackupCheck:
     """One passage through a backup."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._members = tape.Reader(stream).members()
+        self._members = tape.TarReader(stream).members()
         self._sums = hashlib.sha256()
         self._files = self._bytes = 0
         self.manifest = self._first()

@@ -27,7 +27,7 @@ from orchestrator.files.names import shown
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import tar_format as tape
-from orchestrator.operations.backup.collect import Gathering, Item, Notes, has_changed, taken
+from orchestrator.operations.backup.collect import BackupItem, Gathering, Notes, has_changed, taken
 from orchestrator.operations.backup.manifest import Manifest, Member
 
 PACKED, PLAIN = (".tar.gz", ".tgz"), (".tar",)
@@ -199,7 +199,7 @@ class _Writing:
         self.files = 0
         self.bytes = 0
 
-    def run(self, items: Iterator[Item]) -> str:
+    def run(self, items: Iterator[BackupItem]) -> str:
         """Everything, from the manifest to the end."""
         order = layout.Order()
         self._check()

@@ -22,10 +22,10 @@ from orchestrator.core.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import CubicleKey, Event, TurnStatus
-from orchestrator.core.periodic import Rounds
+from orchestrator.core.periodic import Periodic
 from orchestrator.files import quota as rules
 from orchestrator.files.free_space import Reserve
-from orchestrator.files.quota import Allowance, Level, Room, Standing
+from orchestrator.files.quota import Allowance, QuotaLevel, QuotaState, Room
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.quota.sampling import URGENT_SHARE, WRITES_BYTES, Gauge, Moment, Rota
 from orchestrator.turns.queue import Turns
@@ -47,7 +47,7 @@ class DiskUse:
     limit_bytes: int
     inodes: int
     inode_limit: int
-    level: Level
+    level: QuotaLevel
     measured_at: float
 
 
@@ -86,7 +86,7 @@ class Disk:
         self._room: Room | None = None
         self._was_short = self._is_falling = False
         self._recount_at = float("-inf")
-        self._rounds = Rounds("disk", self.look, every_s=self._pause_s, after_failure_s=_AFTER_FAILURE_S)
+        self._rounds = Periodic("disk", self.look, every_s=self._pause_s, after_failure_s=_AFTER_FAILURE_S)
         hooks.cubicle_starting.subscribe(self.check_start)
 
     def start(self) -> None:
@@ -104,7 +104,7 @@ class Disk:
         full, Conflict when only a person can make room in the workspace."""
         self._reserve.check()
         gauge = self.known(key)
-        if gauge is None or gauge.standing.level is Level.FULL:
+        if gauge is None or gauge.standing.level is QuotaLevel.FULL:
             gauge = self._look(key)
             standing = rules.with_room_to_clean_up(gauge.standing, gauge.use, gauge.limit)
             gauge = replace(gauge, standing=standing)
@@ -124,7 +124,7 @@ class Disk:
             limit_bytes=limit.bytes,
             inodes=gauge.use.inodes,
             inode_limit=limit.inodes,
-            level=rules.judged(Standing(), gauge.use, limit)[0].level,
+            level=rules.judged(QuotaState(), gauge.use, limit)[0].level,
             measured_at=gauge.measured_at,
         )
 
@@ -213,7 +213,7 @@ class Disk:
             self._stop_full(key, gauge)
         elif room.is_short and before is not None and gauge.use.bytes - before.use.bytes >= WRITES_BYTES:
             self._stop_for_the_host({key}, room)
-        elif standing.level is Level.NEARLY_FULL and (before is None or before.standing.level is Level.OK):
+        elif standing.level is QuotaLevel.NEARLY_FULL and (before is None or before.standing.level is QuotaLevel.OK):
             used = rules.in_words(gauge.use, gauge.limit)
             text = f"The workspace of {key.agent} is nearly full: {used} are used."
             self._tell("disk.warning", text, key, standing.level)
@@ -235,7 +235,7 @@ class Disk:
         after = self._look(key)  # it may have grown until it was stopped
         standing = rules.with_room_to_clean_up(gauge.standing, after.use, after.limit)
         self._put(key, replace(after, standing=standing, judged_fallen=self._fallen))
-        self._tell("disk.full", sentence, key, Level.FULL)
+        self._tell("disk.full", sentence, key, QuotaLevel.FULL)
 
     def _stop_for_the_host(self, keys: set[CubicleKey], room: Room) -> None:
         for key in keys:
@@ -286,7 +286,7 @@ class Disk:
             now = self._clock()
         cost = now - started
         self._rota.spent(started, cost)
-        standing, fallen = (Standing(), self._fallen) if before is None else (before.standing, before.judged_fallen)
+        standing, fallen = (QuotaState(), self._fallen) if before is None else (before.standing, before.judged_fallen)
         gauge = Gauge(use, limit, standing, time.time(), now, cost, fallen)
         self._put(key, gauge)
         return gauge
@@ -307,7 +307,7 @@ class Disk:
             may_try=not gauge.standing.is_out_of_tries,
         )
 
-    def _tell(self, kind: str, text: str, key: CubicleKey, level: Level) -> None:
+    def _tell(self, kind: str, text: str, key: CubicleKey, level: QuotaLevel) -> None:
         self._audit.note(kind, text, key)
         self._broker.publish(Event("cubicle", key, {"state": level.value, "text": text}))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import quota as rules
 from orchestrator.files.models import Use
-from orchestrator.files.quota import Allowance, Standing
+from orchestrator.files.quota import Allowance, QuotaState
 
 ROUTINE_S = 60.0
 """How often a running cubicle is looked at even when nothing seems to be written: while one writes, another may delete.
@@ -29,7 +29,7 @@ class Gauge:
 
     use: Use
     limit: Allowance
-    standing: Standing
+    standing: QuotaState
     measured_at: float
     """Unix seconds."""
     seen_at: float

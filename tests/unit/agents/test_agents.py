@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.agents.agents import FIELDS, as_json
 from orchestrator.core.errors import BadInput, Conflict, NotFound
-from orchestrator.core.models import ApprovalPolicy, Limits
+from orchestrator.core.models import ApprovalPolicy, CubicleLimits
 from tests.support.core_fixture import Rooms, at_once, rooms
 
 TOKEN = "123456789:" + "A" * 35
@@ -126,7 +126,7 @@ def test_changes_what_is_named_and_nothing_else(house: Rooms) -> None:
     assert house.crab == replace(
         before,
         approval=ApprovalPolicy.ALL,
-        limits=Limits(cpus=2, pids=100),
+        limits=CubicleLimits(cpus=2, pids=100),
         daily_budget_micro=100_000,
         toolsets=(),
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.agents import deletion_rows as leaving
-from orchestrator.agents.cubicles import Cubicles, Install
+from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.agents.waker import Waker
 from orchestrator.core.errors import NotFound, Unavailable, WallMissing
 from orchestrator.core.hooks import CubicleFailed
@@ -53,7 +53,7 @@ class Block:
         self.doors = PaperDoors()
         self.hooks = house.hooks
         self.cubicles = Cubicles(
-            install=Install("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
+            install=InstallId("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=house.store,
             engine=engine,
             workspaces=house.workspaces,
@@ -99,7 +99,7 @@ def test_twenty_at_once_are_one_container(house: Rooms) -> None:
 def test_cubicles_of_root_run_as_users_of_their_own(house: Rooms) -> None:
     """Each keeps its number for ever."""
     block = Block(house, FakeEngine())
-    block.cubicles._install = Install("abcd1234", str(house.home), "", is_root=True, uid=0, gid=0)
+    block.cubicles._install = InstallId("abcd1234", str(house.home), "", is_root=True, uid=0, gid=0)
     numbers = [block.cubicles._ids(key) for key in (KEY, OTHER, KEY)]
     first, second, again = (uid for uid, gid in numbers if uid == gid)
     assert again == first

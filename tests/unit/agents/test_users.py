@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.models import Role
 from tests.support.core_fixture import PASSWORD, Rooms, at_once, rooms
@@ -235,7 +235,7 @@ def test_tokens_belong_to_their_people(house: Rooms) -> None:
     assert house.people.of_token(token) == house.member
     with pytest.raises(Conflict):
         house.people.make_token("phone", house.member.id)
-    fixed = People(house.store, fixed_tokens=("", "hs_fixed"))
+    fixed = Users(house.store, fixed_tokens=("", "hs_fixed"))
     assert fixed.of_token("hs_fixed") == house.operator
     for nobody in ("", "hs_fixe", "hs_fixed ", token + "x", "é", "\0"):
         assert fixed.of_token(nobody) is None

@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from orchestrator.app.app import FIRST_AGENT, App
-from orchestrator.app.wiring import Parts
+from orchestrator.app.wiring import Edges
 from orchestrator.core.config import Settings, load
 from orchestrator.core.errors import Conflict, NotFound, Unavailable
 from orchestrator.core.home import prepare
@@ -37,7 +37,7 @@ def _settings(tmp_path: Path, **more: str) -> Settings:
 @contextmanager
 def _house(settings: Settings, engine: FakeEngine, model: Upstream | None = None) -> Iterator[App]:
     upstreams = {"fake": model or FakeUpstream()}
-    app = App(settings, prepare(settings.home), Parts(engine_of(engine), upstreams, "fake", 0.001))
+    app = App(settings, prepare(settings.home), Edges(engine_of(engine), upstreams, "fake", 0.001))
     try:
         app.start()
         yield app
@@ -219,7 +219,7 @@ def test_ctrl_c_stops_the_cubicles_too(tmp_path: Path) -> None:
     with _house(settings, engine) as app:
         app.services.cubicles.ensure(KEY)
     assert engine.containers
-    app = App(settings, prepare(settings.home), Parts(engine_of(engine), {"fake": FakeUpstream()}, "fake"))
+    app = App(settings, prepare(settings.home), Edges(engine_of(engine), {"fake": FakeUpstream()}, "fake"))
     app.start()
     app.stop(stop_cubicles=True)
     assert engine.containers == {}

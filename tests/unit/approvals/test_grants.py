@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals.answers import Said
-from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.approvals.answers import DecisionDetails
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.core.errors import BadInput, Forbidden, NotFound, TooMany
 from orchestrator.core.models import Approval, Turn, TurnStatus, User
 from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
@@ -33,7 +33,7 @@ def _asked(house: Rooms, turn: Turn, n: int, command: str) -> Approval:
     return house.steps.ask(turn.cubicle, turn.id, n)
 
 
-def _say(house: Rooms, asked: Approval, *, approve: bool, said: Said, by: User | None = None) -> Approval:
+def _say(house: Rooms, asked: Approval, *, approve: bool, said: DecisionDetails, by: User | None = None) -> Approval:
     return house.approvals.decide(asked.id, approve=approve, by=by or house.operator, surface="test", said=said)
 
 
@@ -49,7 +49,7 @@ def _pass_time(house: Rooms, seconds: float) -> None:
 def test_a_kind_is_approved_for_an_hour(house: Rooms) -> None:
     """The same kind runs without a question, another asks, and so does the same after the hour."""
     turn = house.under_way()
-    _say(house, _asked(house, turn, 1, "rm -rf build/x"), approve=True, said=Said(scope=Scope.HOUR))
+    _say(house, _asked(house, turn, 1, "rm -rf build/x"), approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
     assert _held(house) == [("delete below work/build/x/", "hour")]
     assert _start(house, turn, 2, "rm -rf build/x/y") == "run"
     assert "Allowed in advance" in house.turns.steps(turn.id)[1].reason
@@ -64,19 +64,21 @@ def test_a_kind_is_approved_for_an_hour(house: Rooms) -> None:
 def test_a_conversation_ends_what_it_was_allowed(house: Rooms) -> None:
     """When it is cleared, or after a day; another person's conversation never had it."""
     turn = house.under_way()
-    _say(house, _asked(house, turn, 1, "rm -rf build"), approve=True, said=Said(scope=Scope.CONVERSATION))
+    _say(
+        house, _asked(house, turn, 1, "rm -rf build"), approve=True, said=DecisionDetails(scope=GrantScope.CONVERSATION)
+    )
     assert _start(house, turn, 2, "rm -rf build") == "run"
     assert _start(house, house.under_way(key=OTHER), 1, "rm -rf build") == "ask"
     house.turns.clear(KEY)
     assert _start(house, turn, 3, "rm -rf build") == "ask"
-    house.grants.add("crab", GrantKind.COMMAND, BUILD, Scope.CONVERSATION, by=house.operator, surface="test")
+    house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.CONVERSATION, by=house.operator, surface="test")
     _pass_time(house, 24 * 3600 + 1)
     assert _start(house, turn, 4, "rm -rf build") == "ask"
 
 
 def test_an_operator_allows_for_everybody_and_takes_it_back(house: Rooms) -> None:
     """Always holds in each conversation, until it is revoked; both are in the audit log."""
-    given = house.grants.add("crab", GrantKind.COMMAND, BUILD, Scope.ALWAYS, by=house.operator, surface="cli")
+    given = house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="cli")
     assert (given.user, given.until, given.by) == (None, None, "ada (cli)")
     assert _start(house, house.under_way(key=OTHER), 1, "rm -rf build") == "run"
     house.grants.revoke("crab", given.id, by=house.operator)
@@ -86,19 +88,21 @@ def test_an_operator_allows_for_everybody_and_takes_it_back(house: Rooms) -> Non
 
 def test_members_decide_for_their_own_conversation(house: Rooms) -> None:
     """They see what holds there, take back what is theirs, and allow nothing for ever."""
-    house.grants.add("crab", GrantKind.COMMAND, BUILD, Scope.HOUR, by=house.operator, surface="test")
-    own = house.grants.add("crab", GrantKind.COMMAND, "stop processes", Scope.HOUR, by=house.member, surface="test")
-    always = house.grants.add("crab", GrantKind.HOST, "a.example", Scope.ALWAYS, by=house.operator, surface="test")
+    house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
+    own = house.grants.add(
+        "crab", GrantKind.COMMAND, "stop processes", GrantScope.HOUR, by=house.member, surface="test"
+    )
+    always = house.grants.add("crab", GrantKind.HOST, "a.example", GrantScope.ALWAYS, by=house.operator, surface="test")
     assert [grant.id for grant in house.grants.of_agent("crab", viewer=house.member)] == [own.id, always.id]
     assert len(house.grants.of_agent("crab", viewer=house.operator)) == 3
     with pytest.raises(Forbidden, match="operator"):
-        house.grants.add("crab", GrantKind.COMMAND, BUILD, Scope.ALWAYS, by=house.member, surface="test")
+        house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.member, surface="test")
     with pytest.raises(NotFound):
         house.grants.revoke("crab", always.id, by=house.member)
     house.grants.revoke("crab", own.id, by=house.member)
     asked = _asked(house, house.under_way(key=OTHER), 1, "rm -rf build")
     with pytest.raises(Forbidden, match="operator"):
-        _say(house, asked, approve=True, said=Said(scope=Scope.ALWAYS), by=house.member)
+        _say(house, asked, approve=True, said=DecisionDetails(scope=GrantScope.ALWAYS), by=house.member)
     assert str(house.approvals.get(asked.id).status) == "pending"
 
 
@@ -115,33 +119,35 @@ def test_members_decide_for_their_own_conversation(house: Rooms) -> None:
 def test_what_is_no_subject_is_refused(house: Rooms, kind: str, subject: str) -> None:
     """By a sentence that says how it is written."""
     with pytest.raises(BadInput):
-        house.grants.add("crab", GrantKind(kind), subject, Scope.HOUR, by=house.operator, surface="test")
+        house.grants.add("crab", GrantKind(kind), subject, GrantScope.HOUR, by=house.operator, surface="test")
     with pytest.raises(NotFound):
-        house.grants.add("nobody", GrantKind.COMMAND, BUILD, Scope.HOUR, by=house.operator, surface="test")
+        house.grants.add("nobody", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
     assert _held(house) == []
 
 
 def test_a_list_nobody_reads_is_not_made(house: Rooms) -> None:
     """At the bound there is an error; the same again replaces what was there."""
     for number in range(200):
-        house.grants.add("crab", GrantKind.HOST, f"a{number}.example", Scope.HOUR, by=house.operator, surface="test")
+        house.grants.add(
+            "crab", GrantKind.HOST, f"a{number}.example", GrantScope.HOUR, by=house.operator, surface="test"
+        )
     with pytest.raises(TooMany, match="200"):
-        house.grants.add("crab", GrantKind.COMMAND, BUILD, Scope.HOUR, by=house.operator, surface="test")
+        house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
 
 
 def test_what_has_no_kind_is_approved_once(house: Rooms) -> None:
     """Longer is refused, and the question stays open."""
     asked = _asked(house, house.under_way(), 1, f"rm -rf $X {'x' * 600}")
     with pytest.raises(BadInput, match="once"):
-        _say(house, asked, approve=True, said=Said(scope=Scope.HOUR))
+        _say(house, asked, approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
     with pytest.raises(BadInput, match="once"):
-        _say(house, asked, approve=False, said=Said(scope=Scope.HOUR))
+        _say(house, asked, approve=False, said=DecisionDetails(scope=GrantScope.HOUR))
     assert str(house.approvals.get(asked.id).status) == "pending"
 
 
 def test_grants_go_with_their_agent(house: Rooms) -> None:
     """A new one of the same name begins with none."""
-    house.grants.add("crab", GrantKind.COMMAND, BUILD, Scope.ALWAYS, by=house.operator, surface="test")
+    house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="test")
     house.agents.remove("crab")
     house.agents.create({"name": "crab"})
     assert _held(house) == []
@@ -153,7 +159,7 @@ def test_grants_go_with_their_agent(house: Rooms) -> None:
 def test_a_no_takes_words_to_the_agent(house: Rooms) -> None:
     """They stand with the question, in the audit log, and in the lock that the crab reads."""
     asked = _asked(house, house.under_way(), 1, "rm -rf build")
-    denied = _say(house, asked, approve=False, said=Said(note="No, use “trash” instead."))
+    denied = _say(house, asked, approve=False, said=DecisionDetails(note="No, use “trash” instead."))
     assert denied.detail["note"] == "No, use “trash” instead."
     assert "They said: “No, use “trash” instead.”" in house.audited("approval.denied")[0].text
     lock = json.loads((house.home / "run" / "crab" / "1" / f"hermit_deny.{asked.id}.lock").read_text())
@@ -165,16 +171,16 @@ def test_words_are_bounded(house: Rooms, note: str) -> None:
     """And with a yes there are none."""
     asked = _asked(house, house.under_way(), 1, "rm -rf build")
     with pytest.raises(BadInput, match="note"):
-        _say(house, asked, approve=False, said=Said(note=note))
+        _say(house, asked, approve=False, said=DecisionDetails(note=note))
     with pytest.raises(BadInput, match="note"):
-        _say(house, asked, approve=True, said=Said(note="yes"))
+        _say(house, asked, approve=True, said=DecisionDetails(note="yes"))
     assert str(house.approvals.get(asked.id).status) == "pending"
 
 
 def test_a_no_lasts_for_the_turn(house: Rooms) -> None:
     """The same text is not asked again in it, whatever ran in between; in the next turn it is."""
     turn = house.under_way()
-    _say(house, _asked(house, turn, 1, "rm -rf build"), approve=False, said=Said())
+    _say(house, _asked(house, turn, 1, "rm -rf build"), approve=False, said=DecisionDetails())
     assert _start(house, turn, 2, "ls") == "run"
     again = house.steps.start(KEY, turn.id, 3, thought="", command="rm -rf build", approval=None)
     assert (again.do, "Nobody is asked again" in again.reason) == ("refuse", True)
@@ -188,7 +194,7 @@ def test_many_noes_end_the_asking(house: Rooms) -> None:
     """A text that changes by a letter each time is no way around it."""
     turn = house.under_way()
     for n in range(1, 6):
-        _say(house, _asked(house, turn, n, f"rm -rf build{n}"), approve=False, said=Said())
+        _say(house, _asked(house, turn, n, f"rm -rf build{n}"), approve=False, said=DecisionDetails())
     assert _start(house, turn, 6, "rm -rf build6") == "refuse"
     assert len(house.approvals.every()) == 5
 
@@ -215,13 +221,13 @@ def test_a_script_that_changed_does_not_run(careful: Rooms) -> None:
     turn = careful.under_way()
     asked = _asked(careful, turn, 1, "bash x.sh")
     assert [(one["path"], one["size_bytes"]) for one in asked.detail["scripts"]] == [("work/x.sh", 10)]
-    _say(careful, asked, approve=True, said=Said())
+    _say(careful, asked, approve=True, said=DecisionDetails())
     script.write_text("rm -rf ~\n")
     answer = careful.steps.start(KEY, turn.id, 1, thought="", command="bash x.sh", approval=asked.id)
     assert (answer.do, "work/x.sh was changed" in answer.reason) == ("refuse", True)
     assert careful.audited("approval.void")[0].detail["path"] == "work/x.sh"
     asked = _asked(careful, turn, 2, "bash x.sh")
-    _say(careful, asked, approve=True, said=Said())
+    _say(careful, asked, approve=True, said=DecisionDetails())
     assert _start(careful, turn, 2, "bash x.sh", approval=asked.id) == "run"
 
 
@@ -230,13 +236,13 @@ def test_a_script_that_appears_or_becomes_a_link_does_not_run(careful: Rooms) ->
     turn = careful.under_way()
     missing = _asked(careful, turn, 1, "python3 later.py")
     assert missing.detail["scripts"] == [{"path": "work/later.py", "sha256": None, "size_bytes": None}]
-    _say(careful, missing, approve=True, said=Said())
+    _say(careful, missing, approve=True, said=DecisionDetails())
     (_work(careful) / "later.py").write_text("1")
     assert _start(careful, turn, 1, "python3 later.py", approval=missing.id) == "refuse"
     linked = _work(careful) / "linked.sh"
     linked.write_text("ls\n")
     asked = _asked(careful, turn, 2, "bash linked.sh")
-    _say(careful, asked, approve=True, said=Said())
+    _say(careful, asked, approve=True, said=DecisionDetails())
     linked.unlink()
     linked.symlink_to("/etc/passwd")
     assert _start(careful, turn, 2, "bash linked.sh", approval=asked.id) == "refuse"
@@ -247,5 +253,5 @@ def test_what_makes_its_own_script_runs(careful: Rooms) -> None:
     """It was not there when the person was asked, and is not there when it begins."""
     turn, command = careful.under_way(), "echo ls > new.sh && bash new.sh"
     asked = _asked(careful, turn, 1, command)
-    _say(careful, asked, approve=True, said=Said())
+    _say(careful, asked, approve=True, said=DecisionDetails())
     assert _start(careful, turn, 1, command, approval=asked.id) == "run"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.approvals.notification_rows import Notice, Offer
-from orchestrator.approvals.notifications import Deed, Notices, as_json
+from orchestrator.approvals.notifications import Deed, Notifications, as_json
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import User
 from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
@@ -24,7 +24,7 @@ class Board:
     """Notices, and what their buttons did."""
 
     house: Rooms
-    notices: Notices
+    notices: Notifications
     done: list[str] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
 
@@ -37,7 +37,7 @@ class Board:
 def board(tmp_path: Path) -> Iterator[Board]:
     """A board whose one button cancels."""
     with rooms(tmp_path / "home") as house:
-        made = Board(house, Notices(house.store, house.broker))
+        made = Board(house, Notifications(house.store, house.broker))
         made.notices.on("calendar.cancel", _cancelling(made))
         yield made
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.apps.pdf_pages import (
     LONG_SIDE,
     MOST_BYTES,
@@ -42,7 +42,9 @@ class Desk:
             self.outs[key] = house.home / "workspaces" / key.agent / str(key.user) / "out"
         self.folder = house.home / "pages"
         self.jobs = Jobs(
-            house.store, Notices(house.store, house.broker), finish=Calls(store=house.store, agents=house.agents).finish
+            house.store,
+            Notifications(house.store, house.broker),
+            finish=Calls(store=house.store, agents=house.agents).finish,
         )
         self.pages = PdfPages(
             self.drawing,

@@ -18,7 +18,7 @@ from dashboard.api.openapi import document
 from dashboard.api.terminal import _stream
 from dashboard.app import create_app
 from orchestrator.apps.terminals import output_buffer as screens
-from orchestrator.apps.terminals.output_buffer import Pace, Screen
+from orchestrator.apps.terminals.output_buffer import OutputPace, Screen
 from orchestrator.apps.terminals.terminal import Opener, Terminal
 from orchestrator.apps.terminals.terminals import IDLE_S, LOST_S, MOST, Terminals
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany, Unavailable
@@ -143,7 +143,7 @@ def test_who_prints_waits_for_a_page_that_is_behind() -> None:
 
 def test_a_flood_is_slowed_down_and_a_page_of_text_is_not() -> None:
     """As much as anybody reads comes at once."""
-    pace = Pace()
+    pace = OutputPace()
     assert pace.spend(screens.BURST_BYTES // 2) == 0
     assert 3 < pace.spend(screens.BURST_BYTES // 2 + 4 * screens.RATE) <= 4
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.apps.previews.apps import Apps
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.thumbnails.png import size_of
@@ -39,7 +39,7 @@ class Desk:
         self.news = house.broker.subscribe("app")
         apps = Apps(house.workspaces)
         photographer = Photographer(browser, house.workspaces, folder=house.home / "browser", image=self._image)
-        notices = Notices(house.store, house.broker)
+        notices = Notifications(house.store, house.broker)
         self.jobs = Jobs(
             house.store, notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
         )

@@ -18,7 +18,7 @@ import requests
 
 from orchestrator.cli.tunnel import has_browser, tunnel
 from orchestrator.core.config import load
-from orchestrator.core.home import Claim, prepare
+from orchestrator.core.home import HomeLock, prepare
 from orchestrator.core.models import CubicleKey
 from tests.support.app_fixture import API_TOKEN, paper_house
 from tests.support.command_line import ROOT, CommandLine
@@ -141,7 +141,7 @@ def test_on_a_server_the_line_for_ones_own_computer_is_told(hermit: CommandLine)
     for command in ("login-link", "open"):
         assert hermit.good(command).count("\n") == 1
         assert line in hermit.aside
-    claim = Claim(prepare(settings.home))
+    claim = HomeLock(prepare(settings.home))
     assert line in hermit.good("up")
     claim.release()
     assert "ssh" not in hermit.good("login-link", "--json") + hermit.aside

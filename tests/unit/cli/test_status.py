@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.cli.colors import Paint, paint_for
 from orchestrator.cli.context import Context, table
-from orchestrator.core.home import Claim, prepare
+from orchestrator.core.home import HomeLock, prepare
 from tests.support.app_fixture import PATIENCE_S, Scene, paper_house
 from tests.support.command_line import ROOT, CommandLine
 
@@ -22,7 +22,7 @@ from tests.support.command_line import ROOT, CommandLine
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
     """A command line in front of a house that counts as running."""
     with paper_house(tmp_path / "home") as house:
-        claim = Claim(prepare(house.services.settings.home))
+        claim = HomeLock(prepare(house.services.settings.home))
         yield CommandLine(house, capsys)
         claim.release()
 

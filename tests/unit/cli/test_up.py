@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.up import is_a_service, is_older
-from orchestrator.core.home import Claim, claimed_at, prepare
+from orchestrator.core.home import HomeLock, claimed_at, prepare
 
 
 def test_a_program_that_was_updated_is_noticed(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_a_program_that_was_updated_is_noticed(tmp_path: Path) -> None:
     home, root = prepare(tmp_path / "home"), tmp_path / "program"
     source, compiled = root / "orchestrator" / "app.py", root / "orchestrator" / "app.pyc"
     source.parent.mkdir(parents=True)
-    claim = Claim(home)
+    claim = HomeLock(home)
     for path in (source, compiled, root / "notes.py"):
         path.touch()
         os.utime(path, (0, claimed_at(home.path) + 60))

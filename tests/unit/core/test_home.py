@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import Conflict, Unavailable
-from orchestrator.core.home import Claim, Home, prepare, running_pid
+from orchestrator.core.home import Home, HomeLock, prepare, running_pid
 from tests.support.core_fixture import at_once
 
 HOLDER = """
@@ -77,21 +77,21 @@ def test_one_orchestrator_at_a_time(tmp_path: Path) -> None:
     """The second is told; after the first has gone it may begin."""
     home = prepare(tmp_path)
     assert running_pid(tmp_path) is None
-    claim = Claim(home)
+    claim = HomeLock(home)
     assert running_pid(tmp_path) == os.getpid()
     with pytest.raises(Conflict, match="already running"):
-        Claim(home)
+        HomeLock(home)
     assert running_pid(tmp_path) == os.getpid()
     claim.release()
     assert running_pid(tmp_path) is None
-    Claim(home).release()
+    HomeLock(home).release()
 
 
 def test_of_many_claims_at_once_one_holds(tmp_path: Path) -> None:
     """All others are conflicts."""
     home = prepare(tmp_path)
-    results = at_once(*[partial(Claim, home)] * 8)
-    held = [result for result in results if isinstance(result, Claim)]
+    results = at_once(*[partial(HomeLock, home)] * 8)
+    held = [result for result in results if isinstance(result, HomeLock)]
     assert len(held) == 1
     assert sum(isinstance(result, Conflict) for result in results) == 7
     held[0].release()
@@ -101,8 +101,8 @@ def test_a_look_does_not_keep_anybody_from_claiming(tmp_path: Path) -> None:
     """However often somebody asks whether it runs, the start succeeds."""
     home = prepare(tmp_path)
     for _ in range(20):
-        results = at_once(partial(Claim, home), *[partial(running_pid, tmp_path)] * 3)
-        assert isinstance(results[0], Claim)
+        results = at_once(partial(HomeLock, home), *[partial(running_pid, tmp_path)] * 3)
+        assert isinstance(results[0], HomeLock)
         results[0].release()
 
 
@@ -119,11 +119,11 @@ def test_a_killed_orchestrator_holds_nothing(tmp_path: Path) -> None:
         assert holder.stdout.readline() == b"held\n"
         assert running_pid(tmp_path) == holder.pid
         with pytest.raises(Conflict):
-            Claim(prepare(tmp_path))
+            HomeLock(prepare(tmp_path))
         holder.send_signal(signal.SIGKILL)
         holder.wait(10)
     assert running_pid(tmp_path) is None
-    Claim(prepare(tmp_path)).release()
+    HomeLock(prepare(tmp_path)).release()
 
 
 def test_nothing_runs_where_there_is_no_home(tmp_path: Path) -> None:

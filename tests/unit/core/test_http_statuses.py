@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from orchestrator.apps.previews.connection import Request, Wire
+from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
 from orchestrator.apps.previews.routes import Routes
 from orchestrator.core.errors import OrchestratorError, Unavailable, UnsafePath, UpstreamFailed, WallMissing
 from orchestrator.core.http_statuses import STATUS, status_of
@@ -90,7 +90,7 @@ def at_the_previews(error: OrchestratorError) -> int:
         live=cast("Any", None), is_open=lambda _: True, is_own_host=fail, origin_of=str,
     )  # fmt: skip
     wire = ToldWire()
-    asyncio.run(routes.answer(cast("Wire", wire), Request("GET", b"/a/x/", ())))
+    asyncio.run(routes.answer(cast("PreviewConnection", wire), PreviewRequest("GET", b"/a/x/", ())))
     return wire.status
 
 

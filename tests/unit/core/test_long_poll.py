@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from orchestrator.core.long_poll import Bells
+from orchestrator.core.long_poll import LongPoll
 from orchestrator.core.models import CubicleKey
 
 KEY, OTHER = CubicleKey("crab", 1), CubicleKey("crab", 2)
@@ -19,7 +19,7 @@ def _soon(seconds: float = 5.0) -> float:
 
 def test_a_ring_before_the_wait_is_heard() -> None:
     """Once; the next wait needs the next ring."""
-    bells = Bells()
+    bells = LongPoll()
     with bells.listening(KEY) as ear:
         assert bells.ring(KEY)
         assert bells.ring(KEY)
@@ -29,7 +29,7 @@ def test_a_ring_before_the_wait_is_heard() -> None:
 
 def test_rings_only_for_its_own_cubicle() -> None:
     """And only while somebody listens."""
-    bells = Bells()
+    bells = LongPoll()
     assert not bells.ring(KEY)
     with bells.listening(KEY) as ear:
         assert not bells.ring(OTHER)
@@ -39,7 +39,7 @@ def test_rings_only_for_its_own_cubicle() -> None:
 
 def test_wakes_all_who_listen() -> None:
     """Each of them."""
-    bells = Bells()
+    bells = LongPoll()
     with bells.listening(KEY) as one, bells.listening(KEY) as two:
         bells.ring(KEY)
         assert one.wait(_soon())
@@ -48,7 +48,7 @@ def test_wakes_all_who_listen() -> None:
 
 def test_a_listener_whose_client_hangs_up_waits_no_longer() -> None:
     """Also when it was rung at the same moment: there is nobody to give anything to."""
-    bells = Bells()
+    bells = LongPoll()
     ours, theirs = socket.socketpair()
     with ours, bells.listening(KEY, ours.fileno()) as ear:
         threading.Timer(0.02, theirs.close).start()
@@ -59,7 +59,7 @@ def test_a_listener_whose_client_hangs_up_waits_no_longer() -> None:
 
 def test_no_descriptor_is_left() -> None:
     """However many listened, and although others ring meanwhile."""
-    bells = Bells()
+    bells = LongPoll()
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors, not files
     ended = threading.Event()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from orchestrator.core.errors import NotFound, Unavailable
-from orchestrator.core.periodic import Rounds
+from orchestrator.core.periodic import Periodic
 
 LONG_S = 30.0
 
@@ -32,11 +32,11 @@ class Looks:
 
 
 @pytest.fixture
-def begin() -> Iterator[Callable[[Rounds], Rounds]]:
+def begin() -> Iterator[Callable[[Periodic], Periodic]]:
     """Starts rounds, and ends them after the test."""
-    begun: list[Rounds] = []
+    begun: list[Periodic] = []
 
-    def start(rounds: Rounds) -> Rounds:
+    def start(rounds: Periodic) -> Periodic:
         begun.append(rounds)
         rounds.start()
         return rounds
@@ -47,12 +47,12 @@ def begin() -> Iterator[Callable[[Rounds], Rounds]]:
 
 
 def test_a_look_that_fails_is_told_and_followed_by_the_next(
-    begin: Callable[[Rounds], Rounds], caplog: pytest.LogCaptureFixture
+    begin: Callable[[Periodic], Periodic], caplog: pytest.LogCaptureFixture
 ) -> None:
     """An agent that has gone is no failure; what nobody thought of comes with its traceback."""
     caplog.set_level(logging.INFO)
     looks = Looks(NotFound("No such agent."), Unavailable("The engine is away."), KeyError("x"), None)
-    begin(Rounds("pond", looks.look, every_s=lambda: 0.001))
+    begin(Periodic("pond", looks.look, every_s=lambda: 0.001))
     assert looks.done.wait(LONG_S)
     told = [
         (r.levelname, r.getMessage(), bool(r.exc_info))
@@ -66,7 +66,7 @@ def test_a_look_that_fails_is_told_and_followed_by_the_next(
     ]
 
 
-def test_each_look_waits_as_long_as_is_said_before_it(begin: Callable[[Rounds], Rounds]) -> None:
+def test_each_look_waits_as_long_as_is_said_before_it(begin: Callable[[Periodic], Periodic]) -> None:
     """The first one too; and the end does not wait for it."""
     looks, waits = Looks(), iter([0.001, 0.001, LONG_S])
     waiting = threading.Event()
@@ -77,24 +77,24 @@ def test_each_look_waits_as_long_as_is_said_before_it(begin: Callable[[Rounds], 
             waiting.set()
         return wait_s
 
-    rounds = begin(Rounds("pond", looks.look, every_s=every_s))
+    rounds = begin(Periodic("pond", looks.look, every_s=every_s))
     assert waiting.wait(LONG_S)
     rounds.close()
     assert looks.count == 2
     assert not _runs("pond")
 
 
-def test_after_a_failure_it_waits_longer_but_not_beyond_the_end(begin: Callable[[Rounds], Rounds]) -> None:
+def test_after_a_failure_it_waits_longer_but_not_beyond_the_end(begin: Callable[[Periodic], Periodic]) -> None:
     """So that what is broken is not asked all the time."""
     looks = Looks(Unavailable("The engine is away."))
-    rounds = begin(Rounds("pond", looks.look, every_s=lambda: 0.001, after_failure_s=LONG_S))
+    rounds = begin(Periodic("pond", looks.look, every_s=lambda: 0.001, after_failure_s=LONG_S))
     assert looks.done.wait(LONG_S)
     rounds.close()
     assert looks.count == 1
     assert not _runs("pond")
 
 
-def test_a_long_look_learns_of_the_end(begin: Callable[[Rounds], Rounds]) -> None:
+def test_a_long_look_learns_of_the_end(begin: Callable[[Periodic], Periodic]) -> None:
     """It neither works on nor pauses when the house closes."""
     entered = threading.Event()
 
@@ -103,7 +103,7 @@ def test_a_long_look_learns_of_the_end(begin: Callable[[Rounds], Rounds]) -> Non
         while not rounds.is_ending:
             rounds.pause(LONG_S)
 
-    rounds = Rounds("pond", look, every_s=lambda: 0.001)
+    rounds = Periodic("pond", look, every_s=lambda: 0.001)
     begin(rounds)
     assert entered.wait(LONG_S)
     rounds.close()
@@ -112,7 +112,7 @@ def test_a_long_look_learns_of_the_end(begin: Callable[[Rounds], Rounds]) -> Non
 
 def test_what_never_began_ends_at_once() -> None:
     """Nobody waits for a thread that does not run."""
-    Rounds("pond", Looks().look, every_s=lambda: LONG_S).close()
+    Periodic("pond", Looks().look, every_s=lambda: LONG_S).close()
 
 
 def _runs(name: str) -> bool:

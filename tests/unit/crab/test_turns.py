@@ -12,10 +12,10 @@ import pytest
 
 from crab.agent import Crab
 from crab.door import Door
-from crab.locks import Locks
+from crab.locks import CubicleLocks
 from crab.log import Log
 from crab.shell import Shell
-from crab.turn import Turn
+from crab.turn import CrabTurn
 from tests.support.fake_door import FakeDoor
 
 Json = dict[str, Any]
@@ -38,13 +38,13 @@ def serve(door: FakeDoor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
-    crab = Crab(Door(door.path), Locks(str(door.folder)), Shell(home=str(work)), Log(str(work / ".hermit.log")))
+    crab = Crab(Door(door.path), CubicleLocks(str(door.folder)), Shell(home=str(work)), Log(str(work / ".hermit.log")))
 
     def serve(*answers: Any, **turn: Any) -> Json:
         door.answers = list(answers)
         given = door.turn(**turn)
         door.turns.remove(given)
-        crab.serve(Turn(given))
+        crab.serve(CrabTurn(given))
         return door.finished[given["id"]]
 
     yield serve

@@ -13,11 +13,11 @@ from flask import Flask
 
 from dashboard import ages
 from dashboard.pages.money import Money
-from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.approvals.notification_rows import Offer
 from orchestrator.capabilities.capability import Caller
 from orchestrator.core.models import CubicleKey, TokenUse
-from orchestrator.llm.budget import Standing
+from orchestrator.llm.budget import BudgetState
 from tests.support.app_fixture import PATIENCE_S, PaperHouse, Scene
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import EVALUATED, EVIL, checked
@@ -177,7 +177,7 @@ def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Bro
     theirs = CubicleKey("crab", member.user.id)
     house.memories.add(theirs, "bens memory", by="ben")
     operator = house.people.operator()
-    house.grants.add("crab", GrantKind.COMMAND, "run: my grant", Scope.HOUR, by=operator, surface="test")
+    house.grants.add("crab", GrantKind.COMMAND, "run: my grant", GrantScope.HOUR, by=operator, surface="test")
     them = logged_in(paper, app, member.user)
     for path in ("/", "/parts/waiting", *(f"/agents/crab{path}" for path in PAGES)):
         html = page(them, path)
@@ -265,7 +265,7 @@ def test_notices_stand_where_they_were_said(paper: PaperHouse, browser: Browser)
 def test_money_worries_in_time(used: Used, level: str, percent: int) -> None:
     """A warning from 80 % on, in money or in tokens; stopped when nothing goes any more."""
     left = max(0, 100 - used.spent - used.held)
-    money = Money("crab", Standing(used.spent, used.held, 100, left, used.tokens, 1_000, 0.0, used.is_stopped))
+    money = Money("crab", BudgetState(used.spent, used.held, 100, left, used.tokens, 1_000, 0.0, used.is_stopped))
     assert (money.level, money.percent) == (level, percent)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Flask
 
 from orchestrator.approvals import history_rows
-from orchestrator.approvals.history_rows import Wanted
+from orchestrator.approvals.history_rows import ApprovalFilter
 from orchestrator.core.models import ApprovalStatus, CubicleKey, User
 from tests.support.app_fixture import PaperHouse
 from tests.unit.conftest import Api, Browser, logged_in
@@ -132,11 +132,11 @@ def test_a_page_of_very_many_looks_at_few(paper: PaperHouse) -> None:
     rows(paper, 3000)
     store = paper.app._store
     for wanted in (
-        Wanted(),
-        Wanted((ApprovalStatus.EXPIRED,)),
-        Wanted(user=2),
-        Wanted((ApprovalStatus.DENIED,), kind="command", agent="crab", user=2),
-        Wanted((ApprovalStatus.DENIED,), agent="crab"),
+        ApprovalFilter(),
+        ApprovalFilter((ApprovalStatus.EXPIRED,)),
+        ApprovalFilter(user=2),
+        ApprovalFilter((ApprovalStatus.DENIED,), kind="command", agent="crab", user=2),
+        ApprovalFilter((ApprovalStatus.DENIED,), agent="crab"),
     ):
         looks = [0]
 

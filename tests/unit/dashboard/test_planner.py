@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from dashboard.pages.planner import Wanted
+from dashboard.pages.planner import PlannerQuery
 from orchestrator.capabilities.calendar import rows, run_rows
-from orchestrator.capabilities.calendar.day_view import Scope
-from orchestrator.capabilities.calendar.rows import Entry, EntryStatus, Ran, Run
+from orchestrator.capabilities.calendar.day_view import CalendarScope
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.models import CubicleKey
 from tests.support.app_fixture import PATIENCE_S, PaperHouse
 from tests.unit.conftest import Api, Browser, logged_in
@@ -25,7 +25,7 @@ YEAR = datetime.now(UTC).year + 1
 """Nothing of it has passed."""
 
 
-def plan(paper: PaperHouse, title: str, start: str, key: CubicleKey = KEY, **words: Any) -> Entry:
+def plan(paper: PaperHouse, title: str, start: str, key: CubicleKey = KEY, **words: Any) -> CalendarEntry:
     """A person's entry."""
     user = paper.services.people.get(key.user)
     return paper.services.agenda.create(key, {"title": title, "prompt": "Look.", "start": start, **words}, by=user)
@@ -120,7 +120,7 @@ def test_what_came_of_it_is_on_its_day(paper: PaperHouse, browser: Browser) -> N
     turn = paper.services.agenda.run_now(entry.id)
     paper.services.turns.wait(turn, PATIENCE_S)
     with paper.app._store.writing() as db:
-        for n, outcome in enumerate((Ran.FAILED, Ran.DONE, Ran.MISSED)):
+        for n, outcome in enumerate((RunResult.FAILED, RunResult.DONE, RunResult.MISSED)):
             due = datetime(2026, 2, 10, 9 + n, tzinfo=UTC).timestamp()
             run_rows.add_run(db, Run(0, entry.id, due, 0, False, False, f"o{n}", None, outcome, due, due))
     assert f'href="/agents/crab/turns/{turn}"' in page(browser, "/calendar")
@@ -152,13 +152,13 @@ def test_ways_to_other_times() -> None:
     """Months of four to six weeks, Mondays first, from one to the next and back."""
     for year in (2024, 2026, 2027):
         for month in range(1, 13):
-            wanted = Wanted("month", date(year, month, 28), everybody=False, agent="")
+            wanted = PlannerQuery("month", date(year, month, 28), everybody=False, agent="")
             assert (wanted.first.weekday(), wanted.last.weekday()) == (0, 6)
             assert wanted.first <= date(year, month, 1)
             assert date(year, month, 28) <= wanted.last < wanted.next_at + timedelta(days=7)
-            assert Wanted("month", wanted.next_at, everybody=False, agent="").previous_at == date(year, month, 1)
-    assert Wanted("month", date(2027, 2, 1), everybody=False, agent="").count == 28
-    assert Wanted("week", date(2026, 3, 29), everybody=False, agent="").title == "23 Mar – 29 Mar 2026"
+            assert PlannerQuery("month", wanted.next_at, everybody=False, agent="").previous_at == date(year, month, 1)
+    assert PlannerQuery("month", date(2027, 2, 1), everybody=False, agent="").count == 28
+    assert PlannerQuery("week", date(2026, 3, 29), everybody=False, agent="").title == "23 Mar – 29 Mar 2026"
 
 
 def test_ten_thousand_entries(paper: PaperHouse, browser: Browser) -> None:
@@ -167,7 +167,7 @@ def test_ten_thousand_entries(paper: PaperHouse, browser: Browser) -> None:
     with paper.app._store.writing() as db:
         for n in range(10_000):
             start = f"{YEAR}-03-{1 + n % 20:02}T{n % 24:02}:{n % 60:02}"
-            rows.add(db, Entry(
+            rows.add(db, CalendarEntry(
                 id=0, cubicle=KEY, title=f"entry {n}", prompt="x", start=start, end="", time_zone="UTC",
                 repeat=kinds[n % len(kinds)], color="", missed="skip", status=EntryStatus.ACTIVE, by="ada", turn=None,
                 created_at=now, changed_at=now, settled_at=now, failures=0,
@@ -177,5 +177,5 @@ def test_ten_thousand_entries(paper: PaperHouse, browser: Browser) -> None:
     html = page(browser, f"/calendar?at={YEAR}-03-20")
     assert time.thread_time() - begun < 4
     assert "There is more than can be shown" not in html
-    found = paper.services.agenda.outlook(Scope(user=1), "UTC", date(YEAR, 3, 1), 1, most_a_day=3)
+    found = paper.services.agenda.outlook(CalendarScope(user=1), "UTC", date(YEAR, 3, 1), 1, most_a_day=3)
     assert (len(found.days[0].items), found.days[0].total) == (3, 500)

@@ -16,7 +16,7 @@ import pytest
 from flask import Flask
 
 from dashboard.roles import ROLES
-from orchestrator.approvals.grant_rows import GrantKind, Scope
+from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.core.errors import Conflict, OrchestratorError, Unavailable
 from orchestrator.core.events import Broker
 from orchestrator.core.finding import Finding, fail, ok, warn
@@ -211,7 +211,7 @@ def test_the_grants_of_all_agents_stand_together(paper: PaperHouse, browser: Bro
     with paper.app._store.writing() as db:
         for agent, host in (("crab", "a.example"), ("reader", "b.example")):
             paper.services.grants.give(
-                db, CubicleKey(agent, 1), GrantKind.HOST, (host,), Scope.ALWAYS, by=operator, surface="telegram"
+                db, CubicleKey(agent, 1), GrantKind.HOST, (host,), GrantScope.ALWAYS, by=operator, surface="telegram"
             )
     seen = page(browser, "/settings")
     assert "a.example" in seen

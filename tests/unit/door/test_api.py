@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus
-from orchestrator.door.sockets import Doors
+from orchestrator.door.sockets import DoorSockets
 from tests.support.core_fixture import KEY, OTHER, rooms
 from tests.support.two_doors import Street, street_of
 from tests.support.unix_http import OverSocket
@@ -357,7 +357,7 @@ def test_what_a_death_left_behind_is_cleared(street: Street) -> None:
 def test_a_long_home_is_no_obstacle(tmp_path: Path, street: Street) -> None:
     """Socket paths end at 107 bytes; a home may be deeper."""
     with rooms(_deep(tmp_path)) as far:
-        doors = Doors(street.server, far.workspaces, lambda _environ, _start: [])
+        doors = DoorSockets(street.server, far.workspaces, lambda _environ, _start: [])
         doors.open(KEY, uid=os.geteuid(), gid=os.getegid())
         assert stat.S_ISSOCK((far.home / "run" / "crab" / "1" / "door.sock").stat().st_mode)
         doors.close_all()

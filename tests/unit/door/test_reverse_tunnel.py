@@ -20,7 +20,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.door import reverse_tunnel as harbours
 from orchestrator.door.api_streams import add_stream_routes
 from orchestrator.door.http.server import HttpServer, ServerLimits
-from orchestrator.door.reverse_tunnel import MAX_SPARES, Harbour
+from orchestrator.door.reverse_tunnel import MAX_SPARES, ReverseTunnel
 from orchestrator.door.router import DoorRoutes
 from orchestrator.door.sockets import environ_of
 from tests.support.core_fixture import KEY, OTHER, at_once
@@ -32,7 +32,7 @@ LIMITS = ServerLimits(connections=16, read_s=5.0, idle_s=30.0)
 class Coast:
     """A harbour behind a real door, and servers inside."""
 
-    harbour: Harbour
+    harbour: ReverseTunnel
     door: str
 
     def sail(self) -> Ferry:
@@ -45,7 +45,7 @@ class Coast:
 @pytest.fixture
 def coast(tmp_path: Path) -> Iterator[Coast]:
     """A door whose socket is crab/1's."""
-    app, harbour, server = DoorRoutes(lambda _: None), Harbour(), HttpServer()
+    app, harbour, server = DoorRoutes(lambda _: None), ReverseTunnel(), HttpServer()
     add_stream_routes(app, harbour)
     path = str(tmp_path / "door.sock")
     listening = socket.socket(socket.AF_UNIX)
@@ -110,7 +110,7 @@ def read_all(stream: socket.socket) -> bytes:
 Serve = Callable[[Callable[[socket.socket], None]], int]
 
 
-def reach(harbour: Harbour, key: CubicleKey, port: int) -> socket.socket:
+def reach(harbour: ReverseTunnel, key: CubicleKey, port: int) -> socket.socket:
     """A stream for this thread, which waits for what it reads."""
     stream = asyncio.run(harbour.stream(key, port))
     stream.setblocking(True)
@@ -237,7 +237,7 @@ def test_streams_are_the_cubicles_own(coast: Coast) -> None:
         _quick(coast.harbour, OTHER)
 
 
-def _quick(harbour: Harbour, key: CubicleKey) -> None:
+def _quick(harbour: ReverseTunnel, key: CubicleKey) -> None:
     harbours_wait = harbours.WAIT_S
     harbours.WAIT_S = 0.2
     try:

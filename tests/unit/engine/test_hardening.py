@@ -11,7 +11,7 @@ from typing import Any
 import docker
 import pytest
 
-from orchestrator.core.models import CubicleKey, CubicleSpec, Limits, Mounts
+from orchestrator.core.models import CubicleKey, CubicleLimits, CubicleSpec, Mounts
 from orchestrator.engine import helpers
 from orchestrator.engine.docker.hardening import (
     DIFFERENCES,
@@ -27,7 +27,7 @@ KINDS = [kind for kind in vars(helpers).values() if isinstance(kind, HelperKind)
 HERE = Path("/nowhere")
 SPEC = CubicleSpec(
     name="hermit-t-crab-1", install="t", home="/nowhere", key=CubicleKey("crab", 1), image="image", uid=20_000,
-    gid=20_000, mounts=Mounts(*[HERE] * 6), limits=Limits(cpus=1.5, memory_mb=512, pids=200, disk_mb=300),
+    gid=20_000, mounts=Mounts(*[HERE] * 6), limits=CubicleLimits(cpus=1.5, memory_mb=512, pids=200, disk_mb=300),
     runtime="runsc",
 )  # fmt: skip
 CREATES = {"create_container", "create_container_from_config", "create_host_config", "exec_create", "exec_run", "run"}

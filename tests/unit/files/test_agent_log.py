@@ -11,7 +11,7 @@ import pytest
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import CubicleKey
 from orchestrator.files import agent_log
-from orchestrator.files.agent_log import PAGE_LINES, Place
+from orchestrator.files.agent_log import PAGE_LINES, LogPosition
 from orchestrator.files.workspace import Workspaces
 from tests.support.app_fixture import PaperHouse
 from tests.support.workspace_api import prepared
@@ -108,7 +108,7 @@ def test_whatever_lies_there_is_read_to_its_beginning(rooms: Workspaces, tmp_pat
         assert sum(len(record.text) for record in page.records) < 6_000_000
         page, pages = agent_log.before(rooms, KEY, page.earlier), pages + 1
         assert pages < 40
-    place, pages = Place(0, 0), 0
+    place, pages = LogPosition(0, 0), 0
     while (page := agent_log.after(rooms, KEY, place)).has_more and page.end != place:
         place, pages = page.end, pages + 1
         assert pages < 40
@@ -125,7 +125,7 @@ def test_what_nobody_opens_is_empty(rooms: Workspaces, tmp_path: Path, what: str
     else:
         path.mkdir()
     assert agent_log.latest(rooms, KEY).records == ()
-    assert agent_log.after(rooms, KEY, Place(0, 9)).records == ()
+    assert agent_log.after(rooms, KEY, LogPosition(0, 9)).records == ()
 
 
 @pytest.mark.parametrize("text", ["", "2:0", "0:-1", "0:1x", "٠:١", "0:" + "9" * 13])

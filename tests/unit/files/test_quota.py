@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.models import Limits
+from orchestrator.core.models import CubicleLimits
 from orchestrator.files import quota as rules
 from orchestrator.files.models import Use
-from orchestrator.files.quota import MB, TRIES, Allowance, Level, Room, Standing
+from orchestrator.files.quota import MB, TRIES, Allowance, QuotaLevel, QuotaState, Room
 
 LIMIT = Allowance(100 * MB, 10_000)
 
@@ -22,40 +22,40 @@ def use(megabytes: float, inodes: int = 10) -> Use:
 )
 def test_the_allowance_grows_with_the_limit(disk_mb: int, inodes: int) -> None:
     """Files in proportion, but never more than can be counted."""
-    assert rules.allowance(Limits(disk_mb=disk_mb)) == Allowance(disk_mb * MB, inodes)
+    assert rules.allowance(CubicleLimits(disk_mb=disk_mb)) == Allowance(disk_mb * MB, inodes)
 
 
 @pytest.mark.parametrize(
     ("used", "level", "must_stop"),
     [
-        (use(0), Level.OK, False),
-        (use(79.9), Level.OK, False),
-        (use(80), Level.NEARLY_FULL, False),
-        (use(1, 8_000), Level.NEARLY_FULL, False),
-        (use(99.9), Level.NEARLY_FULL, False),
-        (use(100), Level.FULL, True),
-        (use(1, 10_000), Level.FULL, True),
+        (use(0), QuotaLevel.OK, False),
+        (use(79.9), QuotaLevel.OK, False),
+        (use(80), QuotaLevel.NEARLY_FULL, False),
+        (use(1, 8_000), QuotaLevel.NEARLY_FULL, False),
+        (use(99.9), QuotaLevel.NEARLY_FULL, False),
+        (use(100), QuotaLevel.FULL, True),
+        (use(1, 10_000), QuotaLevel.FULL, True),
     ],
 )
-def test_warned_at_80_percent_and_stopped_at_the_limit(used: Use, level: Level, must_stop: bool) -> None:  # noqa: FBT001 - a table's column
+def test_warned_at_80_percent_and_stopped_at_the_limit(used: Use, level: QuotaLevel, must_stop: bool) -> None:  # noqa: FBT001 - a table's column
     """Of bytes or of files, whichever comes first."""
-    standing, stops = rules.judged(Standing(), used, LIMIT)
+    standing, stops = rules.judged(QuotaState(), used, LIMIT)
     assert (standing.level, stops) == (level, must_stop)
 
 
 def test_above_the_limit_there_is_room_to_clean_up() -> None:
     """It may grow by a little, then it is stopped again; below the limit all is forgotten."""
-    standing, _ = rules.judged(Standing(), use(120), LIMIT)
+    standing, _ = rules.judged(QuotaState(), use(120), LIMIT)
     standing = rules.with_room_to_clean_up(standing, use(120), LIMIT)
     assert rules.judged(standing, use(126), LIMIT)[1] is False
     assert rules.judged(standing, use(127), LIMIT)[1] is True
     assert rules.judged(standing, use(110), LIMIT)[1] is False
-    assert rules.judged(standing, use(99), LIMIT) == (Standing(Level.NEARLY_FULL), False)
+    assert rules.judged(standing, use(99), LIMIT) == (QuotaState(QuotaLevel.NEARLY_FULL), False)
 
 
 def test_starting_again_and_again_gives_no_more_room() -> None:
     """The ceiling stays while it was not reached."""
-    standing = rules.with_room_to_clean_up(Standing(), use(100), LIMIT)
+    standing = rules.with_room_to_clean_up(QuotaState(), use(100), LIMIT)
     for used in (101, 103, 105):
         standing = rules.with_room_to_clean_up(standing, use(used), LIMIT)
     assert standing.ceiling == Allowance(int(106.25 * MB), 11_000)
@@ -63,7 +63,7 @@ def test_starting_again_and_again_gives_no_more_room() -> None:
 
 def test_after_some_tries_a_person_is_needed() -> None:
     """Each stop above the limit counts."""
-    standing, used = Standing(), 100.0
+    standing, used = QuotaState(), 100.0
     for tried in range(TRIES):
         assert not standing.is_out_of_tries, tried
         standing, must_stop = rules.judged(standing, use(used), LIMIT)
@@ -76,7 +76,7 @@ def test_after_some_tries_a_person_is_needed() -> None:
 
 def test_a_writer_at_full_speed_is_looked_at_a_few_times() -> None:
     """However large the limit: each look comes half way to the next mark."""
-    limit = rules.allowance(Limits(disk_mb=1024 * 1024))
+    limit = rules.allowance(CubicleLimits(disk_mb=1024 * 1024))
     used, looks = use(0), 0
     while not limit.is_reached(used):
         used = Use(used.bytes + rules.step(used, limit, None).bytes, 10, is_complete=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals.lock_files import Locks
+from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.core.errors import Unavailable, UnsafePath
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.files.workspace import Workspaces
@@ -204,7 +204,7 @@ def test_a_lock_says_what_was_decided(
     workspaces: Workspaces, tmp_path: Path, status: ApprovalStatus, name: str
 ) -> None:
     """Readable for the cubicle's user, whole at once, nothing else in the folder; again is the same."""
-    locks = Locks(workspaces)
+    locks = LockFiles(workspaces)
     for _ in range(2):
         locks.decided(_approval(status))
     folder = tmp_path / "run" / "crab" / "1"
@@ -225,7 +225,7 @@ def test_a_lock_says_what_was_decided(
 
 def test_a_stop_is_a_lock_too(workspaces: Workspaces, tmp_path: Path) -> None:
     """Named after its turn."""
-    locks = Locks(workspaces)
+    locks = LockFiles(workspaces)
     locks.stop(KEY, 9)
     path = tmp_path / "run" / "crab" / "1" / "hermit_stop.9.lock"
     assert json.loads(path.read_text()) == {"turn": 9}
@@ -239,4 +239,4 @@ def test_a_lock_that_can_not_be_written_is_said(workspaces: Workspaces, tmp_path
     folder = tmp_path / "run" / "crab" / "1"
     (folder / "hermit_stop.9.lock").mkdir(parents=True)
     with pytest.raises(Unavailable, match="could not be written"):
-        Locks(workspaces).stop(KEY, 9)
+        LockFiles(workspaces).stop(KEY, 9)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from orchestrator.agents import deletion_rows as leaving_rows
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.errors import BadInput, Stopped, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.jobs import pool, rows
-from orchestrator.jobs.kinds import JobKind, Report, Running, TryLater
+from orchestrator.jobs.kinds import JobKind, JobReport, Running, TryLater
 from orchestrator.jobs.pool import TOOK_TOO_LONG, Jobs
 from orchestrator.jobs.rows import Job, JobState
 from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
@@ -40,7 +40,7 @@ class Desk:
     deed: Callable[[Running], Mapping[str, Any] | None] = lambda _: {}
 
     def __post_init__(self) -> None:
-        self.notices = Notices(self.house.store, self.house.broker)
+        self.notices = Notifications(self.house.store, self.house.broker)
         self.jobs = Jobs(self.house.store, self.notices, finish=self._finish, now=lambda: self.now)
 
     def kind(self, name: str = "task", **more: Any) -> None:
@@ -83,8 +83,8 @@ class Desk:
             time.sleep(0.01)
 
 
-def _report(_db: object, job: Job) -> Report:
-    return Report(job.error or "done", audit=f"task.{job.state}", said="x", notice=job.error, is_heard=not job.error)
+def _report(_db: object, job: Job) -> JobReport:
+    return JobReport(job.error or "done", audit=f"task.{job.state}", said="x", notice=job.error, is_heard=not job.error)
 
 
 @pytest.fixture

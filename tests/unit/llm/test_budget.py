@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.errors import NotFound, OverBudget
 from orchestrator.core.hooks import BudgetCrossed
 from orchestrator.core.models import CubicleKey, TokenUse
 from orchestrator.llm.budget import Budget, Hold, dollars
 from orchestrator.llm.budget_notifications import NEARLY, WHOLLY, BudgetNotices
-from orchestrator.llm.ledger_rows import Day
+from orchestrator.llm.ledger_rows import SpendingDay
 from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
 
 
@@ -141,7 +141,7 @@ def test_no_budget_is_no_call_but_a_free_one_passes(house: Rooms) -> None:
 
 def test_an_unknown_agent_has_spent_nothing(house: Rooms) -> None:
     """Asking is no error."""
-    assert house.budget.today("nobody") == Day(0, 0)
+    assert house.budget.today("nobody") == SpendingDay(0, 0)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_the_refusal_says_what_to_do(house: Rooms) -> None:
 @pytest.fixture
 def told(house: Rooms) -> Callable[[CubicleKey], list[str]]:
     """What a cubicle's person was told of the budget."""
-    notices = Notices(house.store, house.broker)
+    notices = Notifications(house.store, house.broker)
     house.budget._booked = BudgetNotices(house.store, notices, house.agents, house.hooks).book
     return lambda key: [notice.text for notice in notices.recent(key) if notice.kind == "budget"]
 

@@ -18,7 +18,7 @@ from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, ConfigError, Conflict, NotFound
 from orchestrator.core.models import Upstream
-from orchestrator.llm.keyring import Keyring, OwnKey
+from orchestrator.llm.key_store import KeyStore, OwnKey
 from orchestrator.llm.pricing import load_prices, price_of
 from orchestrator.llm.providers import Providers
 from orchestrator.llm.upstreams.catalog import KEY_SETTINGS, LABELS, PRESETS, build_own
@@ -43,7 +43,7 @@ class Desk:
         return Providers(
             {"rehearsal": Rehearsal(), **(given or {})},
             default,
-            Keyring(self.folder / "providers.json"),
+            KeyStore(self.folder / "providers.json"),
             Preferences(self.store),
             build=build_own,
             blot=self.blotted.append,
@@ -202,7 +202,7 @@ def test_a_file_that_is_broken_stops_the_start_and_is_not_quoted(desk: Desk) -> 
 def test_the_doctor_knows_the_keys_that_were_given_here(tmp_path: Path) -> None:
     """Beside those of the settings, which come first."""
     (tmp_path / "keys").mkdir()
-    Keyring(tmp_path / "keys" / "providers.json").put("openai", OwnKey(KEY))
+    KeyStore(tmp_path / "keys" / "providers.json").put("openai", OwnKey(KEY))
     for environment, default in (({}, "openai"), ({"GROQ_API_KEY": "gsk-of-the-environment"}, "groq")):
         upstreams, chosen = with_own(surroundings({"HERMIT_HOME": str(tmp_path), **environment}))
         assert (chosen, "openai" in upstreams) == (default, True)

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import BadInput, Conflict, OrchestratorError, Unavailable, UnsafePath
-from orchestrator.core.home import Claim, Home, prepare
+from orchestrator.core.home import Home, HomeLock, prepare
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import restore as restoring
 from orchestrator.operations.backup import tar_format as tape
@@ -419,7 +419,7 @@ def test_a_running_house_is_left_alone(tmp_path: Path) -> None:
     """Not even --force takes its folder from under it."""
     home = kept_home.make(tmp_path / "home")
     back_up(home, tmp_path / "b.tar")
-    claim = Claim(home)
+    claim = HomeLock(home)
     with pytest.raises(Conflict, match="Stop it first"):
         put_back(tmp_path / "b.tar", home.path, force=True)
     claim.release()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agents.cubicles import Cubicles, Install
+from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.core.errors import Conflict, NotFound, Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus
-from orchestrator.operations.deletion import Leaving
+from orchestrator.operations.deletion import Deletion
 from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
 
@@ -50,7 +50,7 @@ class Exit:
         self.engine = StuckEngine()
         self.forgotten: list[str] = []
         self.cubicles = Cubicles(
-            install=Install("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
+            install=InstallId("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=house.store,
             engine=self.engine,
             workspaces=house.workspaces,
@@ -60,7 +60,7 @@ class Exit:
             hooks=house.hooks,
             image_tag=lambda target: target,
         )
-        self.leaving = Leaving(
+        self.leaving = Deletion(
             house.store, house.turns, self.cubicles, house.agents, house.people, forget=self.forgotten.append
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.core.errors import UpstreamFailed
-from orchestrator.core.finding import Finding, State
+from orchestrator.core.finding import Finding, FindingState
 from orchestrator.core.home import prepare
 from orchestrator.engine import probe_inside
 from orchestrator.engine.probe import judge_walls, lacks
@@ -69,7 +69,7 @@ def test_the_engine(said: dict[str, Any], info: dict[str, Any], expected: list[s
     """An old Docker is a warning, a limit that it can't hold a failure; each has its mend."""
     found = examine_engine(said, info)
     assert states(found) == expected
-    assert all(finding.mend for finding in found if finding.state is not State.OK)
+    assert all(finding.mend for finding in found if finding.state is not FindingState.OK)
 
 
 def test_versions_are_read_as_numbers() -> None:
@@ -111,7 +111,7 @@ def test_whole_walls() -> None:
 )
 def test_each_hole_is_one_failure(seen: dict[str, Any], named: str) -> None:
     """It is named, with a mend."""
-    failed = [finding for finding in judge_walls({**WHOLE_WALLS, **seen}) if finding.state is State.FAIL]
+    failed = [finding for finding in judge_walls({**WHOLE_WALLS, **seen}) if finding.state is FindingState.FAIL]
     (only,) = failed
     assert named in only.text
     assert only.mend
@@ -161,7 +161,7 @@ def test_what_others_may_read(tmp_path: Path, open_one: str) -> None:
     (home / "hermit.env").touch(mode=0o600)
     (home / open_one).chmod(0o744)
     (only,) = examine_permissions(home)
-    assert only.state is State.FAIL
+    assert only.state is FindingState.FAIL
     assert str(home / open_one) in only.mend
 
 
@@ -192,7 +192,7 @@ def test_a_dashboard_in_the_open_is_told() -> None:
     """Over the network without encryption; on this machine alone there is nothing to say."""
     assert examine_openness("127.0.0.1", is_open=False) == []
     (found,) = examine_openness("0.0.0.0", is_open=True)
-    assert (found.state, "HERMIT_HOST=0.0.0.0" in found.text) == (State.WARN, True)
+    assert (found.state, "HERMIT_HOST=0.0.0.0" in found.text) == (FindingState.WARN, True)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_ports() -> None:
         assert states(examine_ports({"HERMIT_PORT": port})) == ["ok"]
         taken.listen()
         (only,) = examine_ports({"HERMIT_PORT": port})
-    assert only.state is State.FAIL
+    assert only.state is FindingState.FAIL
     assert f"process {os.getpid()}" in only.text
     assert "HERMIT_PORT" in only.mend
 
@@ -264,7 +264,7 @@ def test_ports() -> None:
 def test_without_a_model() -> None:
     """The rehearsal is a warning: it works, but it is no model."""
     found = examine_model({"rehearsal": Rehearsal()}, "rehearsal")
-    assert found.state is State.WARN
+    assert found.state is FindingState.WARN
     assert "hermit.env" in found.mend
 
 
@@ -282,14 +282,14 @@ def examined(prepare_model: Callable[[ScriptedUpstream], None], key: str = "sk-s
 def test_a_model_that_answers() -> None:
     """One call, and the model's name is said."""
     found, calls = examined(lambda model: model.script(says("ok")))
-    assert (found.state, calls) == (State.OK, 1)
+    assert (found.state, calls) == (FindingState.OK, 1)
     assert "scripted-large" in found.text
 
 
 def test_a_model_that_refuses_the_key() -> None:
     """Said without the key, with where to look."""
     found, calls = examined(lambda model: model.script(status(401)))
-    assert (found.state, calls) == (State.FAIL, 1)
+    assert (found.state, calls) == (FindingState.FAIL, 1)
     assert "key" in found.text
     assert "sk-secret" not in found.text + found.mend
 
@@ -299,5 +299,5 @@ def test_a_provider_that_is_not_there() -> None:
     upstream = OpenAICompatible("custom", "http://127.0.0.1:9/v1", "k", "m", key_setting="HERMIT_LLM_API_KEY")
     with pytest.raises(UpstreamFailed):
         upstream.models()
-    assert examine_model({"custom": upstream}, "custom").state is State.FAIL
+    assert examine_model({"custom": upstream}, "custom").state is FindingState.FAIL
     upstream.close()

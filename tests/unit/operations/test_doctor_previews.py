@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from orchestrator.core.db.database import Store
-from orchestrator.core.finding import State
+from orchestrator.core.finding import FindingState
 from orchestrator.operations.doctor.previews import examine_previews
 from tests.support.preview_fixture import preview_house
 
@@ -16,8 +16,8 @@ def test_it_answers(tmp_path: Path) -> None:
     """Also where it listens on every address."""
     store = Store(tmp_path / "hermit.db")
     with preview_house(tmp_path, store) as house:
-        assert examine_previews("127.0.0.1", house.port).state is State.OK
-        assert examine_previews("0.0.0.0", house.port).state is State.OK
+        assert examine_previews("127.0.0.1", house.port).state is FindingState.OK
+        assert examine_previews("0.0.0.0", house.port).state is FindingState.OK
     store.close()
 
 
@@ -26,7 +26,7 @@ def test_nothing_answers() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         found = examine_previews("127.0.0.1", probe.getsockname()[1])
-    assert (found.state, "refused" in found.text.lower()) == (State.WARN, True)
+    assert (found.state, "refused" in found.text.lower()) == (FindingState.WARN, True)
     assert "HERMIT_PREVIEW_PORT" in found.mend
 
 
@@ -36,7 +36,7 @@ def test_somebody_else_answers() -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             answering = threading.Thread(target=_answer, args=(server, said))
             answering.start()
-            assert examine_previews("127.0.0.1", server.getsockname()[1]).state is State.WARN
+            assert examine_previews("127.0.0.1", server.getsockname()[1]).state is FindingState.WARN
             answering.join()
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agents.cubicles import Cubicles, Install
+from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import Conflict, NotFound, Unavailable
 from orchestrator.core.models import CubicleKey, Turn, TurnStatus
 from orchestrator.files.free_space import BALLAST_BYTES, Reserve
 from orchestrator.files.models import Use
-from orchestrator.files.quota import MB, TRIES, Level, Room
+from orchestrator.files.quota import MB, TRIES, QuotaLevel, Room
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.quota.monitor import Disk
 from orchestrator.operations.quota.sampling import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE
@@ -108,7 +108,7 @@ class Post:
         self.paper = PaperDisk(home / "ballast")
         self.engine = StuckEngine()
         self.cubicles = Cubicles(
-            install=Install("abcd1234", str(home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
+            install=InstallId("abcd1234", str(home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=house.store,
             engine=self.engine,
             workspaces=house.workspaces,
@@ -267,7 +267,7 @@ def test_at_80_percent_people_are_told_once_and_the_agent_before_its_next_turn(p
     assert "85 of 100 MB" in post.house.audited("disk.warning")[0].text
     assert "nearly full: 85 of 100 MB" in post.disk.note(KEY)
     assert post.turn(turn).status is TurnStatus.RUNNING
-    assert post.disk.use_of(KEY).level is Level.NEARLY_FULL
+    assert post.disk.use_of(KEY).level is QuotaLevel.NEARLY_FULL
 
 
 def test_at_the_limit_the_turn_fails_and_the_container_is_stopped(post: Post) -> None:
@@ -345,7 +345,7 @@ def test_use_is_measured_for_whoever_asks_but_not_at_every_question(post: Post) 
     post.scales.used[KEY] = Use(7 * MB, 3, is_complete=True)
     for _ in range(10):
         found = post.disk.use_of(KEY)
-    assert (found.used_bytes, found.limit_bytes, found.inodes, found.level) == (7 * MB, LIMIT_MB * MB, 3, Level.OK)
+    assert (found.used_bytes, found.limit_bytes, found.inodes, found.level) == (7 * MB, LIMIT_MB * MB, 3, QuotaLevel.OK)
     assert len(post.scales.looks) == 1
     with pytest.raises(NotFound):
         post.disk.use_of(CubicleKey("nobody", 1))

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import Use
-from orchestrator.files.quota import MB, Allowance, Standing
+from orchestrator.files.quota import MB, Allowance, QuotaState
 from orchestrator.operations.quota.sampling import ROUTINE_S, Gauge, Moment, Rota
 
 KEY, OTHER = CubicleKey("crab", 1), CubicleKey("crab", 2)
@@ -32,7 +32,7 @@ class Hand:
 def gauge(at: float = 1000.0, *, used_mb: int = 10, fallen: Allowance = NOTHING) -> Gauge:
     """A workspace as it was seen then."""
     use = Use(bytes=used_mb * MB, inodes=10, is_complete=True)
-    return Gauge(use, LIMIT, Standing(), measured_at=0, seen_at=at, cost_s=0.01, judged_fallen=fallen)
+    return Gauge(use, LIMIT, QuotaState(), measured_at=0, seen_at=at, cost_s=0.01, judged_fallen=fallen)
 
 
 def calm(clock: Hand) -> Rota:

@@ -19,7 +19,7 @@ import pytest
 
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, NotFound, Unavailable
-from orchestrator.core.home import Claim, Home, prepare
+from orchestrator.core.home import Home, HomeLock, prepare
 from orchestrator.operations.backup import db_check as damages
 from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.backup.create import make as make_backup
@@ -349,7 +349,7 @@ def test_recovering_is_for_what_is_damaged_and_at_rest(home: Home, tmp_path: Pat
     _torn_page(home.database)
     with pytest.raises(NotFound, match="no file"):
         rescue.recover(home.path, tmp_path / "missing.db", now=NOW)
-    claim = Claim(home)
+    claim = HomeLock(home)
     with pytest.raises(Conflict, match="runs"):
         rescue.recover(home.path, None, now=NOW)
     claim.release()

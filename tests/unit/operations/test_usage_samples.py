@@ -15,7 +15,7 @@ from dashboard.pages.curves import curve
 from orchestrator.core.models import CubicleKey, Usage
 from orchestrator.operations import usage_sample_rows as rows
 from orchestrator.operations.usage_sample_rows import Sample
-from orchestrator.operations.usage_samples import KEPT_S, PERIOD_S, Samples
+from orchestrator.operations.usage_samples import KEPT_S, PERIOD_S, UsageSamples
 from tests.support.app_fixture import PaperHouse
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import checked
@@ -33,9 +33,9 @@ class Clock:
         return self.now
 
 
-def samples(paper: PaperHouse, clock: Clock) -> Samples:
+def samples(paper: PaperHouse, clock: Clock) -> UsageSamples:
     """Of this house, by a clock of ours."""
-    return Samples(paper.app._store, paper.services.cubicles, lambda _: 5_000_000, now=clock)
+    return UsageSamples(paper.app._store, paper.services.cubicles, lambda _: 5_000_000, now=clock)
 
 
 def count(paper: PaperHouse) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agents.cubicles import Cubicles, Install
+from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey, Turn, TurnStatus
 from orchestrator.operations.watchdog import SILENCE_S, STOP_GRACE_S, Watch
@@ -42,7 +42,7 @@ class Post:
         self.waking: set[CubicleKey] = set()
         self.busy: set[CubicleKey] = set()
         self.cubicles = Cubicles(
-            install=Install("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
+            install=InstallId("abcd1234", str(house.home), "", is_root=False, uid=os.geteuid(), gid=os.getegid()),
             store=house.store,
             engine=self.engine,
             workspaces=house.workspaces,

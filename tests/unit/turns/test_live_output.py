@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crab.live import Live
+from crab.live import OutputPoster
 from orchestrator.core.errors import NotFound
 from orchestrator.core.events import Broker, Subscription
 from orchestrator.core.models import Event, TurnStatus
@@ -158,7 +158,7 @@ def test_the_newest_waits_for_a_slow_door(tmp_path: Path) -> None:
 
     with FakeDoor(tmp_path) as door:
         door.on_output = take
-        live = Live(door.path)
+        live = OutputPoster(door.path)
         live.show(17, 1, "first")
         assert told.wait(10)
         for n in range(100):
@@ -180,7 +180,7 @@ def test_what_ended_is_not_posted(tmp_path: Path) -> None:
 
     with FakeDoor(tmp_path) as door:
         door.on_output = take
-        live = Live(door.path)
+        live = OutputPoster(door.path)
         live.show(17, 1, "first")
         assert told.wait(10)
         live.show(17, 1, "second")
@@ -190,7 +190,7 @@ def test_what_ended_is_not_posted(tmp_path: Path) -> None:
         assert len(door.calls) == 1
 
 
-def live_is_done(live: Live) -> None:
+def live_is_done(live: OutputPoster) -> None:
     """Its thread has nothing more to post."""
     waiting = threading.Event()
     for _ in range(500):
@@ -202,7 +202,7 @@ def live_is_done(live: Live) -> None:
 
 def test_a_door_that_is_gone_costs_nothing(tmp_path: Path) -> None:
     """Nobody answers: that is all, and it is tried again with the next."""
-    live = Live(str(tmp_path / "door.sock"))
+    live = OutputPoster(str(tmp_path / "door.sock"))
     live.show(17, 1, "x")
     live_is_done(live)
     with FakeDoor(tmp_path) as door:

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
-from orchestrator.turns.read_marks import Seen
+from orchestrator.turns.read_marks import ReadMarks
 from tests.support.app_fixture import PaperHouse, Scene
 from tests.support.core_fixture import KEY, OTHER, Rooms, rooms, watching
 from tests.unit.conftest import Api, Browser
@@ -39,7 +39,7 @@ def ended(
 
 def test_what_ended_is_new_until_its_person_looks(house: Rooms) -> None:
     """Each person has marks of their own, and an older mark takes nothing back."""
-    seen = Seen(house.store, house.broker)
+    seen = ReadMarks(house.store, house.broker)
     first, second = ended(house), ended(house)
     ended(house, OTHER)
     assert seen.unread(KEY.user) == {"crab": 2}
@@ -56,7 +56,7 @@ def test_what_ended_is_new_until_its_person_looks(house: Rooms) -> None:
 
 def test_an_older_turn_that_ends_later_is_new(house: Rooms) -> None:
     """One that waited behind what was seen already counts when it ends."""
-    seen = Seen(house.store, house.broker)
+    seen = ReadMarks(house.store, house.broker)
     older = house.turns.submit(KEY, "later", source="dashboard")
     seen.mark(KEY, ended(house))
     assert seen.unread(KEY.user) == {}
@@ -81,12 +81,12 @@ def test_an_older_turn_that_ends_later_is_new(house: Rooms) -> None:
 def test_only_what_is_told_here_is_new(house: Rooms, turn: dict[str, object], is_new: bool) -> None:  # noqa: FBT001
     """Answers on other surfaces were told there, silent runs of the calendar to nobody."""
     ended(house, **turn)  # type: ignore[arg-type]  # drawn from the table above
-    assert Seen(house.store, house.broker).unread(KEY.user) == ({"crab": 1} if is_new else {})
+    assert ReadMarks(house.store, house.broker).unread(KEY.user) == ({"crab": 1} if is_new else {})
 
 
 def test_nobody_marks_what_is_not_theirs(house: Rooms) -> None:
     """A turn that isn't there, or another person's, marks nothing."""
-    seen, theirs = Seen(house.store, house.broker), ended(house, OTHER)
+    seen, theirs = ReadMarks(house.store, house.broker), ended(house, OTHER)
     for turn in (theirs, 999):
         with pytest.raises(NotFound):
             seen.mark(KEY, turn)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals.notifications import Notices
+from orchestrator.approvals.notifications import Notifications
 from orchestrator.capabilities.calls import Calls
 from orchestrator.core.errors import UpstreamFailed
 from orchestrator.core.models import Completion, ModelRequest, Turn, TurnStatus
@@ -63,7 +63,7 @@ class Desk:
             prices=load_prices,
             backoff_s=0.001,
         )
-        self.notices = Notices(house.store, house.broker)
+        self.notices = Notifications(house.store, house.broker)
         self.jobs = Jobs(
             house.store, self.notices, finish=Calls(store=house.store, agents=house.agents).finish, now=lambda: self.now
         )

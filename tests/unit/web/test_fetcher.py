@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from orchestrator.core.errors import BadInput, Forbidden, OrchestratorError, Stopped, TooLarge, Unavailable
-from orchestrator.web.body import Limits
+from orchestrator.web.body import FetchLimits
 from orchestrator.web.fetcher import USER_AGENT, Fetched, Fetcher, NewHost, tls_context
 from orchestrator.web.ip_rules import Address, is_global, read
 from orchestrator.web.network import SystemNetwork
@@ -29,7 +29,7 @@ from tests.support.fake_internet import OTHER, PUBLIC, Script, Site, Town, Visit
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificates with openssl")
 
 NAMES = f"DNS:files.example,DNS:other.example,DNS:xn--bcher-kva.example,IP:{PUBLIC},IP:{OTHER}"
-SMALL = Limits(file_bytes=200_000, total_s=10, connect_s=5, silence_s=5, pace_bytes=1, pace_window_s=5)
+SMALL = FetchLimits(file_bytes=200_000, total_s=10, connect_s=5, silence_s=5, pace_bytes=1, pace_window_s=5)
 HTTP = UrlRules(plain_http=True)
 
 
@@ -61,19 +61,23 @@ class Street:
         self.town.sites[address] = site
         return site
 
-    def fetcher(self, limits: Limits = SMALL, rules: UrlRules | None = None) -> Fetcher:
+    def fetcher(self, limits: FetchLimits = SMALL, rules: UrlRules | None = None) -> Fetcher:
         """As the house has it, but for the network and the certificates."""
         return Fetcher(limits, rules=rules, network=self.town, tls=self._certificate.client)
 
     def get(
-        self, url: str = "https://files.example/a", *other_hosts: str, limits: Limits = SMALL
+        self, url: str = "https://files.example/a", *other_hosts: str, limits: FetchLimits = SMALL
     ) -> tuple[Fetched, bytes]:
         """What came, and the bytes."""
         sink = io.BytesIO()
         return self.fetcher(limits).fetch(parse(url), sink, other_hosts=other_hosts), sink.getvalue()
 
     def fails(
-        self, kind: type[OrchestratorError], words: str, limits: Limits = SMALL, url: str = "https://files.example/a"
+        self,
+        kind: type[OrchestratorError],
+        words: str,
+        limits: FetchLimits = SMALL,
+        url: str = "https://files.example/a",
     ) -> int:
         """The fetch ends with the sentence; how many bytes had been written."""
         sink = io.BytesIO()
@@ -416,8 +420,8 @@ def test_from_https_there_is_no_way_to_http(street: Street) -> None:
 CHUNK = b"2000\r\n" + b"x" * 0x2000 + b"\r\n"
 BOMB = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
 BOMB_BYTES = b"".join(BOMB.compress(bytes(1 << 20)) for _ in range(100)) + BOMB.flush()
-QUICK = Limits(file_bytes=200_000, total_s=10, connect_s=5, silence_s=0.3, pace_bytes=1_000, pace_window_s=0.2)
-BRIEF = Limits(file_bytes=200_000, total_s=0.4, connect_s=5, silence_s=5, pace_bytes=0, pace_window_s=5)
+QUICK = FetchLimits(file_bytes=200_000, total_s=10, connect_s=5, silence_s=0.3, pace_bytes=1_000, pace_window_s=0.2)
+BRIEF = FetchLimits(file_bytes=200_000, total_s=0.4, connect_s=5, silence_s=5, pace_bytes=0, pace_window_s=5)
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
@@ -463,7 +467,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
     ],
 )  # fmt: skip
 def test_servers_that_misbehave(
-    street: Street, script: Script, limits: Limits, kind: type[OrchestratorError], words: str
+    street: Street, script: Script, limits: FetchLimits, kind: type[OrchestratorError], words: str
 ) -> None:
     """Each is given up at its bound, soon, with a sentence, and never more than the limit was written."""
     street.site(script)
@@ -480,7 +484,7 @@ def test_a_server_may_think_first(street: Street) -> None:
         visit.send(answer(b"x"))
 
     street.site(script)
-    street.get(limits=Limits(silence_s=5, pace_bytes=1 << 30, pace_window_s=0.05))
+    street.get(limits=FetchLimits(silence_s=5, pace_bytes=1 << 30, pace_window_s=0.05))
 
 
 def test_a_file_of_the_very_limit_passes(street: Street) -> None:
@@ -542,7 +546,7 @@ def test_a_certificate_for_another_name_is_refused(street: Street) -> None:
 def test_a_server_that_speaks_no_tls(street: Street) -> None:
     """A sentence about encryption, from one that answers plainly and from one that says nothing."""
     street.site(says(answer(b"x")), is_plain=True)
-    street.fails(Unavailable, "encrypted connection", Limits(connect_s=0.5))
+    street.fails(Unavailable, "encrypted connection", FetchLimits(connect_s=0.5))
 
 
 def test_a_cut_is_no_end(street: Street) -> None:

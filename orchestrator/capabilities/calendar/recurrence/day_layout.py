@@ -55,7 +55,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayLayout:
     """A day by the clock on the wall: the first few series of it, and how many others have a time on it."""
 
     day: date
@@ -67,7 +67,7 @@ class Day:
 class Spread:
     """All days that were asked for."""
 
-    days: tuple[Day, ...]
+    days: tuple[DayLayout, ...]
     is_cut: bool
     """There was too much to go through; of some series only the next time is in it."""
 
@@ -220,7 +220,7 @@ class _Sheet:
         else:
             self._lay(one, one.plan, pattern)
 
-    def day(self, n: int, most: int) -> Day:
+    def day(self, n: int, most: int) -> DayLayout:
         """One of the days; what comes first is first."""
         if not self.is_sorted:
             self.steady.sort(key=lambda one: (one.times[0], one.key))
@@ -232,7 +232,7 @@ class _Sheet:
         ]
         found = sorted(found + self.single[n], key=lambda times: (times.first, times.key))[:most]
         everything = len(self.single[n]) + sum(times for mask, times in self.masks.items() if mask & bit)
-        return Day(day, tuple(found), everything - len(found))
+        return DayLayout(day, tuple(found), everything - len(found))
 
     def _lay(self, one: Series, plan: Plan, pattern: _Pattern) -> None:
         """Whole days at once; by itself only what the beginning or the end cuts, or where a clock is changed."""

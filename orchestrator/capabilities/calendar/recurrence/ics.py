@@ -32,7 +32,7 @@ _UID = re.compile(r"[^A-Za-z0-9@._-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IcsEntry:
     """One entry of the calendar."""
 
     uid: str
@@ -45,7 +45,7 @@ class Entry:
     color: str = ""
 
 
-def feed(name: str, entries: Iterable[Entry], *, now: datetime) -> str:
+def feed(name: str, entries: Iterable[IcsEntry], *, now: datetime) -> str:
     """The whole calendar as text, with the line ends that the RFC wants."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//HermitShell//Calendar//EN", "CALSCALE:GREGORIAN"]
     lines += ["METHOD:PUBLISH", f"X-WR-CALNAME:{_escaped(name)}"]
@@ -58,7 +58,7 @@ def feed(name: str, entries: Iterable[Entry], *, now: datetime) -> str:
 # --- one entry -----------------------------------------------------------------------------------------------------
 
 
-def _events(entry: Entry, now: datetime) -> Iterator[str]:
+def _events(entry: IcsEntry, now: datetime) -> Iterator[str]:
     plan = entry.plan
     if plan.repeat is None:
         yield from _event(entry, entry.uid, [f"DTSTART:{_utc(moment_of(plan.start, zone_named(plan.zone)))}"])
@@ -72,7 +72,7 @@ def _events(entry: Entry, now: datetime) -> Iterator[str]:
         yield from _event(entry, f"{entry.uid}-{_utc(moment)}", [f"DTSTART:{_utc(moment)}"])
 
 
-def _event(entry: Entry, uid: str, when: list[str]) -> Iterator[str]:
+def _event(entry: IcsEntry, uid: str, when: list[str]) -> Iterator[str]:
     yield "BEGIN:VEVENT"
     yield f"UID:{_UID.sub('-', uid)}"
     yield f"DTSTAMP:{_utc(entry.changed_at)}"

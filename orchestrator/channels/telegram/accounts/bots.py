@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.channels.telegram.accounts import pairing_codes, rows, token_check
 from orchestrator.channels.telegram.accounts.pairing import REVOKED, Pairing
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus
@@ -36,7 +36,7 @@ class Bots(Pairing):
         self,
         store: Store,
         agents: Agents,
-        people: People,
+        people: Users,
         broker: Broker,
         *,
         prove: CheckToken,

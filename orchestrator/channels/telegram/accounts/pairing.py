@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from orchestrator.agents.user_fields import field_of
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.channels.chat import contact_rows as chats
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.contact_rows import KnownChat
@@ -39,7 +39,7 @@ class Pairing:
     def __init__(
         self,
         store: Store,
-        people: People,
+        people: Users,
         broker: Broker,
         *,
         trusted_operator: int | None = None,

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from orchestrator.approvals.bash.bodies import outline
 from orchestrator.approvals.bash.parser import MAX_CHARS, read
-from orchestrator.approvals.bash.parts import Problem, Reading, Redirect, Simple, Stdin
+from orchestrator.approvals.bash.parts import ParsedCommand, Problem, Redirect, Simple, Stdin
 from orchestrator.approvals.bash.words import UNKNOWN
 
 
-def _commands(reading: Reading) -> list[Simple]:
+def _commands(reading: ParsedCommand) -> list[Simple]:
     return [part for part in reading.parts if isinstance(part, Simple)]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.ask.questions import LONGEST_S, MAX_ANSWER_CHARS, MAX_OPEN, Question, Questions
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
@@ -34,11 +34,11 @@ class Desk:
     questions: Questions
     clock: list[float]
 
-    def ask(self, call: str = "c1", turn: int | None = None, **fields: Any) -> Call:
+    def ask(self, call: str = "c1", turn: int | None = None, **fields: Any) -> CapabilityCall:
         """An agent asks."""
         return self.calls.command(Caller(KEY, turn), call, "ASK", fields or WHICH)
 
-    def call(self, call: str = "c1") -> Call:
+    def call(self, call: str = "c1") -> CapabilityCall:
         """How its call stands."""
         return self.calls.get(KEY, call)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from orchestrator.capabilities.calendar.recurrence.describe import describe
 from orchestrator.capabilities.calendar.recurrence.expand import walls
-from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, Entry, feed
+from orchestrator.capabilities.calendar.recurrence.ics import MAX_OCTETS, IcsEntry, feed
 from orchestrator.capabilities.calendar.recurrence.input import make_plan
 
 START = datetime.fromisoformat("2026-03-01T09:00")  # a Sunday
@@ -77,13 +77,13 @@ def test_exceptions_and_ends_in_words() -> None:
 # --- calendar apps -------------------------------------------------------------------------------------------------
 
 
-def entry(repeat: str = "", zone: str = "Europe/Vienna", **more: object) -> Entry:
+def entry(repeat: str = "", zone: str = "Europe/Vienna", **more: object) -> IcsEntry:
     """An entry that starts on 1 March 2026 at nine."""
     plan = replace(make_plan(START, zone, repeat=repeat), **more)  # type: ignore[arg-type]  # any of its fields
-    return Entry("7@hermitshell", "Tea; cake, and\nmore", "C:\\x\r\nEND:VEVENT", plan, NOW)
+    return IcsEntry("7@hermitshell", "Tea; cake, and\nmore", "C:\\x\r\nEND:VEVENT", plan, NOW)
 
 
-def lines(*entries: Entry, name: str = "crab") -> list[str]:
+def lines(*entries: IcsEntry, name: str = "crab") -> list[str]:
     """The feed's lines, put together again."""
     text = feed(name, entries, now=NOW)
     assert text.endswith("END:VCALENDAR\r\n")
@@ -164,7 +164,7 @@ def test_apps_see_the_same_times(repeat: str) -> None:
     plan = make_plan(START, "Europe/Vienna", repeat=repeat)
     found = dict(
         line.partition(":")[::2]
-        for line in lines(Entry("x", "x", "", plan, NOW))
+        for line in lines(IcsEntry("x", "x", "", plan, NOW))
         if line.startswith(("DTSTART", "RRULE"))
     )
     if "RRULE" not in found:

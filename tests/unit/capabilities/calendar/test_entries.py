@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.approvals.notifications import Notices, as_json
+from orchestrator.approvals.notifications import Notifications, as_json
 from orchestrator.capabilities.calendar.deeds import CalendarDeeds
-from orchestrator.capabilities.calendar.entries import MOST_ENTRIES, Agenda
+from orchestrator.capabilities.calendar.entries import MOST_ENTRIES, CalendarEntries
 from orchestrator.capabilities.calendar.feeds import Feeds
 from orchestrator.capabilities.calendar.notifications import MOST_TOLD, Announcer
-from orchestrator.capabilities.calendar.rows import BY_AGENT, Entry, EntryStatus, Ran
-from orchestrator.capabilities.calendar.runs import MOST_FAILURES, Runs
+from orchestrator.capabilities.calendar.rows import BY_AGENT, CalendarEntry, EntryStatus, RunResult
+from orchestrator.capabilities.calendar.runs import MOST_FAILURES, CalendarRuns
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
@@ -47,9 +47,9 @@ class Desk:
 
     def __post_init__(self) -> None:
         r = self.rooms
-        self.notices = Notices(r.store, r.broker, now=self.now)
+        self.notices = Notifications(r.store, r.broker, now=self.now)
         announcer = Announcer(self.notices, r.people)
-        self.runs = Runs(
+        self.runs = CalendarRuns(
             store=r.store,
             broker=r.broker,
             announcer=announcer,
@@ -57,7 +57,7 @@ class Desk:
             hooks=r.hooks,
             now=self.now,
         )
-        self.agenda = Agenda(
+        self.agenda = CalendarEntries(
             store=r.store,
             broker=r.broker,
             announcer=announcer,
@@ -76,7 +76,7 @@ class Desk:
         """What the clock shows."""
         return self.time.timestamp()
 
-    def add(self, start: str, **fields: Any) -> Entry:
+    def add(self, start: str, **fields: Any) -> CalendarEntry:
         """An entry of a person's."""
         given = {"title": "Look", "prompt": "Look after things.", "start": start, **fields}
         return self.agenda.create(KEY, given, by=self.rooms.operator)
@@ -91,7 +91,7 @@ class Desk:
         while self.time < until:
             self.at(min(self.time + step, until))
 
-    def ran(self, entry: int) -> list[tuple[str, Ran]]:
+    def ran(self, entry: int) -> list[tuple[str, RunResult]]:
         """The times of an entry and what came of them, oldest first."""
         return [
             (datetime.fromtimestamp(run.due_at, UTC).isoformat(timespec="minutes")[:16], run.outcome)
@@ -213,10 +213,10 @@ def test_what_is_due_becomes_a_turn_once(open_desk: Desk) -> None:
         open_desk.at("2026-03-02T09:00:00+00:00")
     (run,) = open_desk.agenda.runs(entry.id)
     turn = open_desk.rooms.turns.get(run.turn or 0)
-    assert (turn.prompt, turn.source, run.outcome) == ("Look after things.", CALENDAR, Ran.RUNNING)
+    assert (turn.prompt, turn.source, run.outcome) == ("Look after things.", CALENDAR, RunResult.RUNNING)
     assert open_desk.agenda.get(entry.id).status is EntryStatus.ENDED
     open_desk.finish()
-    assert open_desk.ran(entry.id) == [("2026-03-02T09:00", Ran.DONE)]
+    assert open_desk.ran(entry.id) == [("2026-03-02T09:00", RunResult.DONE)]
 
 
 @pytest.mark.parametrize(
@@ -246,11 +246,11 @@ def test_clock_changes(
         while there.time < end:
             there.at(there.time + timedelta(minutes=10))
             there.finish()
-        assert there.ran(made.id) == [(time, Ran.DONE) for time in times]
+        assert there.ran(made.id) == [(time, RunResult.DONE) for time in times]
 
 
-@pytest.mark.parametrize(("missed", "outcome"), [("run", Ran.DONE), ("skip", Ran.MISSED)])
-def test_a_hundred_missed_times_are_one_run(tmp_path: Path, missed: str, outcome: Ran) -> None:
+@pytest.mark.parametrize(("missed", "outcome"), [("run", RunResult.DONE), ("skip", RunResult.MISSED)])
+def test_a_hundred_missed_times_are_one_run(tmp_path: Path, missed: str, outcome: RunResult) -> None:
     """The house stood still over a hundred times: one run for all of them, late, or none."""
     with desk(tmp_path) as before:
         entry = before.add("2026-03-02T10:00", repeat="*/10 * * * *", missed=missed)
@@ -268,7 +268,7 @@ def test_what_was_missed_for_more_than_a_day_is_left_out_and_told(open_desk: Des
     """A person may have it run all the same."""
     entry = open_desk.add("2026-03-02T10:00")
     open_desk.at("2026-03-03T09:00:01+00:00")
-    assert open_desk.ran(entry.id) == [("2026-03-02T09:00", Ran.MISSED)]
+    assert open_desk.ran(entry.id) == [("2026-03-02T09:00", RunResult.MISSED)]
     (notice,) = open_desk.notices.recent(KEY)
     assert "was due on Mon 2 Mar 2026 at 10:00" in notice.text
     settled = open_desk.notices.press(notice.id, "calendar.run", by=open_desk.rooms.operator, surface="test")
@@ -284,9 +284,9 @@ def test_a_run_that_is_under_way_is_not_overtaken(open_desk: Desk) -> None:
     open_desk.finish()
     open_desk.at("2026-03-02T11:00:00+00:00")
     assert open_desk.ran(entry.id) == [
-        ("2026-03-02T09:00", Ran.DONE),
-        ("2026-03-02T10:00", Ran.OVERLAP),
-        ("2026-03-02T11:00", Ran.RUNNING),
+        ("2026-03-02T09:00", RunResult.DONE),
+        ("2026-03-02T10:00", RunResult.OVERLAP),
+        ("2026-03-02T11:00", RunResult.RUNNING),
     ]
 
 
@@ -323,15 +323,15 @@ def test_a_clock_that_leapt_forward_and_back_loses_nothing(open_desk: Desk) -> N
     once = open_desk.add("2026-03-10T10:00")
     open_desk.at(MONDAY + timedelta(days=40))
     open_desk.finish()
-    assert [outcome for _, outcome in open_desk.ran(daily.id)] == [Ran.DONE]
-    assert open_desk.ran(once.id) == [("2026-03-10T09:00", Ran.MISSED)]
+    assert [outcome for _, outcome in open_desk.ran(daily.id)] == [RunResult.DONE]
+    assert open_desk.ran(once.id) == [("2026-03-10T09:00", RunResult.MISSED)]
     open_desk.at(MONDAY)
     while open_desk.time < MONDAY + timedelta(days=45):
         open_desk.at(open_desk.time + timedelta(hours=12))
         open_desk.finish()
     times = [time for time, _ in open_desk.ran(daily.id)]
     assert len(times) == len(set(times)) == 45
-    assert open_desk.ran(once.id) == [("2026-03-10T09:00", Ran.DONE)]
+    assert open_desk.ran(once.id) == [("2026-03-10T09:00", RunResult.DONE)]
 
 
 def test_any_walk_of_the_clock_runs_each_time_at_most_once(open_desk: Desk) -> None:
@@ -379,11 +379,11 @@ def test_a_death_neither_drops_nor_doubles_a_run(tmp_path: Path, dies: Callable[
         dies(before)
         with pytest.raises(Crash):
             before.at("2026-03-02T09:00:00+00:00")
-        assert [outcome for _, outcome in before.ran(entry.id)] == [Ran.CLAIMED]
+        assert [outcome for _, outcome in before.ran(entry.id)] == [RunResult.CLAIMED]
     with desk(tmp_path, datetime(2026, 3, 2, 9 + hours, tzinfo=UTC)) as after:
         after.runs.tick()
         after.finish()
-        assert after.ran(entry.id) == [("2026-03-02T09:00", Ran.DONE)]
+        assert after.ran(entry.id) == [("2026-03-02T09:00", RunResult.DONE)]
         assert len(after.rooms.turns.history(KEY)) == 1
 
 
@@ -393,14 +393,14 @@ def test_what_can_not_be_asked_now_is_asked_later(open_desk: Desk) -> None:
     open_desk.fails += [Unavailable("The disk is full.")] * 20
     open_desk.at("2026-03-02T09:00:00+00:00")
     open_desk.at("2026-03-02T09:30:00+00:00")
-    assert [outcome for _, outcome in open_desk.ran(entry.id)] == [Ran.CLAIMED]
+    assert [outcome for _, outcome in open_desk.ran(entry.id)] == [RunResult.CLAIMED]
     open_desk.fails.clear()
     open_desk.at("2026-03-02T09:40:00+00:00")
     open_desk.finish()
     open_desk.fails += [Unavailable("The disk is full.")] * 20
     open_desk.at("2026-03-03T09:00:00+00:00")
     open_desk.at("2026-03-04T09:00:01+00:00")
-    assert open_desk.ran(entry.id)[1] == ("2026-03-03T09:00", Ran.MISSED)
+    assert open_desk.ran(entry.id)[1] == ("2026-03-03T09:00", RunResult.MISSED)
 
 
 # --- outcomes ----------------------------------------------------------------------------------------------------
@@ -437,7 +437,7 @@ def test_a_person_has_an_entry_run_now(open_desk: Desk) -> None:
     with pytest.raises(Unavailable):
         open_desk.agenda.run_now(entry.id)
     open_desk.runs.tick()
-    assert [run.outcome for run in open_desk.agenda.runs(entry.id)] == [Ran.MISSED, Ran.DONE]
+    assert [run.outcome for run in open_desk.agenda.runs(entry.id)] == [RunResult.MISSED, RunResult.DONE]
     assert len(open_desk.submitted) == 1
 
 
@@ -449,7 +449,7 @@ def test_what_was_paused_does_not_catch_up(open_desk: Desk) -> None:
     open_desk.at("2026-03-02T12:30:00+00:00")
     open_desk.agenda.change(entry.id, {"status": "active"}, by=operator)
     open_desk.at("2026-03-02T13:00:00+00:00")
-    assert open_desk.ran(entry.id) == [("2026-03-02T13:00", Ran.RUNNING)]
+    assert open_desk.ran(entry.id) == [("2026-03-02T13:00", RunResult.RUNNING)]
 
 
 def test_a_change_of_the_words_alone_keeps_the_times(open_desk: Desk) -> None:

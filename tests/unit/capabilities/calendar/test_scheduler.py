@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.capabilities.calendar.published import Snapshot
-from orchestrator.capabilities.calendar.scheduler import Clock
+from orchestrator.capabilities.calendar.published import PublishedCalendar
+from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
 from orchestrator.capabilities.calendar.visibility import is_told
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CALENDAR, CubicleKey, Turn, TurnStatus
@@ -72,14 +72,14 @@ def ticks() -> Ticks:
 
 
 @pytest.fixture
-def clock(ticks: Ticks) -> Iterator[Clock]:
+def clock(ticks: Ticks) -> Iterator[CalendarScheduler]:
     """A clock with a heartbeat that no test waits for."""
-    made = Clock(ticks.tick, lambda: ticks.upcoming, heartbeat_s=600.0)
+    made = CalendarScheduler(ticks.tick, lambda: ticks.upcoming, heartbeat_s=600.0)
     yield made
     made.close()
 
 
-def test_the_clock_rings_when_something_is_due(clock: Clock, ticks: Ticks) -> None:
+def test_the_clock_rings_when_something_is_due(clock: CalendarScheduler, ticks: Ticks) -> None:
     """Not before, and soon after; then there is nothing to ring for."""
     ticks.upcoming = due = time.time() + 0.3
     clock.start()
@@ -89,7 +89,7 @@ def test_the_clock_rings_when_something_is_due(clock: Clock, ticks: Ticks) -> No
         assert len(ticks.at) <= 2  # one alone where the first pass came that late
 
 
-def test_a_change_is_looked_at_at_once(clock: Clock, ticks: Ticks) -> None:
+def test_a_change_is_looked_at_at_once(clock: CalendarScheduler, ticks: Ticks) -> None:
     """What comes earlier than all before is not slept through."""
     ticks.upcoming = time.time() + 500
     clock.start()
@@ -101,14 +101,14 @@ def test_a_change_is_looked_at_at_once(clock: Clock, ticks: Ticks) -> None:
 
 def test_a_heart_beats_beside_the_clock(ticks: Ticks) -> None:
     """A host whose clock was put back for days is noticed all the same."""
-    clock = Clock(ticks.tick, lambda: time.time() + 86_400 * 40, heartbeat_s=0.02)
+    clock = CalendarScheduler(ticks.tick, lambda: time.time() + 86_400 * 40, heartbeat_s=0.02)
     clock.start()
     assert ticks.wait_for(5)
     clock.close()
 
 
 @pytest.mark.parametrize("error", [Unavailable("The disk is full."), ZeroDivisionError()])
-def test_a_pass_that_breaks_is_not_the_last(clock: Clock, ticks: Ticks, error: Exception) -> None:
+def test_a_pass_that_breaks_is_not_the_last(clock: CalendarScheduler, ticks: Ticks, error: Exception) -> None:
     """The next one may do better."""
     ticks.error = error
     clock.start()
@@ -127,7 +127,9 @@ def test_a_snapshot_holds_the_calendar_of_its_cubicle_alone(tmp_path: Path) -> N
         mine = agenda.create(key, {"title": "Mine", "repeat": "0 9 * * 1", **fields}, by=operator)
         agenda.create(other, {"title": "Theirs", **fields}, by=operator)
         services.turns.wait(agenda.run_now(mine.id), PATIENCE_S)
-        Snapshot(agenda, house.app._capabilities._calendar.handlers._announcer).build(key, tmp_path / "calendar.db")
+        PublishedCalendar(agenda, house.app._capabilities._calendar.handlers._announcer).build(
+            key, tmp_path / "calendar.db"
+        )
         published = tmp_path / "home" / "workspaces" / "crab" / str(operator.id) / "data" / "calendar.db"
         assert published.exists()
     with closing(sqlite3.connect(tmp_path / "calendar.db")) as db:

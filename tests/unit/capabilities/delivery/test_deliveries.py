@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.agents import agent_rows
 from orchestrator.capabilities.delivery import deliveries as rules
-from orchestrator.capabilities.delivery.intake import Outcome
+from orchestrator.capabilities.delivery.intake import IntakeOutcome
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey, Delivery, DeliveryStatus
@@ -38,7 +38,7 @@ def house(tmp_path: Path) -> Iterator[Outgoing]:
         yield made
 
 
-def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> Outcome:
+def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
     """As the watch would, now."""
     return house.taking.take(KEY, path, found_at=time.time(), asked=asked)
 
@@ -49,7 +49,7 @@ def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> Outcome:
 def test_a_file_becomes_a_delivery_with_a_private_copy(house: Outgoing) -> None:
     """Without a carrier the row is the delivery."""
     house.put("a.txt", b"hello")
-    assert take(house, b"a.txt") is Outcome.DONE
+    assert take(house, b"a.txt") is IntakeOutcome.DONE
     (made,) = house.rows()
     assert (made.status, made.to, made.name, made.size_bytes) == (DeliveryStatus.SENT, "dashboard", "a.txt", 5)
     copy = house.deliveries.copy_of(made)
@@ -73,7 +73,7 @@ def test_one_of_many_threads_delivers(house: Outgoing) -> None:
     carrier = PaperCarrier()
     house.deliveries.serve(carrier)
     house.put("a.txt")
-    gate, outcomes = threading.Barrier(50), list[Outcome]()
+    gate, outcomes = threading.Barrier(50), list[IntakeOutcome]()
 
     def run() -> None:
         gate.wait()
@@ -84,7 +84,7 @@ def test_one_of_many_threads_delivers(house: Outgoing) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcomes) == [Outcome.DONE] + [Outcome.KNOWN] * 49
+    assert sorted(outcomes) == [IntakeOutcome.DONE] + [IntakeOutcome.KNOWN] * 49
     assert (len(house.rows()), len(carrier.calls), len(house.outbox)) == (1, 1, 1)
 
 
@@ -93,15 +93,15 @@ def test_a_file_that_a_program_still_has_open_waits(house: Outgoing) -> None:
     with (house.out / "a.txt").open("wb") as file:
         file.write(b"half")
         file.flush()
-        assert take(house, b"a.txt") is Outcome.AGAIN
+        assert take(house, b"a.txt") is IntakeOutcome.AGAIN
         file.write(b" whole")
-    assert take(house, b"a.txt") is Outcome.DONE
+    assert take(house, b"a.txt") is IntakeOutcome.DONE
     assert [made.size_bytes for made in house.rows()] == [10]
 
 
 def test_what_is_gone_is_nothing(house: Outgoing) -> None:
     """Neither a row nor an error."""
-    assert take(house, b"never") is Outcome.DONE
+    assert take(house, b"never") is IntakeOutcome.DONE
     assert house.rows() == []
 
 
@@ -218,7 +218,7 @@ def test_a_carrier_that_fails_fails_one_file_alone(house: Outgoing, carrier: Pap
     house.deliveries.serve(carrier)
     for name in ("a.txt", "b.txt"):
         house.put(name)
-        assert take(house, name.encode()) is Outcome.DONE
+        assert take(house, name.encode()) is IntakeOutcome.DONE
     assert [made.status for made in house.rows()] == [DeliveryStatus.FAILED] * 2
     assert all(why in made.why for made in house.rows())
     assert house.deliveries.copy_of(house.rows()[0]).read_bytes() == b"content"
@@ -356,7 +356,7 @@ def test_only_what_is_in_the_tray_can_be_asked_for(house: Outgoing, path: str) -
     (house.out / "link").symlink_to("/etc")
     (house.out / "a").mkdir()
     (house.out.parent / "data" / "x").write_bytes(b"secret")
-    assert take(house, path.encode(), asked=house.turn()) is Outcome.DONE
+    assert take(house, path.encode(), asked=house.turn()) is IntakeOutcome.DONE
     assert [made.status for made in house.rows()] == [DeliveryStatus.FAILED]
     assert house.outbox == []
 

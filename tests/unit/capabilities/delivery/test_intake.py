@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.capabilities.delivery import deliveries as rules
 from orchestrator.capabilities.delivery import intake as takes
-from orchestrator.capabilities.delivery.intake import Outcome
+from orchestrator.capabilities.delivery.intake import IntakeOutcome
 from orchestrator.core.models import USUAL_RATES, DeliveryStatus
 from tests.support.delivery_fixture import (
     KEY,
@@ -29,7 +29,7 @@ def house(tmp_path: Path) -> Iterator[Outgoing]:
         yield made
 
 
-def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> Outcome:
+def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
     """As the watch would, now."""
     return house.taking.take(KEY, path, found_at=time.time(), asked=asked)
 
@@ -56,7 +56,7 @@ def test_what_is_no_plain_file_is_said_once_and_never_opened(house: Outgoing, ma
     """And a good file after it arrives."""
     make(house.out / "odd")
     for _ in range(3):
-        assert take(house, b"odd") is Outcome.DONE
+        assert take(house, b"odd") is IntakeOutcome.DONE
     house.put("good.txt")
     take(house, b"good.txt")
     assert [(made.path, made.status) for made in house.rows()] == [
@@ -73,7 +73,7 @@ def test_a_file_of_a_terabyte_is_refused_unread(house: Outgoing, monkeypatch: py
     monkeypatch.setattr(takes, "BYTES_A_MINUTE", 1 << 50)
     with (house.out / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    assert take(house, b"huge") is Outcome.DONE
+    assert take(house, b"huge") is IntakeOutcome.DONE
     assert "larger" in house.rows()[0].why
     assert house.outbox == []
 
@@ -107,7 +107,7 @@ def test_names_are_data(house: Outgoing, name: bytes) -> None:
     house.put(name, b"evil")
     house.put("good.txt", b"good")
     for each in (name, b"good.txt"):
-        assert take(house, each) is Outcome.DONE
+        assert take(house, each) is IntakeOutcome.DONE
     evil, good = house.rows()
     assert evil.path == name
     assert (good.name, good.status) == ("good.txt", DeliveryStatus.SENT)
@@ -131,9 +131,9 @@ def test_a_folder_is_one_zip_of_its_plain_files(house: Outgoing) -> None:
     (house.out / "plots" / "b.txt").write_bytes(b"b")
     (inner / "link").symlink_to("/etc/passwd")
     os.mkfifo(inner / "pipe")
-    assert take(house, b"plots") is Outcome.DONE
+    assert take(house, b"plots") is IntakeOutcome.DONE
     os.utime(inner / "a.txt", (0, 0))
-    assert take(house, b"plots") is Outcome.KNOWN
+    assert take(house, b"plots") is IntakeOutcome.KNOWN
     (made,) = house.rows()
     assert (made.name, made.kind) == ("plots.zip", "document")
     assert made.caption.startswith("2 things")
@@ -164,7 +164,7 @@ def test_a_folder_with_too_much_in_it_is_said_once(house: Outgoing, kind: str) -
     else:
         Path(top, *["d"] * 40).mkdir(parents=True)
     for _ in range(2):
-        assert take(house, b"big") is Outcome.DONE
+        assert take(house, b"big") is IntakeOutcome.DONE
     assert [made.status for made in house.rows()] == [DeliveryStatus.REFUSED]
     assert house.outbox == []
 
@@ -172,7 +172,7 @@ def test_a_folder_with_too_much_in_it_is_said_once(house: Outgoing, kind: str) -
 def test_an_empty_folder_is_nothing(house: Outgoing) -> None:
     """Until something is in it."""
     (house.out / "f").mkdir()
-    assert take(house, b"f") is Outcome.DONE
+    assert take(house, b"f") is IntakeOutcome.DONE
     assert house.rows() == []
     house.put("f/a")
     take(house, b"f")
@@ -186,9 +186,9 @@ def test_over_the_cap_nothing_is_taken_but_what_was_asked_for(house: Outgoing) -
     """Another cubicle has a cap of its own."""
     for number in range(USUAL_RATES.files_per_minute + 5):
         house.put(f"{number}", str(number).encode())
-        wanted = Outcome.DONE if number < USUAL_RATES.files_per_minute else Outcome.FULL
+        wanted = IntakeOutcome.DONE if number < USUAL_RATES.files_per_minute else IntakeOutcome.FULL
         assert take(house, str(number).encode()) is wanted
-    assert take(house, b"24", asked=house.turn()) is Outcome.DONE
+    assert take(house, b"24", asked=house.turn()) is IntakeOutcome.DONE
     assert len(house.rows()) == USUAL_RATES.files_per_minute + 1
     assert len(house.outbox) == USUAL_RATES.files_per_minute + 1
 
@@ -197,7 +197,11 @@ def test_bytes_are_capped_too(house: Outgoing, monkeypatch: pytest.MonkeyPatch) 
     """A first large file of a minute may come alone; of a day it may not."""
     monkeypatch.setattr(takes, "BYTES_A_MINUTE", 10)
     monkeypatch.setattr(takes, "BYTES_A_DAY", 30)
-    for name, size, wanted in (("a", 20, Outcome.DONE), ("b", 5, Outcome.FULL), ("c", 40, Outcome.FULL)):
+    for name, size, wanted in (
+        ("a", 20, IntakeOutcome.DONE),
+        ("b", 5, IntakeOutcome.FULL),
+        ("c", 40, IntakeOutcome.FULL),
+    ):
         house.put(name, name.encode() * size)
         assert take(house, name.encode()) is wanted
     take(house, b"c", asked=house.turn())

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.users import People
-from orchestrator.approvals.notifications import Notices
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.agents.users import Users
+from orchestrator.approvals.notifications import Notifications
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
-from orchestrator.capabilities.delivery.intake import Outcome
+from orchestrator.capabilities.delivery.intake import IntakeOutcome
 from orchestrator.capabilities.delivery.send_file import Sending
 from orchestrator.capabilities.table import REGISTRY, TOOLSETS
 from orchestrator.core.errors import BadInput
@@ -39,7 +39,7 @@ class Desk:
     calls: Calls
     jobs: Jobs
 
-    def send(self, file: str, caption: str = "", *, turn: int | None = None, call: str = "c1") -> Call:
+    def send(self, file: str, caption: str = "", *, turn: int | None = None, call: str = "c1") -> CapabilityCall:
         """The call, once it has ended."""
         self.calls.command(Caller(KEY, turn), call, "SEND", {"file": file, "caption": caption})
         return self.calls.wait(KEY, call, 20)
@@ -50,7 +50,7 @@ def at_a_desk(house: Outgoing, *, is_started: bool = True) -> Iterator[Desk]:
     """The desk over a home."""
     agents = Agents(house.store, providers=(), toolsets=TOOLSETS, hooks=Hooks())
     calls = Calls(store=house.store, agents=agents)
-    jobs = Jobs(house.store, Notices(house.store, house.broker), finish=calls.finish)
+    jobs = Jobs(house.store, Notifications(house.store, house.broker), finish=calls.finish)
     calls.offer(REGISTRY, Sending(store=house.store, taking=house.taking, jobs=jobs).deeds)
     carrier = PaperCarrier()
     house.deliveries.serve(carrier)
@@ -100,9 +100,9 @@ def test_the_watch_does_not_send_it_too(desk: Desk) -> None:
     desk.send("a.txt", "look")
     while desk.house.taking._being_sent:  # the call has ended when its row is written; the sender is a moment later
         time.sleep(0.01)
-    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is Outcome.KNOWN
+    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is IntakeOutcome.KNOWN
     desk.house.taking._being_sent.add((KEY, b"a.txt"))
-    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is Outcome.AGAIN
+    assert desk.house.taking.take(KEY, b"a.txt", found_at=time.time()) is IntakeOutcome.AGAIN
     assert len(desk.house.rows()) == 1
 
 
@@ -157,7 +157,7 @@ def test_a_death_in_between(tmp_path: Path) -> None:
 def test_nobody_waits_for_anothers_files(desk: Desk) -> None:
     """A cubicle that asks for a file again and again that it goes on writing holds up its own files alone."""
     desk.house.put("slow.bin", b"x")
-    other = CubicleKey(KEY.agent, People(desk.house.store).add({"name": "bob"}).id)
+    other = CubicleKey(KEY.agent, Users(desk.house.store).add({"name": "bob"}).id)
     tray = desk.house.workspaces.prepare(other, uid=os.geteuid(), gid=os.getegid()).out
     (tray / "quick.txt").write_bytes(b"hello")
     with (desk.house.out / "slow.bin").open("ab"):

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.capabilities.delivery import debounce as settling
 from orchestrator.capabilities.delivery import folder_state as tray_watch
 from orchestrator.capabilities.delivery import watcher as watching
-from orchestrator.capabilities.delivery.watcher import OutWatch, WatchedDoors
+from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
 from orchestrator.core.models import CubicleKey
 from tests.support.delivery_fixture import KEY, Outgoing, outgoing
 
@@ -31,9 +31,9 @@ def house(tmp_path: Path) -> Iterator[Outgoing]:
 
 
 @contextmanager
-def watched(house: Outgoing, *, is_deaf: bool = False) -> Iterator[OutWatch]:
+def watched(house: Outgoing, *, is_deaf: bool = False) -> Iterator[OutboxWatcher]:
     """The tray is watched; deaf, as where the kernel allows no watches."""
-    watch = OutWatch(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
     if is_deaf:
         watch._events.start = lambda: None  # type: ignore[method-assign]
     watch.start([KEY])
@@ -246,7 +246,7 @@ class Doors:
 def test_a_door_s_tray_is_watched_from_when_it_opens(house: Outgoing) -> None:
     """Until it is closed."""
     doors = Doors()
-    watch = OutWatch(house.workspaces, house.taking, tidy=house.deliveries.tidy)
+    watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
     watch.start([])
     try:
         both = WatchedDoors(doors, watch)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.downloads.records import AssetStatus
 from orchestrator.core.errors import Unavailable
@@ -72,7 +72,7 @@ class Halting(Workspaces):
         self.gate.wait(PATIENCE_S)
 
 
-def left_by_a_death(folder: Path, certificates: Certificates, *, is_before: bool) -> tuple[Path, Call]:
+def left_by_a_death(folder: Path, certificates: Certificates, *, is_before: bool) -> tuple[Path, CapabilityCall]:
     """A home as a death around the storing of a file leaves it, and the call that waits for it."""
     alive, dead = folder / "alive", folder / "dead"
     halting: list[Halting] = []

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from orchestrator.capabilities.memory import fts_rows as fact_words
 from orchestrator.capabilities.memory.fts_query import MAX_WORDS, folded, match_of, stem_of
 from orchestrator.capabilities.memory.rank_fusion import Found, fused
-from orchestrator.llm.memory_block import HEAD, MAX_FACT_CHARS, Fact, block_of, line_of
+from orchestrator.llm.memory_block import HEAD, MAX_FACT_CHARS, PromptFact, block_of, line_of
 
 DATA = json.loads((Path(__file__).resolve().parents[3] / "data" / "memories.json").read_text(encoding="utf-8"))
 FACTS: dict[int, str] = {fact["id"]: fact["text"] for fact in DATA["facts"]}
@@ -190,13 +190,13 @@ def test_no_more_than_asked_for() -> None:
 
 # --- blocks ----------------------------------------------------------------------------------------------------
 
-NUTS = Fact(17, "Anna is allergic to nuts", "ben", 1_772_323_200, 12)
+NUTS = PromptFact(17, "Anna is allergic to nuts", "ben", 1_772_323_200, 12)
 
 
 def test_a_fact_says_where_it_comes_from() -> None:
     """Its number, who, when, and in which turn if in one."""
     assert line_of(NUTS) == '- [17] "Anna is allergic to nuts" (noted by ben, 2026-03-01, turn 12)'
-    assert line_of(Fact(1, "x", "anna", 0)) == '- [1] "x" (noted by anna, 1970-01-01)'
+    assert line_of(PromptFact(1, "x", "anna", 0)) == '- [1] "x" (noted by anna, 1970-01-01)'
 
 
 def test_a_block_says_that_it_is_data() -> None:
@@ -208,13 +208,13 @@ def test_a_block_says_that_it_is_data() -> None:
 
 def test_a_block_is_bounded() -> None:
     """In facts and in characters, by whole lines; a fact by itself too."""
-    many = [Fact(n, "x" * 50, "ben", 0) for n in range(100)]
+    many = [PromptFact(n, "x" * 50, "ben", 0) for n in range(100)]
     assert block_of(many, max_facts=3).count("\n") == 3
     for limit in (0, len(HEAD), 400, 1_000, 5_000):
         block = block_of(many, max_facts=99, max_chars=limit)
         assert len(block) <= limit
         assert all(line.endswith(")") for line in block.splitlines()[1:])
-    assert len(line_of(Fact(1, "y" * 100_000, "z" * 1_000, 0))) < MAX_FACT_CHARS + 150
+    assert len(line_of(PromptFact(1, "y" * 100_000, "z" * 1_000, 0))) < MAX_FACT_CHARS + 150
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_block_is_bounded() -> None:
 )
 def test_a_fact_stays_within_its_quotes(text: str) -> None:
     """No text ends its line or its string."""
-    line = line_of(Fact(1, text, text, 0))
+    line = line_of(PromptFact(1, text, text, 0))
     assert len(line.splitlines()) == 1
     assert line.isprintable()
     inner, end = json.JSONDecoder().raw_decode(line.removeprefix("- [1] "))

@@ -32,7 +32,7 @@ from orchestrator.capabilities.memory.fts_query import folded
 from orchestrator.capabilities.memory.http_embedder import HttpEmbedder, unit
 from orchestrator.capabilities.memory.hybrid_search import NoMeaning, Search
 from orchestrator.capabilities.memory.numpy_index import Nearest
-from orchestrator.capabilities.memory.vector_search import Meaning
+from orchestrator.capabilities.memory.vector_search import VectorSearch
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import ConfigError, UpstreamFailed
 from orchestrator.core.models import TokenUse
@@ -90,7 +90,7 @@ class Desk:
     house: Rooms
     embedder: ToyEmbedder
     facts: Facts
-    meaning: Meaning
+    meaning: VectorSearch
     search: Search
 
     def vectors(self) -> int:
@@ -113,7 +113,7 @@ class Desk:
 def desk_in(house: Rooms, embedder: ToyEmbedder, **options: Any) -> Desk:
     """Put together, not started."""
     near = Nearest(house.store, embedder.model)
-    meaning = Meaning(
+    meaning = VectorSearch(
         embedder,
         near,
         store=house.store,

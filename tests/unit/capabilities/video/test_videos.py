@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from orchestrator.agents import deletion_rows as leaving_rows
-from orchestrator.approvals.notifications import Notices
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.approvals.notifications import Notifications
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.capabilities.video.capability import Clawmotion
 from orchestrator.capabilities.video.input import read_wish
 from orchestrator.capabilities.video.renderer import MOST_BYTES, Studio
-from orchestrator.capabilities.video.videos import Motions
+from orchestrator.capabilities.video.videos import Videos
 from orchestrator.core.errors import BadInput, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import TurnStatus
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
@@ -76,15 +76,17 @@ class Set:
 
     house: Rooms
     calls: Calls
-    notices: Notices
+    notices: Notifications
     jobs: Jobs
-    motions: Motions
+    motions: Videos
     paper: PaperStudio
     tray: Path
     clock: list[float]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def ask(self, text: str = "Hello there.", seconds: object = 5, name: str = "", turn: int | None = None) -> Call:
+    def ask(
+        self, text: str = "Hello there.", seconds: object = 5, name: str = "", turn: int | None = None
+    ) -> CapabilityCall:
         """A command in the cubicle asks."""
         fields = {"prompt": text, "duration": seconds, "output_file": name}
         return self.calls.command(
@@ -96,7 +98,7 @@ class Set:
         while self.jobs.run_next():
             pass
 
-    def now(self, call: Call) -> Call:
+    def now(self, call: CapabilityCall) -> CapabilityCall:
         """The call as it stands."""
         return self.calls.get(call.cubicle, call.id)
 
@@ -111,11 +113,11 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
     paper = paper or PaperStudio()
     with rooms(home) as house:
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
-        notices, clock = Notices(house.store, house.broker), [time.time()]
+        notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "studio").mkdir(exist_ok=True)
         jobs = Jobs(house.store, notices, finish=calls.finish, now=lambda: clock[0])
-        motions = Motions(
+        motions = Videos(
             agents=house.agents,
             jobs=jobs,
             workspaces=house.workspaces,

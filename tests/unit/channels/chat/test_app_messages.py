@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dashboard.app import create_app
-from orchestrator.apps.previews.apps import App, Kind
+from orchestrator.apps.previews.apps import AppKind, WebApp
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.app_messages import LOGIN_S, WAITS_S, AppMessages
 from orchestrator.channels.chat.temp_files import TempFiles
@@ -56,7 +56,7 @@ class Gallery:
     def __init__(self, desk: TurnsFixture, folder: Path) -> None:
         self.desk, self.house, self.mail = desk, desk.house, desk.mail
         self.pictures = PaperPictures(folder)
-        self.apps: dict[str, App] = {}
+        self.apps: dict[str, WebApp] = {}
         self.now = AT
         self.place = TurnPlace("crab", CHAT, None, 7, "")
         self.house.people.change(1, {"telegram_id": CHAT})
@@ -77,17 +77,17 @@ class Gallery:
             now=lambda: self.now,
         )
 
-    def made(self, *names: str, title: str = "A game", kind: Kind = Kind.STATIC) -> Turn:
+    def made(self, *names: str, title: str = "A game", kind: AppKind = AppKind.STATIC) -> Turn:
         """A turn that made these apps was answered."""
         turn = self.desk.answered("Here.")
         for name in names:
-            self.apps[name] = App(KEY, name, title, kind, None, 0.0, "")
+            self.apps[name] = WebApp(KEY, name, title, kind, None, 0.0, "")
         with self.house.store.writing() as db:
             turn_rows.note_apps(db, turn.id, names)
             db.execute("UPDATE turns SET told_at = ? WHERE id = ?", (self.now, turn.id))
         return turn
 
-    def _app(self, _: CubicleKey, name: str) -> App:
+    def _app(self, _: CubicleKey, name: str) -> WebApp:
         if name not in self.apps:
             raise NotFound("There is no such app.")
         return self.apps[name]
@@ -204,7 +204,7 @@ def test_not_more_than_a_few(gallery: Gallery) -> None:
     texts = gallery.mail.texts()
     assert len(texts) == 3
     assert [text.splitlines()[2:] for text in texts] == [[], [], ["And 1 more on the Apps page in the dashboard."]]
-    gallery.made("half", kind=Kind.INCOMPLETE)
+    gallery.made("half", kind=AppKind.INCOMPLETE)
     gallery.letters().sweep()
     assert len(gallery.mail.texts()) == 3
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.capabilities.ask.capability import Ask
-from orchestrator.capabilities.calendar.rows import Entry, EntryStatus
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus
 from orchestrator.capabilities.capability import Caller
 from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.core.errors import NotFound
@@ -31,13 +31,13 @@ def shop(tmp_path: Path) -> Iterator[CommandsFixture]:
 
 def plans(
     shop: CommandsFixture, title: str = "Water the plants", *, start: str = "2031-03-01T09:00", **fields: str
-) -> Entry:
+) -> CalendarEntry:
     """Something is put into ada's calendar."""
     wanted = {"title": title, "prompt": "do it", "start": start, **fields}
     return shop.house.services.agenda.create(shop.key, wanted, by=None)
 
 
-def status(shop: CommandsFixture, entry: Entry) -> str:
+def status(shop: CommandsFixture, entry: CalendarEntry) -> str:
     """How it stands."""
     try:
         return str(shop.house.services.agenda.get(entry.id).status)

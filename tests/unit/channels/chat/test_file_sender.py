@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agents.users import People
+from orchestrator.agents.users import Users
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.file_sender import FileSender
 from orchestrator.channels.chat.outbox_rows import note
@@ -74,7 +74,7 @@ def house(tmp_path: Path, api: BotApi, bot: str, ada: Person) -> Iterator[House]
 
 def furnished(out: Outgoing, office: OutboxFixture) -> House:
     """A carrier between deliveries and letters."""
-    people = People(out.store)
+    people = Users(out.store)
     people.change(KEY.user, {"telegram_id": 42})
     with out.store.writing() as db:
         bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))

@@ -14,7 +14,7 @@ from orchestrator.channels.telegram.bot_check import BotCheck, check_up
 from orchestrator.channels.telegram.client_types import BotIdentity, WebhookStatus
 from orchestrator.channels.telegram.doctor import Expected, examine_telegram
 from orchestrator.core.errors import Unavailable
-from orchestrator.core.finding import State
+from orchestrator.core.finding import FindingState
 from tests.support.app_fixture import paper_house
 from tests.support.bot_api import BotApi
 
@@ -34,14 +34,14 @@ def bot(token: str, state: str = "paired") -> StoredBot:
 def test_no_bot_is_fine(api: BotApi) -> None:
     """With how to get one; nobody is asked."""
     (only,) = examine_telegram([], None, expected(), partial(check_up, api_url=api.url))
-    assert (only.state, api.calls()) == (State.OK, [])
+    assert (only.state, api.calls()) == (FindingState.OK, [])
 
 
 @pytest.mark.parametrize("token", ["987654321", "hello", "123:abc"])
 def test_a_setting_that_is_no_token(token: str, api: BotApi) -> None:
     """Is a failure, without showing it."""
     (only,) = examine_telegram([], 1, expected(token), partial(check_up, api_url=api.url))
-    assert (only.state, token in only.text + only.mend) == (State.FAIL, False)
+    assert (only.state, token in only.text + only.mend) == (FindingState.FAIL, False)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_a_token_that_is_revoked(api: BotApi) -> None:
     api.revoke(token)
     ask = partial(check_up, api_url=api.url)
     (only,) = examine_telegram([bot(token)], 42, expected(token), ask)
-    assert (only.state, "telegram add crab" in only.mend) == (State.FAIL, True)
+    assert (only.state, "telegram add crab" in only.mend) == (FindingState.FAIL, True)
     (only,) = examine_telegram([], 42, expected(token), ask)
-    assert (only.state, "TELEGRAM_BOT_TOKEN" in only.mend) == (State.FAIL, True)
+    assert (only.state, "TELEGRAM_BOT_TOKEN" in only.mend) == (FindingState.FAIL, True)
 
 
 def test_telegram_that_is_not_there(api: BotApi) -> None:
@@ -74,13 +74,13 @@ def test_telegram_that_is_not_there(api: BotApi) -> None:
     tokens = [api.bot(), api.bot()]
     api.offline()
     (only,) = examine_telegram([bot(t) for t in tokens], 42, expected(), partial(check_up, api_url=api.url))
-    assert (only.state, "can't be reached" in only.text) == (State.FAIL, True)
+    assert (only.state, "can't be reached" in only.text) == (FindingState.FAIL, True)
 
 
 def test_an_operator_without_a_telegram_id(api: BotApi) -> None:
     """Is a warning of its own, as no bot answers anybody."""
     first, _ = examine_telegram([bot(api.bot())], None, expected(), partial(check_up, api_url=api.url))
-    assert (first.state, "Telegram id" in first.text) == (State.WARN, True)
+    assert (first.state, "Telegram id" in first.text) == (FindingState.WARN, True)
 
 
 ELSEWHERE = WebhookStatus("https://elsewhere.example/secret", 0, "")
@@ -113,13 +113,13 @@ def test_what_else_a_bot_says() -> None:
     """Groups that it reads whole are named; a bot that must be silent is a warning."""
     seen = BotCheck(BotIdentity(7, "crab_bot", "Crab", can_read_groups=True), FETCHED)
     (only,) = examine_telegram([bot("x")], 1, expected(), lambda _: seen)
-    assert (only.state, "privacy mode is off" in only.text) == (State.OK, True)
+    assert (only.state, "privacy mode is off" in only.text) == (FindingState.OK, True)
 
     def silent(_: str) -> BotCheck:
         raise FloodWait(30)
 
     (only,) = examine_telegram([bot("x")], 1, expected(), silent)
-    assert (only.state, "30 s" in only.text) == (State.WARN, True)
+    assert (only.state, "30 s" in only.text) == (FindingState.WARN, True)
 
 
 @pytest.mark.parametrize(("is_running", "state"), [(True, "warn"), (False, "ok")])

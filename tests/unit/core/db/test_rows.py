@@ -100,7 +100,7 @@ def test_queues_are_told_apart(db: sqlite3.Connection) -> None:
     assert set(turns.waiting_cubicles(db)) == {KEY, OTHER}
     turns.claim(db, first, "b", 2.0)
     turns.add_step(db, _step(first))
-    assert turns.under_way(db, KEY) == [(KEY, turns.Claim(first, "b", stop_asked=False))]
+    assert turns.under_way(db, KEY) == [(KEY, turns.TurnClaim(first, "b", stop_asked=False))]
     assert turns.under_way(db, OTHER) == []
     assert len(turns.under_way(db)) == 1
 
@@ -228,12 +228,12 @@ def test_the_sum_is_always_that_of_the_rows(db: sqlite3.Connection) -> None:
     assert second is not None
     assert _hold(db, 1) is None
     assert _hold(db, 100, day="2026-01-02") is not None
-    assert ledger.day(db, "crab", "2026-01-01") == ledger.Day(0, 100, refused_micro=100, refused_tokens=0)
+    assert ledger.day(db, "crab", "2026-01-01") == ledger.SpendingDay(0, 100, refused_micro=100, refused_tokens=0)
     assert _close(db, first, "settled", 70)
     assert not _close(db, first, "released", 0)
-    assert ledger.day(db, "crab", "2026-01-01") == ledger.Day(70, 40)
+    assert ledger.day(db, "crab", "2026-01-01") == ledger.SpendingDay(70, 40)
     assert _close(db, second, "released", 0)
-    assert ledger.day(db, "crab", "2026-01-01") == ledger.Day(70, 0)
+    assert ledger.day(db, "crab", "2026-01-01") == ledger.SpendingDay(70, 0)
     assert _hold(db, 31) is None
     assert _hold(db, 30) is not None
     assert [micro for _, micro, _ in ledger.open_rows(db)] == [100, 30]

@@ -14,7 +14,7 @@ from flask import Flask
 
 from dashboard.api.approvals import MIN_AGE_S
 from orchestrator.__main__ import parser
-from orchestrator.capabilities.call_rows import Call
+from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.capability import Caller
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
@@ -47,14 +47,14 @@ def paper(tmp_path: Path) -> Iterator[PaperHouse]:
             yield house
 
 
-def asked(paper: PaperHouse, api: Api, url: str = URL, call: str = "c1") -> Call:
+def asked(paper: PaperHouse, api: Api, url: str = URL, call: str = "c1") -> CapabilityCall:
     """What a command in this person's cubicle asks."""
     caller = Caller(CubicleKey("crab", api.user.id), None)
     fields = {"description": "the paper\n\u202e", "url": url, "file_type": "pdf"}
     return paper.app._capabilities.calls.command(caller, call, "ASSET_REQUEST", fields)
 
 
-def ended(paper: PaperHouse, call: Call) -> Call:
+def ended(paper: PaperHouse, call: CapabilityCall) -> CapabilityCall:
     """The call, once it has ended."""
     return paper.app._capabilities.calls.wait(call.cubicle, call.id, PATIENCE_S)
 

@@ -18,8 +18,8 @@ from orchestrator.engine.setup import base_image
 from orchestrator.engine.setup.apt import carried_settings
 from orchestrator.engine.setup.base_image import Archive, archive_of
 from orchestrator.engine.setup.cubicle_image import content_hash, context_files, context_tar, follow_build
-from orchestrator.engine.setup.machine import Ran
-from orchestrator.engine.setup.progress import Progress, Task
+from orchestrator.engine.setup.machine import CommandResult
+from orchestrator.engine.setup.progress import SetupProgress, Task
 from tests.support.fake_machine import FakeMachine
 
 
@@ -170,7 +170,7 @@ def test_only_what_apt_needs_is_carried_into_a_build(tmp_path: Path) -> None:
         'Acquire::http::Proxy "http://proxy:3142";\nAcquire::https::Proxy::deb.example.org "DIRECT";\n'
         'Acquire::Check-Valid-Until "false";\nAPT::Update::Post-Invoke:: "rm -rf /";\nAcquire::http::Proxy "a b; c";\n'
     )
-    machine = FakeMachine(tmp_path, commands={"apt-config"}, says={"apt-config dump": Ran(0, dump)})
+    machine = FakeMachine(tmp_path, commands={"apt-config"}, says={"apt-config dump": CommandResult(0, dump)})
     assert carried_settings(machine) == (
         "-o Acquire::http::Proxy=http://proxy:3142 -o Acquire::https::Proxy::deb.example.org=DIRECT"
         " -o Acquire::Check-Valid-Until=false"
@@ -245,7 +245,7 @@ class NoEngine:
 
 def made_base(machine: FakeMachine) -> str:
     with pytest.raises(Unavailable) as caught:
-        base_image._make(NoEngine(), machine, Progress(io.StringIO()))  # type: ignore[arg-type] # it fails before
+        base_image._make(NoEngine(), machine, SetupProgress(io.StringIO()))  # type: ignore[arg-type] # it fails before
     assert "\n" not in caught.value.message
     return caught.value.message
 
@@ -254,15 +254,18 @@ def leftovers() -> set[Path]:
     return set(Path("/var/tmp").glob("hermitshell-base-*"))
 
 
+NO_RELEASE = CommandResult(1, "I: Retrieving\nE: Couldn't download release\n")
+
+
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
         ({"root": False}, "needs root: run 'docker pull debian:bookworm-slim'"),
         ({"commands": set()}, "debootstrap is missing"),
         ({"free": 3 << 20}, "has 3 MB left"),
-        ({"says": {"debootstrap": Ran(1, "I: Retrieving\nE: Couldn't download release\n"), "unshare": Ran(1, "")}},
+        ({"says": {"debootstrap": NO_RELEASE, "unshare": CommandResult(1, "")}},
          "Couldn't download release. Can this machine reach a Debian archive?"),
-        ({"says": {"unshare --mount debootstrap": Ran(1, "tar: no space left")}}, "tar: no space left"),
+        ({"says": {"unshare --mount debootstrap": CommandResult(1, "tar: no space left")}}, "tar: no space left"),
         ({"says": {"unshare --mount debootstrap": Unavailable("debootstrap took longer than 900 s.")}}, "took longer"),
     ],
 )  # fmt: skip

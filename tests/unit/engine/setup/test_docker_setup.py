@@ -16,14 +16,14 @@ from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup import docker_setup
 from orchestrator.engine.setup.docker_setup import (
     DOCKER_SOCKET,
-    Health,
+    EngineHealth,
     ensure_engine,
     find_engine,
     last_words,
     limits_lacking,
 )
-from orchestrator.engine.setup.machine import LocalMachine, Ran
-from orchestrator.engine.setup.progress import Progress
+from orchestrator.engine.setup.machine import CommandResult, LocalMachine
+from orchestrator.engine.setup.progress import SetupProgress
 from tests.support.fake_machine import FakeMachine
 
 GOOD = {"ApiVersion": "1.41", "Os": "linux", "Version": "20.10.24"}
@@ -60,11 +60,11 @@ def shown() -> io.StringIO:
 
 
 @pytest.fixture
-def progress(shown: io.StringIO) -> Progress:
-    return Progress(shown)
+def progress(shown: io.StringIO) -> SetupProgress:
+    return SetupProgress(shown)
 
 
-def refusal(machine: FakeMachine, engines: Engines, progress: Progress) -> str:
+def refusal(machine: FakeMachine, engines: Engines, progress: SetupProgress) -> str:
     with pytest.raises(Unavailable) as caught:
         ensure_engine(machine, progress, connect=engines.connect)
     assert "\n" not in caught.value.message
@@ -72,7 +72,7 @@ def refusal(machine: FakeMachine, engines: Engines, progress: Progress) -> str:
 
 
 def test_an_engine_that_answers_is_taken_in_silence(
-    machine: FakeMachine, progress: Progress, shown: io.StringIO
+    machine: FakeMachine, progress: SetupProgress, shown: io.StringIO
 ) -> None:
     """Nothing is run and nothing is shown when the engine is up."""
     client = ensure_engine(machine, progress, connect=Engines(all=GOOD).connect)
@@ -96,7 +96,7 @@ def test_every_usual_place_is_looked_at(
     """Docker comes before Podman, the system's before the user's, and DOCKER_HOST before all."""
     machine.sockets, machine.env, machine.root = sockets, env, False
     knock = find_engine(machine, connect=Engines(all=GOOD).connect)
-    assert (knock.health, knock.url) == (Health.ANSWERS, expected)
+    assert (knock.health, knock.url) == (EngineHealth.ANSWERS, expected)
 
 
 def test_the_next_place_serves_when_the_first_does_not_answer(machine: FakeMachine) -> None:
@@ -124,7 +124,7 @@ def test_the_next_place_serves_when_the_first_does_not_answer(machine: FakeMachi
 )
 def test_what_is_wrong_is_said_with_its_mend(
     machine: FakeMachine,
-    progress: Progress,
+    progress: SetupProgress,
     answer: Mapping[str, Any] | OSError,
     setting: dict[str, Any],
     words: list[str],
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_said_with_its_mend(
     assert "dockerd" not in machine.ran
 
 
-def test_docker_is_installed_and_started(machine: FakeMachine, progress: Progress, shown: io.StringIO) -> None:
+def test_docker_is_installed_and_started(machine: FakeMachine, progress: SetupProgress, shown: io.StringIO) -> None:
     """Where nothing is installed, root gets Docker by apt; old package lists are read anew first."""
     engines = Engines()
     machine.commands, machine.sockets, machine.lists_age_s = {"apt-get"}, set(), None
@@ -157,7 +157,7 @@ def test_docker_is_installed_and_started(machine: FakeMachine, progress: Progres
     assert "Starting Docker … done" in shown.getvalue()
 
 
-def test_systemd_starts_docker_where_it_runs(machine: FakeMachine, progress: Progress) -> None:
+def test_systemd_starts_docker_where_it_runs(machine: FakeMachine, progress: SetupProgress) -> None:
     """No dockerd of our own beside systemd's."""
     engines = Engines()
     machine.systemd = True
@@ -166,16 +166,16 @@ def test_systemd_starts_docker_where_it_runs(machine: FakeMachine, progress: Pro
     assert machine.ran == ["systemctl start docker"]
 
 
-def test_apt_tells_why_it_failed(machine: FakeMachine, progress: Progress) -> None:
+def test_apt_tells_why_it_failed(machine: FakeMachine, progress: SetupProgress) -> None:
     """apt's first error reaches the person, after one more try with fresh lists."""
     machine.commands = {"apt-get"}
-    machine.says = {"apt-get install": Ran(100, "Reading…\nE: Unable to locate package docker.io\nE: second")}
+    machine.says = {"apt-get install": CommandResult(100, "Reading…\nE: Unable to locate package docker.io\nE: second")}
     message = refusal(machine, Engines(), progress)
     assert "Unable to locate package docker.io. Try 'apt-get install docker.io iptables'" in message
     assert [line.split(" -")[0] for line in machine.ran] == ["apt-get install", "apt-get update", "apt-get install"]
 
 
-def test_a_dockerd_that_dies_is_quoted(machine: FakeMachine, progress: Progress, shown: io.StringIO) -> None:
+def test_a_dockerd_that_dies_is_quoted(machine: FakeMachine, progress: SetupProgress, shown: io.StringIO) -> None:
     """Its last meaningful line is in the message, which is all that is shown, and the wait ends at once."""
     machine.spawned_ends = True
     machine.log = (
@@ -189,16 +189,16 @@ def test_a_dockerd_that_dies_is_quoted(machine: FakeMachine, progress: Progress,
     assert shown.getvalue() == ""
 
 
-def test_a_dockerd_that_never_answers_is_given_up(machine: FakeMachine, progress: Progress) -> None:
+def test_a_dockerd_that_never_answers_is_given_up(machine: FakeMachine, progress: SetupProgress) -> None:
     """The wait has an end."""
     assert "did not answer within" in refusal(machine, Engines(), progress)
     assert machine.slept_s >= docker_setup.START_S - 1
 
 
-def test_systemd_tells_that_it_failed(machine: FakeMachine, progress: Progress) -> None:
+def test_systemd_tells_that_it_failed(machine: FakeMachine, progress: SetupProgress) -> None:
     """The person is sent to the journal."""
     machine.systemd = True
-    machine.says = {"systemctl": Ran(1, "Job for docker.service failed.")}
+    machine.says = {"systemctl": CommandResult(1, "Job for docker.service failed.")}
     assert "journalctl -u docker" in refusal(machine, Engines(), progress)
 
 
@@ -236,12 +236,12 @@ def test_an_engine_that_says_nothing_is_told_from_none(local: LocalMachine, tmp_
     def impatient(env: Mapping[str, str]) -> docker.DockerClient:
         return docker.from_env(environment=dict(env), timeout=1, version="auto")
 
-    assert find_engine(local, connect=impatient).health is Health.ABSENT
+    assert find_engine(local, connect=impatient).health is EngineHealth.ABSENT
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "engine.sock"))
-        assert find_engine(local, connect=impatient).health is Health.ABSENT
+        assert find_engine(local, connect=impatient).health is EngineHealth.ABSENT
         server.listen()
-        assert find_engine(local, connect=impatient).health is Health.SILENT
+        assert find_engine(local, connect=impatient).health is EngineHealth.SILENT
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "nonsense://x", "unix:///x" + "y" * 200])
@@ -249,4 +249,4 @@ def test_a_host_that_leads_nowhere_is_absent(tmp_path: Path, url: str) -> None:
     """Whatever DOCKER_HOST holds, the answer is a sentence."""
     machine = LocalMachine(tmp_path, {"DOCKER_HOST": url})
     with pytest.raises(Unavailable, match="No container engine answers at DOCKER_HOST="):
-        ensure_engine(machine, Progress())
+        ensure_engine(machine, SetupProgress())

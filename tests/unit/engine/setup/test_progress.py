@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from orchestrator.engine.setup.progress import HEARTBEAT_S, Progress, Task
+from orchestrator.engine.setup.progress import HEARTBEAT_S, SetupProgress, Task
 
 
 class Terminal(io.StringIO):
@@ -29,7 +29,7 @@ class Clock:
 def test_plain_lines_elsewhere_than_on_a_terminal() -> None:
     """A log gets the title, each milestone and how it ended; no control characters."""
     stream, clock = io.StringIO(), Clock()
-    with Progress(stream, clock=clock).task("Building") as task:
+    with SetupProgress(stream, clock=clock).task("Building") as task:
         task.step("step 1/2")
         task.detail("not worth a line")
         clock.now += 7
@@ -39,7 +39,7 @@ def test_plain_lines_elsewhere_than_on_a_terminal() -> None:
 def test_one_line_on_a_terminal() -> None:
     """The line is written over, and only the last one stays."""
     stream, clock = Terminal(), Clock()
-    with Progress(stream, clock=clock).task("Building") as task:
+    with SetupProgress(stream, clock=clock).task("Building") as task:
         clock.now += 3
         task.step("step 1/2")
     shown = stream.getvalue()
@@ -67,7 +67,7 @@ def test_a_failure_is_shown_and_goes_on() -> None:
     stream, clock = io.StringIO(), Clock()
 
     def fail() -> None:
-        with Progress(stream, clock=clock).task("Building") as task:
+        with SetupProgress(stream, clock=clock).task("Building") as task:
             task.step("step 1/2")
             raise ValueError("no")
 
@@ -79,10 +79,10 @@ def test_a_failure_is_shown_and_goes_on() -> None:
 def test_what_is_refused_at_once_was_never_begun() -> None:
     """Without a terminal the error alone is told; what succeeds as fast has one line."""
     stream = io.StringIO()
-    with pytest.raises(ValueError, match="no"), Progress(stream).task("Restoring"):
+    with pytest.raises(ValueError, match="no"), SetupProgress(stream).task("Restoring"):
         raise ValueError("no")
     assert stream.getvalue() == ""
-    with Progress(stream).task("Restoring"):
+    with SetupProgress(stream).task("Restoring"):
         pass
     assert stream.getvalue() == "Restoring … done in 0 s\n"
 
@@ -90,6 +90,6 @@ def test_what_is_refused_at_once_was_never_begun() -> None:
 def test_control_characters_of_others_are_not_passed_on() -> None:
     """What a package manager prints cannot move the cursor."""
     stream = io.StringIO()
-    with Progress(stream).task("Building") as task:
+    with SetupProgress(stream).task("Building") as task:
         task.step("evil\033[2J\rline\n")
     assert "  evil [2J line\n" in stream.getvalue()

@@ -25,7 +25,7 @@ class OwnKey:
     """For a server of one's own alone; it is kept beside its key, so that a key goes where it was meant for."""
 
 
-class Keyring:
+class KeyStore:
     """The file. Thread-safe."""
 
     def __init__(self, file: Path) -> None:
