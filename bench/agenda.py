@@ -127,7 +127,7 @@ def fill(store: Store, first: float, spread_s: float, repeat: str, *, count: int
                 next_at=float(due),
                 failures=0,
             )
-            rows.add(db, entry)
+            rows.insert_entry(db, entry)
 
 
 def main() -> None:

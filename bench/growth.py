@@ -24,7 +24,7 @@ from dashboard.app import create_app
 from orchestrator.capabilities.calendar import rows as entries
 from orchestrator.core.db import audit_rows as audit
 from orchestrator.files import tree
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.unit.conftest import logged_in
 
 _QUICK = {
@@ -162,9 +162,9 @@ def _log(sizes: Sequence[int]) -> Points:
     return found
 
 
-def _append(house: PaperHouse) -> None:
+def _append(house: AppFixture) -> None:
     with house.app._store.writing() as db:  # noqa: SLF001 - what every append does
-        audit.add(db, "turn.asked", "Look after the tide.", now=time.time(), agent="crab", user=1)
+        audit.insert_record(db, "turn.asked", "Look after the tide.", now=time.time(), agent="crab", user=1)
 
 
 def _entries(sizes: Sequence[int]) -> Points:
@@ -179,10 +179,10 @@ def _entries(sizes: Sequence[int]) -> Points:
     return found
 
 
-def _due(house: PaperHouse) -> None:
+def _due(house: AppFixture) -> None:
     with house.app._store.reading() as db:  # noqa: SLF001 - what each pass of the clock asks
-        entries.due(db, time.time(), 100)
-        entries.earliest(db)
+        entries.list_due(db, time.time(), 100)
+        entries.get_earliest_due(db)
 
 
 def _memories(sizes: Sequence[int]) -> Points:
@@ -217,7 +217,7 @@ def _walk(top: Path) -> None:
 
 
 @contextmanager
-def _paper() -> Iterator[tuple[PaperHouse, FlaskClient]]:
-    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, paper_house(Path(folder)) as house:
+def _paper() -> Iterator[tuple[AppFixture, FlaskClient]]:
+    with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, run_app(Path(folder)) as house:
         reader = logged_in(house, create_app(house.services), house.services.people.operator())
         yield house, reader.client

@@ -19,7 +19,7 @@ from pathlib import Path
 import docker
 import requests
 
-from tests.support.real_app import Api, Plays, ProcessHouse, Talker, process_house
+from tests.support.real_app import Api, AppProcess, Plays, Talker, process_house
 from tests.support.scripted_replies import Piece, Reply
 from tests.support.scripted_upstream import answers
 from tests.support.scripted_wire import Request, chunk, sse_events, stream_head
@@ -122,7 +122,7 @@ def outputs(agent: Talker, plays: Plays, watcher: Watcher) -> list[float]:
     return list(late.values())[1:]
 
 
-def measure(house: ProcessHouse) -> str:
+def measure(house: AppProcess) -> str:
     """The table."""
     plays, agent = Plays(house.model), house.agent()
     agent.ask(plays.add(answers("Awake.")))

@@ -22,8 +22,8 @@ from flask.testing import FlaskClient
 from dashboard.app import create_app
 from orchestrator.core.db.database import Store
 from tests.support.all_pages import Sight, samples, sights
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.sample_data import ALL_ON, live_in
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.sample_data import ALL_ON, fill_with_samples
 from tests.unit.conftest import logged_in
 
 ROWS, TURNS, AGENTS, DECIDED = 1_000_000, 10_000, 50, 5_000
@@ -56,7 +56,7 @@ class Took:
     size: int
 
 
-def fill(house: PaperHouse, rows: int = ROWS) -> None:
+def fill(house: AppFixture, rows: int = ROWS) -> None:
     """Years of use, straight into the tables."""
     names = [f"agent-{n}" for n in range(AGENTS - len(house.services.agents.every()))]
     for name in names:
@@ -181,9 +181,9 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder,
-        paper_house(Path(folder), environment=ALL_ON) as house,
+        run_app(Path(folder), environment=ALL_ON) as house,
     ):
-        lived = live_in(house)
+        lived = fill_with_samples(house)
         began = time.monotonic()
         fill(house, options.rows)
         print(f"seeded in {time.monotonic() - began:.0f} s")

@@ -16,9 +16,9 @@ from orchestrator.core.text import terminal_safe
 
 COMMANDS = {
     "up": "up down restart serve",
-    "look": "status logs",
-    "ways_in": "open login-link token",
-    "people": "user",
+    "status": "status logs",
+    "links": "open login-link token",
+    "users": "user",
     "audit": "audit",
     "cubicle": "cubicle apps",
     "update": "update version",
@@ -33,16 +33,16 @@ COMMANDS = {
     "telegram": "telegram",
     "calendar": "calendar",
     "memory": "memory",
-    "inbox": "approvals approve deny",
+    "approvals": "approvals approve deny",
     "grants": "grants",
     "hosts": "hosts",
     "questions": "questions answer",
-    "money": "budget prices",
-    "tests": "test",
+    "budget": "budget prices",
+    "test": "test",
     "bench": "bench",
     "sbom": "sbom",
 }
-"""Which module of ``commands`` has which commands. Only the one that is asked for is loaded: most need little of what
+"""Which module of ``cli`` has which commands. Only the one that is asked for is loaded: most need little of what
 the rest of the program stands on, and a person waits for each."""
 
 
@@ -81,7 +81,7 @@ def parser(wanted: str = "") -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     asked = [module for module, names in COMMANDS.items() if wanted in names.split()]
     for module in asked or COMMANDS:
-        import_module(f"orchestrator.commands.{module}").add_to(commands)
+        import_module(f"orchestrator.cli.{module}").add_to(commands)
     return top
 
 

@@ -20,8 +20,8 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from dashboard.app import create_app
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, DESK, PHONE
 from tests.support.all_pages import Sight, samples, sights
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.sample_data import ALL_ON, APPS, give_thumbnail, live_in
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.sample_data import ALL_ON, APPS, fill_with_samples, give_thumbnail
 from tests.support.sample_requests import CRAB
 from tests.unit.conftest import logged_in
 
@@ -55,10 +55,10 @@ def take(folder: Path, only: str = "") -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as home,
-        paper_house(Path(home), environment=ALL_ON) as house,
+        run_app(Path(home), environment=ALL_ON) as house,
         sync_playwright() as playwright,
     ):
-        lived = live_in(house)
+        lived = fill_with_samples(house)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         _photograph_apps(browser, house)
         app = create_app(house.services)
@@ -72,7 +72,7 @@ def take(folder: Path, only: str = "") -> int:
     return len(every) * len(CAMERAS) * len(SCHEMES)
 
 
-def _photograph_apps(browser: Browser, house: PaperHouse) -> None:
+def _photograph_apps(browser: Browser, house: AppFixture) -> None:
     page = browser.new_page(viewport=_APP_SIZE)
     for path in sorted(APPS.glob("*.html")):
         page.set_content(path.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def _photograph_apps(browser: Browser, house: PaperHouse) -> None:
 
 
 def _round(
-    browser: Browser, house: PaperHouse, every: list[Sight], *, session: str, camera: Camera, scheme: Scheme
+    browser: Browser, house: AppFixture, every: list[Sight], *, session: str, camera: Camera, scheme: Scheme
 ) -> Shots:
     inside, outside = (_window(browser, camera, scheme) for _ in range(2))
     inside.context.add_cookies([{"name": "hermit_session", "value": session, "url": house.url}])

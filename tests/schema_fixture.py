@@ -14,7 +14,7 @@ from pathlib import Path
 from orchestrator.agents import agent_rows
 from orchestrator.core.db import copies
 from orchestrator.core.db.migrations import migrations
-from tests.support.core_fixture import KEY, OTHER, rooms
+from tests.support.core_fixture import KEY, OTHER, core_fixture
 
 FOLDER = Path(__file__).parent / "fixtures"
 
@@ -79,13 +79,13 @@ def _is_sqlites(name: str) -> bool:
 
 def _fill(home: Path) -> Path:
     """A small house with something of most kinds in it."""
-    with rooms(home, role="Keeps the books.") as made:
+    with core_fixture(home, role="Keeps the books.") as made:
         made.under_way("What is 6 × 7?")
         made.turns.submit(KEY, "Ünïcode, 'quotes' and\nlines.", source="test")
         made.turns.submit(OTHER, "Bob's own.", source="test")
         with made.store.writing() as db:
             db.execute("INSERT INTO settings VALUES ('colour', 'blue')")
-            agent_rows.cubicle_number(db, KEY, 1.0)
+            agent_rows.get_cubicle_number(db, KEY, 1.0)
         return home / "hermit.db"
 
 

@@ -17,37 +17,37 @@ _COLUMNS = (
 )
 
 
-def add(db: sqlite3.Connection, agent: Agent) -> None:
+def insert_agent(db: sqlite3.Connection, agent: Agent) -> None:
     """Insert an agent; raises ``sqlite3.IntegrityError`` when the name is taken."""
     marks = ", ".join("?" * len(_COLUMNS.split(", ")))
     db.execute(f"INSERT INTO agents ({_COLUMNS}) VALUES ({marks})", _values(agent))  # noqa: S608 - constant columns
 
 
-def change(db: sqlite3.Connection, agent: Agent) -> None:
+def update_agent(db: sqlite3.Connection, agent: Agent) -> None:
     """Store every field of an existing agent anew."""
     columns = ", ".join(f"{column} = ?" for column in _COLUMNS.split(", "))
     db.execute(f"UPDATE agents SET {columns} WHERE name = ?", (*_values(agent), agent.name))  # noqa: S608 - constants
 
 
-def every(db: sqlite3.Connection) -> list[Agent]:
+def list_agents(db: sqlite3.Connection) -> list[Agent]:
     """All agents, oldest first."""
     return [_agent(row) for row in db.execute(f"SELECT {_COLUMNS} FROM agents ORDER BY created_at, name")]  # noqa: S608
 
 
-def one(db: sqlite3.Connection, name: str) -> Agent | None:
+def get_agent(db: sqlite3.Connection, name: str) -> Agent | None:
     """The agent of this name."""
     row = db.execute(f"SELECT {_COLUMNS} FROM agents WHERE name = ?", (name,)).fetchone()  # noqa: S608 - constants
     return None if row is None else _agent(row)
 
 
-def remove(db: sqlite3.Connection, name: str) -> None:
+def delete_agent(db: sqlite3.Connection, name: str) -> None:
     """Delete an agent with its cubicle rows, turns, steps and approvals. The audit rows and the spending stay."""
     db.execute("DELETE FROM turns WHERE agent = ?", (name,))
     db.execute("DELETE FROM conversations WHERE agent = ?", (name,))
     db.execute("DELETE FROM agents WHERE name = ?", (name,))
 
 
-def telegram_token(db: sqlite3.Connection, name: str) -> str | None:
+def get_telegram_token(db: sqlite3.Connection, name: str) -> str | None:
     """The agent's bot token. The only reader is the Telegram channel."""
     row = db.execute("SELECT telegram_token FROM agents WHERE name = ?", (name,)).fetchone()
     return None if row is None else row["telegram_token"]
@@ -58,7 +58,7 @@ def set_telegram_token(db: sqlite3.Connection, name: str, token: str | None) -> 
     db.execute("UPDATE agents SET telegram_token = ? WHERE name = ?", (token, name))
 
 
-def cubicle_number(db: sqlite3.Connection, key: CubicleKey, now: float) -> int:
+def get_cubicle_number(db: sqlite3.Connection, key: CubicleKey, now: float) -> int:
     """The cubicle's number, made on first use; it stays with the cubicle for ever. An install begins with a random one:
     users come from the number, and two installs on one host shall not share what the kernel counts for a user."""
     is_first = db.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'cubicles'").fetchone() is None
@@ -71,7 +71,7 @@ def cubicle_number(db: sqlite3.Connection, key: CubicleKey, now: float) -> int:
     return int(row["id"])
 
 
-def cubicles(db: sqlite3.Connection, agent: str | None = None) -> list[CubicleKey]:
+def list_cubicles(db: sqlite3.Connection, agent: str | None = None) -> list[CubicleKey]:
     """The cubicles that were ever started, of one agent or of all."""
     rows = db.execute("SELECT agent, user FROM cubicles WHERE ? IS NULL OR agent = ? ORDER BY id", (agent, agent))
     return [CubicleKey(str(row["agent"]), int(row["user"])) for row in rows]

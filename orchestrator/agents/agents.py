@@ -50,7 +50,7 @@ class Agents:
         """All agents, oldest first. Raises Unavailable for a database with a name in it that no agent can have, since
         folders and containers are called by it."""
         with self._store.reading() as db:
-            found = rows.every(db)
+            found = rows.list_agents(db)
         for agent in found:
             if not NAME.fullmatch(agent.name):
                 raise Unavailable(
@@ -76,7 +76,7 @@ class Agents:
     def has_telegram(self, name: str) -> bool:
         """The agent has a bot of its own."""
         with self._store.reading() as db:
-            return bool(rows.telegram_token(db, name))
+            return bool(rows.get_telegram_token(db, name))
 
     def create(self, fields: Mapping[str, Any]) -> Agent:
         """A new agent from its settings; what is not given has its default. Raises BadInput or Conflict."""
@@ -88,11 +88,11 @@ class Agents:
         agent = self._with(_new(name, self._toolsets), {k: v for k, v in fields.items() if k != "name"})
         with self._store.writing() as db:
             try:
-                rows.add(db, agent)
+                rows.insert_agent(db, agent)
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"An agent called {name} exists already. Choose another name.") from error
             self._store_token(db, name, fields)
-            audit_rows.add(db, "agent.created", f"Agent {name} was created.", now=time.time(), agent=name)
+            audit_rows.insert_record(db, "agent.created", f"Agent {name} was created.", now=time.time(), agent=name)
             self._store.after_commit(partial(self._changed, name))
         return agent
 
@@ -102,10 +102,10 @@ class Agents:
             raise BadInput("name: an agent's name can't be changed. Create another agent instead.")
         with self._store.writing() as db:
             agent = self._with(_found(db, name), {k: v for k, v in fields.items() if k != "name"})
-            rows.change(db, agent)
+            rows.update_agent(db, agent)
             self._store_token(db, name, fields)
             detail = {k: v for k, v in fields.items() if k != "telegram_token"}
-            audit_rows.add(
+            audit_rows.insert_record(
                 db, "agent.changed", f"Agent {name} was changed.", now=time.time(), agent=name, detail=detail
             )
             self._store.after_commit(partial(self._changed, name))
@@ -118,14 +118,14 @@ class Agents:
             _found(db, name)
             rows.set_telegram_token(db, name, token)
             said = f"Agent {name} was given a Telegram bot." if token else f"The Telegram bot of {name} was taken away."
-            audit_rows.add(db, "telegram.token", said, now=time.time(), agent=name)
+            audit_rows.insert_record(db, "telegram.token", said, now=time.time(), agent=name)
 
     def remove(self, name: str) -> None:
         """Delete an agent's rows; raises NotFound. Its cubicles must be gone already."""
         with self._store.writing() as db:
             _found(db, name)
-            rows.remove(db, name)
-            audit_rows.add(db, "agent.removed", f"Agent {name} was deleted.", now=time.time(), agent=name)
+            rows.delete_agent(db, name)
+            audit_rows.insert_record(db, "agent.removed", f"Agent {name} was deleted.", now=time.time(), agent=name)
             self._store.after_commit(partial(self._changed, name))
 
     def _changed(self, name: str) -> None:
@@ -174,7 +174,7 @@ def as_json(agent: Agent) -> dict[str, Any]:
 
 
 def _found(db: sqlite3.Connection, name: str) -> Agent:
-    found = rows.one(db, name)
+    found = rows.get_agent(db, name)
     if found is None:
         raise NotFound(f"There is no agent called {name[:40]!r}. './hermit agent list' shows all.")
     return found

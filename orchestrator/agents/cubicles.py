@@ -221,7 +221,7 @@ class Cubicles:
     def known(self, agent: str | None = None) -> list[CubicleKey]:
         """The cubicles that were ever started, of one agent or of all."""
         with self._store.reading() as db:
-            return rows.cubicles(db, agent)
+            return rows.list_cubicles(db, agent)
 
     def reconcile(self) -> None:
         """After a start: running cubicles get their doors back, containers of deleted agents go."""
@@ -252,7 +252,7 @@ class Cubicles:
 
     def _check_wanted(self, key: CubicleKey) -> None:
         with self._store.reading() as db:
-            if leaving_rows.is_leaving(db, key):
+            if leaving_rows.is_being_deleted(db, key):
                 raise NotFound(f"The agent {key.agent}, or the person whom it works for, is being deleted.")
 
     def _changing(self, key: CubicleKey) -> threading.Lock:
@@ -283,7 +283,7 @@ class Cubicles:
     def _ids(self, key: CubicleKey) -> tuple[int, int]:
         """The user that the cubicle runs as: one of its own where we may choose, else ours."""
         with self._store.writing() as db:
-            number = rows.cubicle_number(db, key, time.time())
+            number = rows.get_cubicle_number(db, key, time.time())
         if not self._install.is_root:
             return self._install.uid, self._install.gid
         uid = uid_of(number)
@@ -291,10 +291,10 @@ class Cubicles:
 
     def _tell(self, key: CubicleKey, what: str, why: str = "") -> None:
         with self._store.writing() as db:
-            person = people_rows.one(db, key.user)
+            person = people_rows.get_user(db, key.user)
             whose = person.name if person else "somebody who was removed"
             text = f"The cubicle of {key.agent} for {whose} {what}{why}."
-            audit_rows.add(db, f"cubicle.{what}", text, now=time.time(), agent=key.agent, user=key.user)
+            audit_rows.insert_record(db, f"cubicle.{what}", text, now=time.time(), agent=key.agent, user=key.user)
         self._broker.publish(Event("cubicle", key, {"state": what}))
 
 

@@ -32,19 +32,19 @@ class Preferences:
     def every(self) -> dict[str, str]:
         """All that were chosen, by name."""
         with self._store.reading() as db:
-            return rows.every(db)
+            return rows.list_settings(db)
 
     def put(self, name: str, value: str, said: str, *, by: str) -> None:
         """Choose; an empty text takes the choice back. ``said`` is the sentence for the audit log."""
         now = time.time()
         with self._store.writing() as db:
-            rows.put(db, name, value, now)
-            audit_rows.add(db, "setting.changed", f"{said} By {by}.", now=now, detail={name: value})
+            rows.set_setting(db, name, value, now)
+            audit_rows.insert_record(db, "setting.changed", f"{said} By {by}.", now=now, detail={name: value})
 
     def note(self, kind: str, text: str, **detail: str) -> None:
         """Something that belongs to the install's set-up was done elsewhere, in a file."""
         with self._store.writing() as db:
-            audit_rows.add(db, kind, text, now=time.time(), detail=dict(detail))
+            audit_rows.insert_record(db, kind, text, now=time.time(), detail=dict(detail))
 
     @property
     def is_set_up(self) -> bool:

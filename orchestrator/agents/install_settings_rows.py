@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 
 
-def every(db: sqlite3.Connection) -> dict[str, str]:
+def list_settings(db: sqlite3.Connection) -> dict[str, str]:
     """All that were chosen."""
     return {str(row["name"]): str(row["value"]) for row in db.execute("SELECT name, value FROM preferences")}
 
 
-def put(db: sqlite3.Connection, name: str, value: str, now: float) -> None:
+def set_setting(db: sqlite3.Connection, name: str, value: str, now: float) -> None:
     """This one from now on; an empty text is none."""
     if value:
         db.execute("INSERT OR REPLACE INTO preferences (name, value, changed_at) VALUES (?, ?, ?)", (name, value, now))

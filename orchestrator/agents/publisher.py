@@ -103,7 +103,7 @@ class Publishing:
     def _make(self, key: CubicleKey) -> None:
         with self._one_at_a_time:
             with self._store.reading() as db:
-                if leaving_rows.is_leaving(db, key):
+                if leaving_rows.is_being_deleted(db, key):
                     raise NotFound("This cubicle is being deleted.")
             self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self._scratch) as folder:

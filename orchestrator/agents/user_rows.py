@@ -38,7 +38,7 @@ _USER = (
 )
 
 
-def add(
+def insert_user(
     db: sqlite3.Connection,
     *,
     name: str,
@@ -58,17 +58,17 @@ def add(
     return user
 
 
-def every(db: sqlite3.Connection) -> list[User]:
+def list_users(db: sqlite3.Connection) -> list[User]:
     """All people, oldest first."""
     return [_user(row) for row in db.execute(f"SELECT {_USER} FROM users ORDER BY id")]  # noqa: S608 - constant columns
 
 
-def one(db: sqlite3.Connection, user: int) -> User | None:
+def get_user(db: sqlite3.Connection, user: int) -> User | None:
     """The person with this id."""
     return _first(db, "id = ?", user)
 
 
-def named(db: sqlite3.Connection, name: str) -> User | None:
+def get_user_by_name(db: sqlite3.Connection, name: str) -> User | None:
     """The person with exactly this name."""
     return _first(db, "name = ?", name)
 
@@ -78,12 +78,12 @@ def of_identity(db: sqlite3.Connection, channel: str, external_id: int) -> User 
     return _first(db, "id = (SELECT user FROM identities WHERE channel = ? AND external_id = ?)", channel, external_id)
 
 
-def operator(db: sqlite3.Connection) -> User | None:
+def get_operator(db: sqlite3.Connection) -> User | None:
     """The first operator."""
     return _first(db, "role = ? ORDER BY id", Role.OPERATOR)
 
 
-def change(db: sqlite3.Connection, user: User) -> None:
+def update_user(db: sqlite3.Connection, user: User) -> None:
     """Store every field of an existing person anew."""
     db.execute(
         "UPDATE users SET name = ?, role = ?, time_zone = ?, time_zone_known = ? WHERE id = ?",
@@ -92,7 +92,7 @@ def change(db: sqlite3.Connection, user: User) -> None:
     _put_identities(db, user.id, user.identities)
 
 
-def note_zone_asked(db: sqlite3.Connection, user: int, now: float) -> bool:
+def mark_zone_asked(db: sqlite3.Connection, user: int, now: float) -> bool:
     """The person is being asked for their time zone now; False when they said it, or were asked before."""
     cursor = db.execute(
         "UPDATE users SET time_zone_asked_at = ? WHERE id = ? AND NOT time_zone_known AND time_zone_asked_at IS NULL",
@@ -101,7 +101,7 @@ def note_zone_asked(db: sqlite3.Connection, user: int, now: float) -> bool:
     return cursor.rowcount == 1
 
 
-def remove(db: sqlite3.Connection, user: int) -> None:
+def delete_user(db: sqlite3.Connection, user: int) -> None:
     """Delete a person with all passwords, sessions and tokens. Their conversations are cleared: nothing of them is
     found or told any more."""
     db.execute("UPDATE turns SET forgotten = 1 WHERE user = ? AND forgotten = 0", (user,))
@@ -114,13 +114,13 @@ def set_password(db: sqlite3.Connection, user: int, hashed: str, now: float) -> 
     db.execute("INSERT OR REPLACE INTO passwords (user, hash, changed_at) VALUES (?, ?, ?)", (user, hashed, now))
 
 
-def password(db: sqlite3.Connection, user: int) -> str | None:
+def get_password(db: sqlite3.Connection, user: int) -> str | None:
     """The argon2 hash, or None when this person has no password."""
     row = db.execute("SELECT hash FROM passwords WHERE user = ?", (user,)).fetchone()
     return None if row is None else str(row["hash"])
 
 
-def add_session(
+def insert_session(
     db: sqlite3.Connection,
     sha256: str,
     user: int,
@@ -139,7 +139,7 @@ def add_session(
     )
 
 
-def sessions(db: sqlite3.Connection, user: int, now: float) -> list[Session]:
+def list_sessions(db: sqlite3.Connection, user: int, now: float) -> list[Session]:
     """The live sessions of a person, the one that was used last first."""
     found = db.execute(
         "SELECT * FROM sessions WHERE user = ? AND expires_at > ? ORDER BY seen_at DESC, created_at DESC", (user, now)
@@ -147,77 +147,77 @@ def sessions(db: sqlite3.Connection, user: int, now: float) -> list[Session]:
     return [Session(row["sha256"], row["created_at"], row["seen_at"], row["browser"], row["address"]) for row in found]
 
 
-def seen_session(db: sqlite3.Connection, sha256: str, now: float) -> None:
+def touch_session(db: sqlite3.Connection, sha256: str, now: float) -> None:
     """It is in use."""
     db.execute("UPDATE sessions SET seen_at = ? WHERE sha256 = ?", (now, sha256))
 
 
-def session_user(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
+def get_session_user(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
     """Whose live session this is."""
     return _first(db, "id = (SELECT user FROM sessions WHERE sha256 = ? AND expires_at > ?)", sha256, now)
 
 
-def session_seen_at(db: sqlite3.Connection, sha256: str) -> float:
+def get_session_seen_at(db: sqlite3.Connection, sha256: str) -> float:
     """When it was last written down that this session is in use."""
     row = db.execute("SELECT seen_at FROM sessions WHERE sha256 = ?", (sha256,)).fetchone()
     return 0.0 if row is None else float(row["seen_at"])
 
 
-def end_session(db: sqlite3.Connection, sha256: str) -> None:
+def delete_session(db: sqlite3.Connection, sha256: str) -> None:
     """Forget one session; unknown is fine."""
     db.execute("DELETE FROM sessions WHERE sha256 = ?", (sha256,))
 
 
-def end_sessions(db: sqlite3.Connection, user: int) -> None:
+def delete_sessions(db: sqlite3.Connection, user: int) -> None:
     """Forget all sessions of a person."""
     db.execute("DELETE FROM sessions WHERE user = ?", (user,))
 
 
-def end_links(db: sqlite3.Connection, user: int, now: float) -> None:
+def delete_links(db: sqlite3.Connection, user: int, now: float) -> None:
     """No login link of this person works any more."""
     db.execute("UPDATE login_links SET used_at = ? WHERE user = ? AND used_at IS NULL", (now, user))
 
 
-def end_every_session(db: sqlite3.Connection, now: float) -> int:
+def delete_all_sessions(db: sqlite3.Connection, now: float) -> int:
     """Forget the sessions of everybody, with the login links that were not used yet; how many sessions there were."""
     db.execute("UPDATE login_links SET used_at = ? WHERE used_at IS NULL", (now,))
     return db.execute("DELETE FROM sessions").rowcount
 
 
-def add_token(db: sqlite3.Connection, name: str, sha256: str, user: int, now: float) -> None:
+def insert_token(db: sqlite3.Connection, name: str, sha256: str, user: int, now: float) -> None:
     """Store an API token by its hash; raises ``sqlite3.IntegrityError`` when the name is taken."""
     db.execute("INSERT INTO api_tokens (name, sha256, user, created_at) VALUES (?, ?, ?, ?)", (name, sha256, user, now))
 
 
-def token_user(db: sqlite3.Connection, sha256: str) -> User | None:
+def get_token_user(db: sqlite3.Connection, sha256: str) -> User | None:
     """Whose API token this is."""
     return _first(db, "id = (SELECT user FROM api_tokens WHERE sha256 = ?)", sha256)
 
 
-def tokens(db: sqlite3.Connection) -> list[ApiToken]:
+def list_tokens(db: sqlite3.Connection) -> list[ApiToken]:
     """Every API token, the oldest first."""
     found = db.execute("SELECT name, user, created_at, used_at FROM api_tokens ORDER BY id")
     return [ApiToken(row["name"], row["user"], row["created_at"], row["used_at"]) for row in found]
 
 
-def note_token_used(db: sqlite3.Connection, sha256: str, now: float) -> None:
+def touch_token(db: sqlite3.Connection, sha256: str, now: float) -> None:
     """It is in use."""
     db.execute("UPDATE api_tokens SET used_at = ? WHERE sha256 = ?", (now, sha256))
 
 
-def token_is_noted(db: sqlite3.Connection, sha256: str, *, since: float) -> bool:
+def was_token_touched(db: sqlite3.Connection, sha256: str, *, since: float) -> bool:
     """That it is in use was written down after ``since``."""
     row = db.execute("SELECT 1 FROM api_tokens WHERE sha256 = ? AND used_at >= ?", (sha256, since)).fetchone()
     return row is not None
 
 
-def remove_token(db: sqlite3.Connection, name: str) -> int | None:
+def delete_token(db: sqlite3.Connection, name: str) -> int | None:
     """Forget the API token of this name: whose it was, or None when there is none."""
     row = db.execute("DELETE FROM api_tokens WHERE name = ? RETURNING user", (name,)).fetchone()
     return None if row is None else int(row["user"])
 
 
-def add_link(db: sqlite3.Connection, sha256: str, user: int, expires_at: float) -> None:
+def insert_link(db: sqlite3.Connection, sha256: str, user: int, expires_at: float) -> None:
     """Store a one-time login link by its hash."""
     db.execute("INSERT INTO login_links (sha256, user, expires_at) VALUES (?, ?, ?)", (sha256, user, expires_at))
 
@@ -228,7 +228,7 @@ def use_link(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
         "UPDATE login_links SET used_at = ? WHERE sha256 = ? AND used_at IS NULL AND expires_at > ? RETURNING user",
         (now, sha256, now),
     ).fetchone()
-    return None if taken is None else one(db, int(taken["user"]))
+    return None if taken is None else get_user(db, int(taken["user"]))
 
 
 def _put_identities(db: sqlite3.Connection, user: int, identities: Sequence[tuple[str, int]]) -> None:

@@ -61,12 +61,12 @@ class Users:
     def every(self) -> list[User]:
         """All people, oldest first."""
         with self._store.reading() as db:
-            return rows.every(db)
+            return rows.list_users(db)
 
     def get(self, user: int) -> User:
         """The person with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, user)
+            found = rows.get_user(db, user)
         if found is None:
             raise NotFound(f"There is no user {user}.")
         return found
@@ -74,7 +74,7 @@ class Users:
     def operator(self) -> User:
         """The person whose install this is; raises NotFound before ``ensure_operator``."""
         with self._store.reading() as db:
-            found = rows.operator(db)
+            found = rows.get_operator(db)
         if found is None:
             raise NotFound("There is no operator yet.")
         return found
@@ -87,14 +87,14 @@ class Users:
     def ensure_operator(self, name: str, password: str, **numbers: int | None) -> User:
         """The operator exists, with what the settings say of name, password, ``telegram_id`` … (empty: as it was)."""
         with self._store.reading() as db:
-            found = rows.operator(db)
+            found = rows.get_operator(db)
         if found is None:
             found = self.add({"name": name or "operator", "role": Role.OPERATOR, **numbers})
         before = fields_of(found, self._channels)
         fields = {field: value or before[field] for field, value in {"name": name, **numbers}.items()}
         wanted = found if fields.items() <= before.items() else self.change(found.id, fields)
         with self._store.writing() as db:
-            if password and not self._is_password(rows.password(db, found.id), password):
+            if password and not self._is_password(rows.get_password(db, found.id), password):
                 self._store_password(db, found.id, password)
         return wanted
 
@@ -103,10 +103,10 @@ class Users:
         checked = checked_fields({"role": Role.MEMBER, "time_zone": "UTC", **fields}, self._channels)
         with self._store.writing() as db:
             try:
-                user = rows.add(db, **checked, now=time.time(), time_zone_known="time_zone" in fields)
+                user = rows.insert_user(db, **checked, now=time.time(), time_zone_known="time_zone" in fields)
             except sqlite3.IntegrityError as error:
                 raise taken(checked) from error
-            audit_rows.add(db, "user.added", f"User {checked['name']} was added.", now=time.time(), user=user)
+            audit_rows.insert_record(db, "user.added", f"User {checked['name']} was added.", now=time.time(), user=user)
         return self.get(user)
 
     def change(self, user: int, fields: dict[str, Any]) -> User:
@@ -118,12 +118,12 @@ class Users:
             if new.role is not Role.OPERATOR and self.operator().id == user:
                 raise Conflict("The first operator stays operator: somebody must be able to run this install.")
             try:
-                rows.change(db, new)
+                rows.update_user(db, new)
             except sqlite3.IntegrityError as error:
                 raise taken(checked) from error
             detail = {name: value for name, value in fields_of(new, self._channels).items() if name in fields}
             text = f"User {new.name} was changed."
-            audit_rows.add(db, "user.changed", text, now=time.time(), user=user, detail=detail)
+            audit_rows.insert_record(db, "user.changed", text, now=time.time(), user=user, detail=detail)
         self.changes += 1
         return new
 
@@ -131,7 +131,7 @@ class Users:
         """Somebody is about to ask this person for their time zone; once ever, and not when it was said. May be part of
         a larger transaction, in which the question is written down."""
         with self._store.writing() as db:
-            return rows.note_zone_asked(db, user, time.time())
+            return rows.mark_zone_asked(db, user, time.time())
 
     def check_removable(self, user: int) -> User:
         """The person with this id, who may be deleted; raises NotFound, or Conflict for the operator."""
@@ -144,8 +144,8 @@ class Users:
         """Delete a person with sessions and tokens; raises NotFound, or Conflict for the operator."""
         old = self.check_removable(user)
         with self._store.writing() as db:
-            rows.remove(db, user)
-            audit_rows.add(db, "user.removed", f"User {old.name} was removed.", now=time.time(), user=user)
+            rows.delete_user(db, user)
+            audit_rows.insert_record(db, "user.removed", f"User {old.name} was removed.", now=time.time(), user=user)
         self.changes += 1
 
     def set_password(self, user: int, password: str) -> None:
@@ -155,20 +155,20 @@ class Users:
         self.get(user)
         with self._store.writing() as db:
             self._store_password(db, user, password)
-            rows.end_sessions(db, user)
+            rows.delete_sessions(db, user)
         self.changes += 1
 
     def has_password(self, user: int) -> bool:
         """This person can log in by password."""
         with self._store.reading() as db:
-            return rows.password(db, user) is not None
+            return rows.get_password(db, user) is not None
 
     def change_password(self, user: int, current: str, password: str) -> None:
         """A new password for whoever knows the present one, or has none yet; all sessions of this person end. Raises
         BadInput, or TooMany after many tries."""
         found = self.get(user)
         with self._store.reading() as db:
-            hashed = rows.password(db, user)
+            hashed = rows.get_password(db, user)
         if hashed is not None:
             guess = self._throttle.begin(found.name)
             if not self._is_password(hashed, current[: MAX_PASSWORD_CHARS + 1]):
@@ -184,8 +184,8 @@ class Users:
         """A new session's token; raises BadInput when name or password is wrong, TooMany after many tries."""
         guess = self._throttle.begin(name)
         with self._store.reading() as db:
-            user = rows.named(db, name)
-            hashed = rows.password(db, user.id) if user else None
+            user = rows.get_user_by_name(db, name)
+            hashed = rows.get_password(db, user.id) if user else None
         if not self._is_password(hashed, password[: MAX_PASSWORD_CHARS + 1]) or user is None:
             self._note_failed(user, address)
             raise BadInput("The name or the password is wrong.")
@@ -197,7 +197,7 @@ class Users:
         self.get(user)
         code = secrets.token_urlsafe(32)
         with self._store.writing() as db:
-            rows.add_link(db, _sha256(code), user, time.time() + good_for_s)
+            rows.insert_link(db, _sha256(code), user, time.time() + good_for_s)
         return code
 
     def use_link(self, code: str, *, browser: str = "", address: str = "") -> str:
@@ -212,23 +212,23 @@ class Users:
         """Whose live session this token is."""
         sha256, now = _sha256(token), time.time()
         with self._store.reading() as db:
-            user, seen_at = rows.session_user(db, sha256, now), rows.session_seen_at(db, sha256)
+            user, seen_at = rows.get_session_user(db, sha256, now), rows.get_session_seen_at(db, sha256)
         if user is not None and abs(now - seen_at) > NOTED_EVERY_S:
             with self._store.writing() as db:
-                rows.seen_session(db, sha256, now)
+                rows.touch_session(db, sha256, now)
         return user
 
     def sessions(self, user: int) -> list[rows.Session]:
         """Where this person is logged in."""
         with self._store.reading() as db:
-            return rows.sessions(db, user, time.time())
+            return rows.list_sessions(db, user, time.time())
 
     def end_session(self, user: int, session: str) -> None:
         """End the session of this person whose ``session_id`` this is; raises NotFound."""
         for found in self.sessions(user):
             if session_id(found.sha256) == session:
                 with self._store.writing() as db:
-                    rows.end_session(db, found.sha256)
+                    rows.delete_session(db, found.sha256)
                 self.changes += 1
                 return
         raise NotFound("This login has ended already.")
@@ -236,24 +236,24 @@ class Users:
     def log_out(self, token: str) -> None:
         """End a session; unknown is fine."""
         with self._store.writing() as db:
-            rows.end_session(db, _sha256(token))
+            rows.delete_session(db, _sha256(token))
         self.changes += 1
 
     def log_out_everywhere(self, user: int) -> None:
         """End every session of this person, and every login link not used yet; API tokens stay. Raises NotFound."""
         found, now = self.get(user), time.time()
         with self._store.writing() as db:
-            rows.end_sessions(db, user)
-            rows.end_links(db, user, now)
-            audit_rows.add(db, "logout", f"{found.name} was logged out everywhere.", now=now, user=user)
+            rows.delete_sessions(db, user)
+            rows.delete_links(db, user, now)
+            audit_rows.insert_record(db, "logout", f"{found.name} was logged out everywhere.", now=now, user=user)
         self.changes += 1
 
     def log_everybody_out(self, *, by: str) -> int:
         """End every session of every person, and every login link not used yet; API tokens stay. How many ended."""
         now = time.time()
         with self._store.writing() as db:
-            count = rows.end_every_session(db, now)
-            audit_rows.add(db, "logout", f"Everybody was logged out everywhere. By {by}.", now=now)
+            count = rows.delete_all_sessions(db, now)
+            audit_rows.insert_record(db, "logout", f"Everybody was logged out everywhere. By {by}.", now=now)
         self.changes += 1
         return count
 
@@ -263,11 +263,11 @@ class Users:
             return self.operator()
         sha256, now = _sha256(token), time.time()
         with self._store.reading() as db:
-            user = rows.token_user(db, sha256)
-            is_noted = rows.token_is_noted(db, sha256, since=now - NOTED_EVERY_S)
+            user = rows.get_token_user(db, sha256)
+            is_noted = rows.was_token_touched(db, sha256, since=now - NOTED_EVERY_S)
         if user is not None and not is_noted:
             with self._store.writing() as db:
-                rows.note_token_used(db, sha256, now)
+                rows.touch_token(db, sha256, now)
         return user
 
     def login_of(self, token: str) -> str:
@@ -279,20 +279,20 @@ class Users:
         if any(login == hashlib.sha256(fixed).hexdigest() for fixed in self._fixed_tokens):
             return self.operator()
         with self._store.reading() as db:
-            return rows.session_user(db, login, time.time()) or rows.token_user(db, login)
+            return rows.get_session_user(db, login, time.time()) or rows.get_token_user(db, login)
 
     def tokens(self) -> list[rows.ApiToken]:
         """Every API token, without what it is."""
         with self._store.reading() as db:
-            return rows.tokens(db)
+            return rows.list_tokens(db)
 
     def remove_token(self, name: str) -> None:
         """An API token works no more; raises NotFound."""
         with self._store.writing() as db:
-            user = rows.remove_token(db, name)
+            user = rows.delete_token(db, name)
             if user is None:
                 raise NotFound(f"There is no API token called {name[:64]!r}.")
-            audit_rows.add(db, "token.removed", f"API token {name} was removed.", now=time.time(), user=user)
+            audit_rows.insert_record(db, "token.removed", f"API token {name} was removed.", now=time.time(), user=user)
         self.changes += 1
 
     def make_token(self, name: str, user: int) -> str:
@@ -302,10 +302,10 @@ class Users:
         token = "hs_" + secrets.token_urlsafe(32)
         with self._store.writing() as db:
             try:
-                rows.add_token(db, name, _sha256(token), user, time.time())
+                rows.insert_token(db, name, _sha256(token), user, time.time())
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"A token called {name} exists already. Choose another name.") from error
-            audit_rows.add(db, "token.added", f"API token {name} was made.", now=time.time(), user=user)
+            audit_rows.insert_record(db, "token.added", f"API token {name} was made.", now=time.time(), user=user)
         return token
 
     def _new_session(self, user: User, how: str, browser: str, address: str) -> str:
@@ -313,8 +313,8 @@ class Users:
         now = time.time()
         with self._store.writing() as db:
             sha256 = _sha256(token)
-            rows.add_session(db, sha256, user.id, now, now + SESSION_S, browser=browser, address=address)
-            audit_rows.add(db, "login", f"{user.name} logged in {how}.", now=now, user=user.id)
+            rows.insert_session(db, sha256, user.id, now, now + SESSION_S, browser=browser, address=address)
+            audit_rows.insert_record(db, "login", f"{user.name} logged in {how}.", now=now, user=user.id)
         return token
 
     def _note_failed(self, user: User | None, address: str) -> None:
@@ -322,11 +322,11 @@ class Users:
         whom = user.id if user else None
         text = f"A login as {user.name} failed." if user else "A login failed: nobody has that name."
         with self._store.writing() as db:
-            audit_rows.add(db, "login.failed", text, now=time.time(), user=whom, detail={"address": address})
+            audit_rows.insert_record(db, "login.failed", text, now=time.time(), user=whom, detail={"address": address})
 
     def _store_password(self, db: sqlite3.Connection, user: int, password: str) -> None:
         rows.set_password(db, user, self._hasher.hash(password), time.time())
-        audit_rows.add(db, "password.changed", "The password was changed.", now=time.time(), user=user)
+        audit_rows.insert_record(db, "password.changed", "The password was changed.", now=time.time(), user=user)
 
     def _is_password(self, hashed: str | None, password: str) -> bool:
         try:

@@ -79,7 +79,7 @@ class Capabilities:
         self.calls.tidy()
         self.questions.reconcile()
         with self._store.reading() as db:
-            cubicles = agent_rows.cubicles(db)
+            cubicles = agent_rows.list_cubicles(db)
         self._commands.start(cubicles)  # another version may have other commands
         self.memories.start()
         self.jobs.start()
@@ -112,7 +112,7 @@ class Capabilities:
             space=self._space,
             upcoming=self._calendar.next,
             toolsets=lambda agent: ground.agents.get(agent).toolsets,
-            open_questions=question_rows.pending_count,
+            open_questions=question_rows.count_pending,
             commands=self.calls.offered,
         )
 

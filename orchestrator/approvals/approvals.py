@@ -56,27 +56,27 @@ class Approvals:
             )
         self.expire_due()
         with self._store.reading() as db:
-            return [found for found in rows.pending(db) if user in (None, found.cubicle.user)][:limit]
+            return [found for found in rows.list_pending(db) if user in (None, found.cubicle.user)][:limit]
 
     def history(self, wanted: ApprovalFilter, *, before: str = "", limit: int) -> list[Approval]:
         """The newest questions that match; with ``before``, the id of the last of a page, those of the next one.
         Raises BadInput when that question is gone."""
         self.expire_due()
         with self._store.reading() as db:
-            place = history_rows.place_of(db, before) if before else None
+            place = history_rows.find_position(db, before) if before else None
             if before and place is None:
                 raise BadInput("before: that question is gone. Begin with the newest ones again.")
-            return history_rows.page(db, wanted, before=place, limit=limit)
+            return history_rows.list_page(db, wanted, before=place, limit=limit)
 
     def of_turn(self, turn: int) -> list[Approval]:
         """What a turn asked the host to do, in order; questions about its commands are named by its steps."""
         with self._store.reading() as db:
-            return rows.of_turn(db, turn)
+            return rows.list_of_turn(db, turn)
 
     def get(self, approval: str) -> Approval:
         """The approval with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, approval)
+            found = rows.get_approval(db, approval)
         if found is None:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         return found
@@ -131,7 +131,7 @@ class Approvals:
         if refused:
             raise Forbidden(refused)
         check_pending(db, key)
-        rows.add(db, approval)
+        rows.insert_approval(db, approval)
         self._audit(db, approval, "approval.asked", f"Asked: {visible(text)}")
         self._store.after_commit(partial(self._show, approval))
         return approval
@@ -166,9 +166,9 @@ class Approvals:
     def use(self, approval: str, step: Step) -> bool:
         """Take an approval for exactly this step; False when it does not fit, was used or is too old."""
         with self._store.writing() as db:
-            used = rows.use(db, approval, step.turn, step.n, sha256=step.sha256, now=time.time())
+            used = rows.use_approval(db, approval, step.turn, step.n, sha256=step.sha256, now=time.time())
             if used:
-                found = rows.one(db, approval)
+                found = rows.get_approval(db, approval)
                 assert found is not None  # noqa: S101 - it was updated just now, in this transaction
                 self._audit(db, found, "approval.used", "The approved command runs.")
         return used
@@ -180,7 +180,7 @@ class Approvals:
     def withdraw(self, agent: str) -> None:
         """An agent's settings were changed: what it asked before is cancelled, it may ask again."""
         with self._store.reading() as db:
-            pending = rows.pending(db)
+            pending = rows.list_pending(db)
         for approval in pending:
             if approval.cubicle.agent == agent:
                 self.cancel(approval, "a change of the agent's settings")
@@ -188,7 +188,7 @@ class Approvals:
     def abandon(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """These agents or people are being deleted: what they were asked about is cancelled."""
         with self._store.reading() as db:
-            pending = rows.pending(db)
+            pending = rows.list_pending(db)
         for approval in pending:
             if is_theirs(approval.cubicle):
                 self.cancel(approval, "a deletion")
@@ -196,7 +196,7 @@ class Approvals:
     def expire_due(self) -> None:
         """Questions whose time is up are expired."""
         with self._store.reading() as db:
-            overdue = rows.overdue(db, time.time())
+            overdue = rows.list_overdue(db, time.time())
         for approval in overdue:
             self._end(self.get(approval), ApprovalStatus.EXPIRED, "nobody answered in time")
 
@@ -216,11 +216,11 @@ class Approvals:
     ) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
         with self._store.writing() as db:
-            if not rows.decide(db, approval.id, status, by, time.time(), detail=noted(said)):
+            if not rows.decide_approval(db, approval.id, status, by, time.time(), detail=noted(said)):
                 return None
             if said.scope is not None and allow is not None:
                 self._allow(db, approval, said.scope, *allow)
-            decided = rows.one(db, approval.id)
+            decided = rows.get_approval(db, approval.id)
             assert decided is not None  # noqa: S101 - it was updated just now, in this transaction
             self._followers[approval.kind](db, decided)
             self._audit(db, decided, f"approval.{status}", f"{str(status).capitalize()} by {by}.{quoted(decided)}")
@@ -238,7 +238,7 @@ class Approvals:
         self._grants.give(db, approval.cubicle, kind, subjects, scope, by=by, surface=surface)
 
     def _audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
-        audit_rows.add(
+        audit_rows.insert_record(
             db,
             kind,
             text,

@@ -45,7 +45,7 @@ class Grant:
     """Who said so, and where."""
 
 
-def give(db: sqlite3.Connection, grant: Grant) -> None:
+def insert_grant(db: sqlite3.Connection, grant: Grant) -> None:
     """Write a grant down; one that says the same for the same scope is replaced."""
     db.execute(
         "DELETE FROM grants WHERE agent = ? AND user IS ? AND kind = ? AND subject = ? AND scope = ?",
@@ -68,7 +68,7 @@ def give(db: sqlite3.Connection, grant: Grant) -> None:
     )
 
 
-def live(db: sqlite3.Connection, key: CubicleKey, kind: GrantKind, now: float) -> list[Grant]:
+def list_live_grants(db: sqlite3.Connection, key: CubicleKey, kind: GrantKind, now: float) -> list[Grant]:
     """What holds in this person's conversation with the agent."""
     rows = db.execute(
         "SELECT * FROM grants WHERE agent = ? AND kind = ? AND (user IS NULL OR user = ?) "
@@ -78,7 +78,7 @@ def live(db: sqlite3.Connection, key: CubicleKey, kind: GrantKind, now: float) -
     return [_grant(row) for row in rows]
 
 
-def of_agent(db: sqlite3.Connection, agent: str, user: int | None, now: float) -> list[Grant]:
+def list_grants(db: sqlite3.Connection, agent: str, user: int | None, now: float) -> list[Grant]:
     """What holds for an agent, oldest first; with a person only what holds in their conversation."""
     rows = db.execute(
         "SELECT * FROM grants WHERE agent = :agent AND (:user IS NULL OR user IS NULL OR user = :user) "
@@ -88,13 +88,13 @@ def of_agent(db: sqlite3.Connection, agent: str, user: int | None, now: float) -
     return [_grant(row) for row in rows]
 
 
-def one(db: sqlite3.Connection, agent: str, grant: str) -> Grant | None:
+def get_grant(db: sqlite3.Connection, agent: str, grant: str) -> Grant | None:
     """The agent's grant with this id."""
     row = db.execute("SELECT * FROM grants WHERE id = ? AND agent = ?", (grant, agent)).fetchone()
     return None if row is None else _grant(row)
 
 
-def revoke(db: sqlite3.Connection, grant: str) -> bool:
+def delete_grant(db: sqlite3.Connection, grant: str) -> bool:
     """Take a grant back; False when it is gone already."""
     return db.execute("DELETE FROM grants WHERE id = ?", (grant,)).rowcount == 1
 
@@ -107,12 +107,12 @@ def end_conversation(db: sqlite3.Connection, key: CubicleKey) -> None:
     )
 
 
-def count(db: sqlite3.Connection, agent: str) -> int:
+def count_grants(db: sqlite3.Connection, agent: str) -> int:
     """How many grants the agent has, ended ones too."""
     return int(db.execute("SELECT COUNT(*) FROM grants WHERE agent = ?", (agent,)).fetchone()[0])
 
 
-def tidy(db: sqlite3.Connection, now: float) -> None:
+def delete_expired(db: sqlite3.Connection, now: float) -> None:
     """What has ended goes."""
     db.execute("DELETE FROM grants WHERE until <= ?", (now,))
 

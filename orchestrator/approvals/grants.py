@@ -45,7 +45,7 @@ class Grants:
         self._agents.get(agent)
         user = None if viewer.role is Role.OPERATOR else viewer.id
         with self._store.reading() as db:
-            return rows.of_agent(db, agent, user, self._now())
+            return rows.list_grants(db, agent, user, self._now())
 
     def add(self, agent: str, kind: GrantKind, subject: str, scope: GrantScope, *, by: User, surface: str) -> Grant:
         """Allow it: in the giver's own conversation or, always, in everybody's. Raises NotFound for an unknown agent,
@@ -54,7 +54,7 @@ class Grants:
         subject = _checked(kind, subject)
         with self._store.writing() as db:
             self.give(db, CubicleKey(agent, by.id), kind, (subject,), scope, by=by, surface=surface)
-            held = rows.of_agent(db, agent, None, self._now())
+            held = rows.list_grants(db, agent, None, self._now())
         self._tell(CubicleKey(agent, by.id))
         user = None if scope is GrantScope.ALWAYS else by.id
         return next(g for g in held if (g.kind, g.subject, g.scope, g.user) == (kind, subject, scope, user))
@@ -74,14 +74,14 @@ class Grants:
         if scope is GrantScope.ALWAYS and by.role is not Role.OPERATOR:
             raise Forbidden("Only an operator can always allow something. You may allow it for this conversation.")
         now, lasts_s = self._now(), _LASTS_S[scope]
-        rows.tidy(db, now)
-        if rows.count(db, key.agent) + len(subjects) > MOST:
+        rows.delete_expired(db, now)
+        if rows.count_grants(db, key.agent) + len(subjects) > MOST:
             raise TooMany(f"{key.agent} has {MOST} grants already. Take some back first: './hermit grants' lists them.")
         who = f"{by.name} ({surface})"
         for subject in subjects:
             user = None if scope is GrantScope.ALWAYS else key.user
             until = None if lasts_s is None else now + lasts_s
-            rows.give(db, Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who))
+            rows.insert_grant(db, Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who))
             text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_told(kind, subject)}."
             self._audit(db, key, f"{kind}.allowed", text, subject)
 
@@ -89,22 +89,22 @@ class Grants:
         """The grants by which a command of all these kinds need not be asked about; None when one is missing."""
         if not wanted:
             return None
-        held = rows.live(db, key, GrantKind.COMMAND, self._now())
+        held = rows.list_live_grants(db, key, GrantKind.COMMAND, self._now())
         found = [next((grant for grant in held if kinds.covers(grant.subject, kind)), None) for kind in wanted]
         return [grant for grant in found if grant is not None] if all(found) else None
 
     def hosts(self, db: sqlite3.Connection, key: CubicleKey) -> frozenset[str]:
         """The hosts that the agent may fetch from in this conversation without a question."""
-        return frozenset(grant.subject for grant in rows.live(db, key, GrantKind.HOST, self._now()))
+        return frozenset(grant.subject for grant in rows.list_live_grants(db, key, GrantKind.HOST, self._now()))
 
     def revoke(self, agent: str, grant: str, *, by: User) -> None:
         """From now on a person is asked again. Raises NotFound when there is none that is theirs to take back."""
         self._agents.get(agent)
         with self._store.writing() as db:
-            found = rows.one(db, agent, grant)
+            found = rows.get_grant(db, agent, grant)
             if found is None or (by.role is not Role.OPERATOR and found.user != by.id):
                 raise NotFound(f"{agent} has no such grant. './hermit grants {agent} list' shows which it has.")
-            rows.revoke(db, found.id)
+            rows.delete_grant(db, found.id)
             key = CubicleKey(agent, by.id if found.user is None else found.user)
             text = f"{by.name} took back what {agent} could do without a question: {_told(found.kind, found.subject)}."
             self._audit(db, key, f"{found.kind}.revoked", text, found.subject)
@@ -115,7 +115,9 @@ class Grants:
 
     def _audit(self, db: sqlite3.Connection, key: CubicleKey, kind: str, text: str, subject: str) -> None:
         detail = {"subject": subject}
-        audit_rows.add(db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=None, detail=detail)
+        audit_rows.insert_record(
+            db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=None, detail=detail
+        )
 
 
 _SPANS = {

@@ -26,26 +26,26 @@ class ApprovalFilter:
     user: int | None = None
 
 
-def page(db: sqlite3.Connection, wanted: ApprovalFilter, *, before: Place | None, limit: int) -> list[Approval]:
+def list_page(db: sqlite3.Connection, wanted: ApprovalFilter, *, before: Place | None, limit: int) -> list[Approval]:
     """The newest questions that match everything given; those asked before ``before`` alone, where it is given."""
-    among = kinds(db) if wanted.kind is None else [wanted.kind]
+    among = list_kinds(db) if wanted.kind is None else [wanted.kind]
     places = [
         place
         for kind in among
         for status in wanted.statuses
         for place in _places(db, wanted, kind, status, before=before, limit=limit)
     ]
-    newest = (approvals.one(db, approval) for _, approval in sorted(places, reverse=True)[:limit])
+    newest = (approvals.get_approval(db, approval) for _, approval in sorted(places, reverse=True)[:limit])
     return [found for found in newest if found is not None]
 
 
-def place_of(db: sqlite3.Connection, approval: str) -> Place | None:
+def find_position(db: sqlite3.Connection, approval: str) -> Place | None:
     """Where a question lies among the others."""
     row = db.execute("SELECT asked_at, id FROM approvals WHERE id = ?", (approval,)).fetchone()
     return None if row is None else (row["asked_at"], row["id"])
 
 
-def kinds(db: sqlite3.Connection) -> list[str]:
+def list_kinds(db: sqlite3.Connection) -> list[str]:
     """Every kind that there is, found in as many steps as there are kinds."""
     rows = db.execute(
         "WITH RECURSIVE found (it) AS (SELECT MIN(kind) FROM approvals UNION ALL "

@@ -16,13 +16,13 @@ MAX_REFUSED = 5
 
 def check_pending(db: sqlite3.Connection, key: CubicleKey) -> None:
     """Raises TooMany when enough questions of this cubicle are open."""
-    if rows.pending_count(db, key) >= MAX_PENDING:
+    if rows.count_pending(db, key) >= MAX_PENDING:
         raise TooMany(f"{MAX_PENDING} questions of this agent are waiting for an answer already.")
 
 
 def refused_before(db: sqlite3.Connection, turn: int, sha256: str) -> str:
     """Why nobody is asked about this text in this turn any more, for the agent; empty when a person may be."""
-    refused = rows.refused_in_turn(db, turn)
+    refused = rows.list_refused_of_turn(db, turn)
     if sha256 in refused:
         return "A person was asked exactly this in this turn and did not agree. Nobody is asked again: do without."
     if len(refused) >= MAX_REFUSED:

@@ -43,7 +43,7 @@ class Notice:
     """How it ended, as a sentence; empty while the offers stand."""
 
 
-def add(
+def insert_notification(
     db: sqlite3.Connection,
     key: CubicleKey,
     *,
@@ -74,13 +74,13 @@ def add(
     return int(cursor.lastrowid or 0)
 
 
-def one(db: sqlite3.Connection, notice: int) -> Notice | None:
+def get_notification(db: sqlite3.Connection, notice: int) -> Notice | None:
     """The notice with this id."""
     row = db.execute("SELECT * FROM notices WHERE id = ?", (notice,)).fetchone()
     return None if row is None else _notice(row)
 
 
-def of_cubicle(db: sqlite3.Connection, key: CubicleKey, *, before: int | None, limit: int) -> list[Notice]:
+def list_of_cubicle(db: sqlite3.Connection, key: CubicleKey, *, before: int | None, limit: int) -> list[Notice]:
     """The newest notices of a cubicle, oldest first; ``before`` is an id to page back from."""
     rows = db.execute(
         "SELECT * FROM notices WHERE agent = ? AND user = ? AND id < ? ORDER BY id DESC LIMIT ?",
@@ -89,7 +89,7 @@ def of_cubicle(db: sqlite3.Connection, key: CubicleKey, *, before: int | None, l
     return [_notice(row) for row in reversed(rows)]
 
 
-def of_turn(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Notice]:
+def list_of_turn(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Notice]:
     """What was said about one turn, in order."""
     rows = db.execute(
         "SELECT * FROM notices WHERE agent = ? AND user = ? AND turn = ? ORDER BY id", (key.agent, key.user, turn)
@@ -97,7 +97,9 @@ def of_turn(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Notice]:
     return [_notice(row) for row in rows]
 
 
-def apart(db: sqlite3.Connection, key: CubicleKey, *, since: float, until: float, limit: int) -> list[Notice]:
+def list_without_turn(
+    db: sqlite3.Connection, key: CubicleKey, *, since: float, until: float, limit: int
+) -> list[Notice]:
     """The newest notices of a time that are about no turn, in order."""
     rows = db.execute(
         "SELECT * FROM notices WHERE agent = ? AND user = ? AND turn IS NULL AND at >= ? AND at < ? "
@@ -107,13 +109,13 @@ def apart(db: sqlite3.Connection, key: CubicleKey, *, since: float, until: float
     return [_notice(row) for row in reversed(rows)]
 
 
-def after(db: sqlite3.Connection, notice: int, *, limit: int) -> list[Notice]:
+def list_after(db: sqlite3.Connection, notice: int, *, limit: int) -> list[Notice]:
     """The notices after this one, in order, of every cubicle."""
     rows = db.execute("SELECT * FROM notices WHERE id > ? ORDER BY id LIMIT ?", (notice, limit))
     return [_notice(row) for row in rows]
 
 
-def nth_newest_at(db: sqlite3.Connection, key: CubicleKey, kind: str, n: int) -> float | None:
+def get_nth_newest_time(db: sqlite3.Connection, key: CubicleKey, kind: str, n: int) -> float | None:
     """When the ``n``-th newest notice of this kind was written; None while there are fewer."""
     row = db.execute(
         "SELECT at FROM notices WHERE agent = ? AND user = ? AND kind = ? ORDER BY id DESC LIMIT 1 OFFSET ?",
@@ -122,7 +124,7 @@ def nth_newest_at(db: sqlite3.Connection, key: CubicleKey, kind: str, n: int) ->
     return None if row is None else float(row["at"])
 
 
-def standing(db: sqlite3.Connection, kind: str, subject: str) -> list[Notice]:
+def list_open(db: sqlite3.Connection, kind: str, subject: str) -> list[Notice]:
     """The notices about this whose offers still stand."""
     rows = db.execute(
         "SELECT * FROM notices WHERE kind = ? AND subject = ? AND settled_at IS NULL AND offers != '[]' ORDER BY id",
@@ -131,7 +133,7 @@ def standing(db: sqlite3.Connection, kind: str, subject: str) -> list[Notice]:
     return [_notice(row) for row in rows]
 
 
-def open_since(db: sqlite3.Connection, since: float) -> list[Notice]:
+def list_open_since(db: sqlite3.Connection, since: float) -> list[Notice]:
     """The notices since then whose offers still stand."""
     rows = db.execute(
         "SELECT * FROM notices WHERE settled_at IS NULL AND offers != '[]' AND at > ? ORDER BY id", (since,)
@@ -139,7 +141,7 @@ def open_since(db: sqlite3.Connection, since: float) -> list[Notice]:
     return [_notice(row) for row in rows]
 
 
-def settle(db: sqlite3.Connection, notice: int, outcome: str, now: float) -> bool:
+def settle_notification(db: sqlite3.Connection, notice: int, outcome: str, now: float) -> bool:
     """The notice has ended this way; False when it had ended before."""
     cursor = db.execute(
         "UPDATE notices SET settled_at = ?, outcome = ? WHERE id = ? AND settled_at IS NULL", (now, outcome, notice)

@@ -52,7 +52,7 @@ class Notifications:
         """Write a notice down; may be part of a larger transaction. Surfaces show it once that is committed."""
         now = self._now()
         with self._store.writing() as db:
-            number = rows.add(
+            number = rows.insert_notification(
                 db,
                 key,
                 turn=turn,
@@ -63,7 +63,7 @@ class Notifications:
                 detail=dict(detail or {}),
                 offers=offers,
             )
-            found = rows.one(db, number)
+            found = rows.get_notification(db, number)
             assert found is not None  # noqa: S101 - it was written just now
             self._store.after_commit(partial(self._show, found))
         return found
@@ -71,7 +71,7 @@ class Notifications:
     def get(self, notice: int) -> Notice:
         """The notice with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, notice)
+            found = rows.get_notification(db, notice)
         if found is None:
             raise NotFound("There is no such notice.")
         return found
@@ -79,23 +79,23 @@ class Notifications:
     def is_flooded(self, key: CubicleKey, kind: str, *, most: int, within_s: float) -> bool:
         """There were so many of a kind within this time that a person would stop reading them."""
         with self._store.reading() as db:
-            at = rows.nth_newest_at(db, key, kind, most)
+            at = rows.get_nth_newest_time(db, key, kind, most)
         return at is not None and at > self._now() - within_s
 
     def recent(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Notice]:
         """The newest notices of a cubicle, oldest first."""
         with self._store.reading() as db:
-            return rows.of_cubicle(db, key, before=before, limit=limit)
+            return rows.list_of_cubicle(db, key, before=before, limit=limit)
 
     def of_turn(self, key: CubicleKey, turn: int) -> list[Notice]:
         """What was said about a turn, in order."""
         with self._store.reading() as db:
-            return rows.of_turn(db, key, turn)
+            return rows.list_of_turn(db, key, turn)
 
     def apart(self, key: CubicleKey, *, since: float, until: float, limit: int = 100) -> list[Notice]:
         """The newest notices from ``since`` on and before ``until`` that are about no turn, oldest first."""
         with self._store.reading() as db:
-            return rows.apart(db, key, since=since, until=until, limit=limit)
+            return rows.list_without_turn(db, key, since=since, until=until, limit=limit)
 
     def press(self, notice: int, do: str, *, by: User, surface: str) -> Notice:
         """A person presses a button: it is done once. Raises NotFound, BadInput, or Conflict when it was dealt with."""
@@ -106,13 +106,13 @@ class Notifications:
             raise BadInput("do: this notice has no such button.")
         now = self._now()
         with self._store.writing() as db:
-            latest = rows.one(db, notice)
+            latest = rows.get_notification(db, notice)
             if latest is None or latest.settled_at is not None:
                 raise Conflict(_TAKEN.format("" if latest is None else latest.outcome))
             outcome = self._deeds[do](db, found, by)
-            rows.settle(db, notice, outcome, now)
+            rows.settle_notification(db, notice, outcome, now)
             key = found.cubicle
-            audit_rows.add(
+            audit_rows.insert_record(
                 db,
                 f"notice.{do}",
                 f"{outcome} By {by.name} ({surface}).",
@@ -134,11 +134,11 @@ class Notifications:
         with self._store.writing() as db:
             standing = [
                 notice
-                for notice in rows.standing(db, kind, subject)
+                for notice in rows.list_open(db, kind, subject)
                 if notice.id != but and (offering is None or offering in {offer.do for offer in notice.offers})
             ]
             for notice in standing:
-                rows.settle(db, notice.id, outcome, self._now())
+                rows.settle_notification(db, notice.id, outcome, self._now())
                 self._store.after_commit(partial(self._show_again, notice.id))
 
     def _show_again(self, notice: int) -> None:

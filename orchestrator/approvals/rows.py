@@ -13,7 +13,7 @@ AHEAD_S = 3600.0
 """What was asked so long after now was asked by a clock that has gone back since."""
 
 
-def add(db: sqlite3.Connection, approval: Approval) -> None:
+def insert_approval(db: sqlite3.Connection, approval: Approval) -> None:
     """Write a question down before anybody is asked."""
     db.execute(
         "INSERT INTO approvals (id, agent, user, turn, step, kind, text, sha256, reason, detail, status, asked_at, "
@@ -36,13 +36,13 @@ def add(db: sqlite3.Connection, approval: Approval) -> None:
     )
 
 
-def one(db: sqlite3.Connection, approval: str) -> Approval | None:
+def get_approval(db: sqlite3.Connection, approval: str) -> Approval | None:
     """The approval with this id."""
     row = db.execute("SELECT * FROM approvals WHERE id = ?", (approval,)).fetchone()
     return None if row is None else _approval(row)
 
 
-def pending(db: sqlite3.Connection) -> list[Approval]:
+def list_pending(db: sqlite3.Connection) -> list[Approval]:
     """All open questions of everybody, newest first; each cubicle has a few at most."""
     rows = db.execute("SELECT * FROM approvals WHERE status = 'pending' ORDER BY asked_at DESC, id DESC")
     return [_approval(row) for row in rows]
@@ -58,7 +58,7 @@ def pending_same(db: sqlite3.Connection, asked: Approval, now: float) -> Approva
     return None if row is None else _approval(row)
 
 
-def unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
+def list_unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
     """The turn's questions about commands whose answer, if there is one, was not used. What the host was asked to do
     may be decided after the turn."""
     rows = db.execute(
@@ -67,19 +67,19 @@ def unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
-def of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
+def list_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
     """What was asked in a turn about what the host shall do, in order."""
     rows = db.execute("SELECT * FROM approvals WHERE turn = ? AND kind != 'command' ORDER BY asked_at", (turn,))
     return [_approval(row) for row in rows]
 
 
-def refused_in_turn(db: sqlite3.Connection, turn: int) -> list[str]:
+def list_refused_of_turn(db: sqlite3.Connection, turn: int) -> list[str]:
     """The SHA-256 of every text of this turn that a person did not agree to."""
     rows = db.execute("SELECT sha256 FROM approvals WHERE turn = ? AND status IN ('denied', 'expired')", (turn,))
     return [str(row["sha256"]) for row in rows]
 
 
-def unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
+def list_unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
     """The questions of turns under way that are open, or whose answer was not used."""
     rows = db.execute(
         "SELECT approvals.* FROM turns JOIN approvals ON approvals.turn = turns.id "
@@ -89,7 +89,7 @@ def unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
-def pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
+def list_pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
     """Open questions that nobody waits for any more; a death right after a turn's end leaves them."""
     rows = db.execute(
         "SELECT approvals.* FROM approvals JOIN turns ON approvals.turn = turns.id "
@@ -99,7 +99,7 @@ def pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
     return [_approval(row) for row in rows]
 
 
-def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
+def count_pending(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many questions of this cubicle are open."""
     row = db.execute(  # the signs keep it to the index of the pending ones: there are few, and many others
         "SELECT COUNT(*) FROM approvals WHERE status = 'pending' AND +agent = ? AND +user = ?", (key.agent, key.user)
@@ -107,7 +107,7 @@ def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
     return int(row[0])
 
 
-def overdue(db: sqlite3.Connection, now: float) -> list[str]:
+def list_overdue(db: sqlite3.Connection, now: float) -> list[str]:
     """The pending ones whose time is up; one that was asked long after now, by a clock that has gone back since, would
     wait for ever."""
     rows = db.execute(
@@ -116,7 +116,7 @@ def overdue(db: sqlite3.Connection, now: float) -> list[str]:
     return [str(row["id"]) for row in rows]
 
 
-def decide(
+def decide_approval(
     db: sqlite3.Connection,
     approval: str,
     status: ApprovalStatus,
@@ -137,7 +137,7 @@ def decide(
     return cursor.rowcount == 1
 
 
-def use(db: sqlite3.Connection, approval: str, turn: int, step: int, *, sha256: str, now: float) -> bool:
+def use_approval(db: sqlite3.Connection, approval: str, turn: int, step: int, *, sha256: str, now: float) -> bool:
     """Take an approval for the step, turn and text that it was given for; False when it does not fit or was used."""
     cursor = db.execute(
         "UPDATE approvals SET used_at = ? WHERE id = ? AND status = 'approved' AND used_at IS NULL "

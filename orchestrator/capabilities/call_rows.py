@@ -26,7 +26,7 @@ class CapabilityCall:
     sha256: str
     """Of what was asked, so that an id can't be used for something else."""
     status: str
-    """``waiting``, ``done`` or ``failed``."""
+    """``list_waiting_spans``, ``done`` or ``failed``."""
     text: str
     result: dict[str, Any]
     waits_for: str
@@ -34,7 +34,7 @@ class CapabilityCall:
     ended_at: float | None
 
 
-def add(db: sqlite3.Connection, call: CapabilityCall, cost: int) -> None:
+def insert_call(db: sqlite3.Connection, call: CapabilityCall, cost: int) -> None:
     """Write a call down with what came of it so far."""
     db.execute(
         "INSERT INTO calls (agent, user, id, turn, name, sha256, status, text, result, waits_for, cost, at, ended_at) "
@@ -57,7 +57,7 @@ def add(db: sqlite3.Connection, call: CapabilityCall, cost: int) -> None:
     )
 
 
-def one(db: sqlite3.Connection, key: CubicleKey, call: str) -> CapabilityCall | None:
+def get_call(db: sqlite3.Connection, key: CubicleKey, call: str) -> CapabilityCall | None:
     """This cubicle's call of that id."""
     row = db.execute(
         "SELECT * FROM calls WHERE agent = ? AND user = ? AND id = ?", (key.agent, key.user, call)
@@ -65,7 +65,7 @@ def one(db: sqlite3.Connection, key: CubicleKey, call: str) -> CapabilityCall | 
     return None if row is None else _call(row)
 
 
-def spent(db: sqlite3.Connection, key: CubicleKey, since: float) -> int:
+def sum_spent(db: sqlite3.Connection, key: CubicleKey, since: float) -> int:
     """Units of the allowance that this cubicle has used since then."""
     row = db.execute(
         "SELECT COALESCE(SUM(cost), 0) FROM calls WHERE agent = ? AND user = ? AND at > ?", (key.agent, key.user, since)
@@ -83,7 +83,7 @@ def is_awaited(db: sqlite3.Connection, waits_for: str) -> bool:
     return row is not None
 
 
-def finish(
+def finish_calls(
     db: sqlite3.Connection, waits_for: str, status: str, *, text: str, result: Mapping[str, Any], now: float
 ) -> list[CubicleKey]:
     """End every call that waits for this; the cubicles whose calls they were."""
@@ -95,7 +95,7 @@ def finish(
     return [CubicleKey(str(row["agent"]), int(row["user"])) for row in rows]
 
 
-def waiting(db: sqlite3.Connection, turn: int) -> list[tuple[float, float | None]]:
+def list_waiting_spans(db: sqlite3.Connection, turn: int) -> list[tuple[float, float | None]]:
     """From when to when commands of this turn waited for a person; None while they still do."""
     rows = db.execute(
         f"SELECT at, ended_at FROM calls WHERE turn = ? AND waits_for != '' AND NOT {_OF_A_PANEL} ORDER BY at",  # noqa: S608 - constant
@@ -104,7 +104,7 @@ def waiting(db: sqlite3.Connection, turn: int) -> list[tuple[float, float | None
     return [(float(row["at"]), row["ended_at"]) for row in rows]
 
 
-def waiting_for(db: sqlite3.Connection, beginning: str) -> list[str]:
+def list_waiting_for(db: sqlite3.Connection, beginning: str) -> list[str]:
     """What calls wait for that begins with this."""
     rows = db.execute(
         "SELECT DISTINCT waits_for FROM calls WHERE status = 'waiting' AND substr(waits_for, 1, ?) = ?",
@@ -113,13 +113,13 @@ def waiting_for(db: sqlite3.Connection, beginning: str) -> list[str]:
     return [str(row["waits_for"]) for row in rows]
 
 
-def waiting_named(db: sqlite3.Connection, name: str) -> list[CapabilityCall]:
+def list_waiting_calls(db: sqlite3.Connection, name: str) -> list[CapabilityCall]:
     """The calls of this name that wait, oldest first."""
     rows = db.execute("SELECT * FROM calls WHERE status = 'waiting' AND name = ? ORDER BY at", (name,))
     return [_call(row) for row in rows]
 
 
-def forget(db: sqlite3.Connection, before: float) -> None:
+def delete_old_calls(db: sqlite3.Connection, before: float) -> None:
     """Calls that ended before then go; nobody asks for them any more, and the audit log has them."""
     db.execute("DELETE FROM calls WHERE ended_at < ?", (before,))
 

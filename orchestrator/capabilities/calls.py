@@ -68,7 +68,7 @@ class Calls:
         that is over, calls in the only turn under way. Raises NotFound for another cubicle's turn, and BadInput when it
         could be any of several."""
         with self._store.reading() as db:
-            held = [claim.turn for _, claim in turn_rows.under_way(db, key)]
+            held = [claim.turn for _, claim in turn_rows.list_running(db, key)]
             if named is not None and turn_rows.may_go_on(db, named, key) is None:
                 raise NotFound("There is no such turn in this cubicle.")
         if named in held:
@@ -95,7 +95,7 @@ class Calls:
     def get(self, key: CubicleKey, call: str) -> CapabilityCall:
         """The call as it stands; raises NotFound when it is none of this cubicle's."""
         with self._store.reading() as db:
-            found = rows.one(db, key, call)
+            found = rows.get_call(db, key, call)
         if found is None:
             raise NotFound("There is no such call of this cubicle.")
         return found
@@ -114,7 +114,7 @@ class Calls:
     def finish(self, waits_for: str, *, ok: bool, text: str, result: Mapping[str, Any] | None = None) -> None:
         """End the calls that wait for this reference; ended already is fine. May be part of a larger transaction."""
         with self._store.writing() as db:
-            rows.finish(db, waits_for, DONE if ok else FAILED, text=text, result=result or {}, now=self._now())
+            rows.finish_calls(db, waits_for, DONE if ok else FAILED, text=text, result=result or {}, now=self._now())
             self._store.after_commit(self._wake_waiting)
 
     def _wake_waiting(self) -> None:
@@ -126,7 +126,7 @@ class Calls:
         don't count as theirs."""
         now, total, reached = self._now(), 0.0, since
         with self._store.reading() as db:
-            spans = [] if turn_rows.may_go_on(db, turn, key) is None else rows.waiting(db, turn)
+            spans = [] if turn_rows.may_go_on(db, turn, key) is None else rows.list_waiting_spans(db, turn)
         for begin, end in spans:
             until = now if end is None else end
             total += max(0.0, until - max(begin, reached))
@@ -144,7 +144,7 @@ class Calls:
         if now < self._tidy_at:
             return
         with self._store.writing() as db:
-            rows.forget(db, now - _KEPT_S)
+            rows.delete_old_calls(db, now - _KEPT_S)
         self._tidy_at = now + _TIDY_S
 
     # --- one call ----------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class Calls:
     def _carried_out(self, caller: Caller, call: str, asked: ActionRequest, sha256: str) -> CapabilityCall:
         now, key, action = self._now(), caller.key, asked.action
         with self._store.writing() as db:
-            before = rows.one(db, key, call)
+            before = rows.get_call(db, key, call)
             if before is not None:
                 if before.sha256 != sha256:
                     raise Conflict("call: this id was used for something else.")
@@ -190,7 +190,7 @@ class Calls:
                 at=now,
                 ended_at=None if outcome.waits_for else now,
             )
-            rows.add(db, done, action.cost)
+            rows.insert_call(db, done, action.cost)
             self._audit(db, done, as_object(asked) | {"policy": str(action.policy)})
         return done
 
@@ -202,7 +202,7 @@ class Calls:
             raise NotFound(f"{action.name} is switched off for this agent (its toolset {toolset}).")
 
     def _check_allowance(self, db: sqlite3.Connection, key: CubicleKey, cost: int, now: float) -> None:
-        if rows.spent(db, key, now - _HOUR_S) + cost > HOURLY_UNITS:
+        if rows.sum_spent(db, key, now - _HOUR_S) + cost > HOURLY_UNITS:
             raise _Exhausted("This agent has asked the host for too much within an hour. Try again later.")
 
     def _refused(
@@ -224,15 +224,17 @@ class Calls:
             ended_at=now,
         )
         with self._store.writing() as db:
-            if rows.one(db, key, call) is None and rows.spent(db, key, now - _HOUR_S) < HOURLY_UNITS:
-                rows.add(db, refused, 1)
+            if rows.get_call(db, key, call) is None and rows.sum_spent(db, key, now - _HOUR_S) < HOURLY_UNITS:
+                rows.insert_call(db, refused, 1)
                 self._audit(db, refused, asked)
 
     def _audit(self, db: sqlite3.Connection, call: CapabilityCall, asked: Mapping[str, object]) -> None:
         key, is_refused = call.cubicle, call.status == FAILED
         kind, most = ("capability.refused", _REFUSED_CHARS) if is_refused else ("capability", _AUDITED_CHARS)
         said, detail = f"{call.name}: {one_line(call.text, 300)}", _shortened(asked, call.sha256, most)
-        audit_rows.add(db, kind, said, now=call.at, agent=key.agent, user=key.user, turn=call.turn, detail=detail)
+        audit_rows.insert_record(
+            db, kind, said, now=call.at, agent=key.agent, user=key.user, turn=call.turn, detail=detail
+        )
 
 
 def _shortened(asked: Mapping[str, object], sha256: str, most: int) -> dict[str, object]:

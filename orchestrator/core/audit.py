@@ -30,7 +30,7 @@ class Audit:
         """Something happened in a cubicle's workspace, or to all. Raises Unavailable when it can't be written down."""
         agent, user = (None, None) if key is None else (key.agent, key.user)
         with self._store.writing() as db:
-            rows.add(db, kind, text, now=time.time(), agent=agent, user=user, detail=detail)
+            rows.insert_record(db, kind, text, now=time.time(), agent=agent, user=user, detail=detail)
 
     def search(
         self,
@@ -45,7 +45,7 @@ class Audit:
         if words:
             self._index_safely()
         with self._store.reading() as db:
-            return rows.search(
+            return rows.search_records(
                 db, words=words, agent=agent, kind=kind, before=before, limit=max(1, min(limit, MAX_PAGE))
             )
 
@@ -63,7 +63,7 @@ class Audit:
         nobody who writes meanwhile waits for more than a few rows."""
         while not self._is_indexed():
             with self._store.writing() as db:
-                rows.index(db, most=_INDEXED_AT_ONCE)
+                rows.index_records(db, most=_INDEXED_AT_ONCE)
 
     def _index_safely(self) -> None:
         try:
@@ -78,9 +78,9 @@ class Audit:
     def kinds(self) -> list[str]:
         """Every kind of thing that has happened."""
         with self._store.reading() as db:
-            return rows.kinds(db)
+            return rows.list_kinds(db)
 
     def agents(self) -> list[str]:
         """Every agent that something has happened to, those that are gone too."""
         with self._store.reading() as db:
-            return rows.agents(db)
+            return rows.list_agents(db)

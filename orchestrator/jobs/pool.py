@@ -131,7 +131,7 @@ class Jobs:
         result = dict(report.result)
         self._finish(reference(job.kind, job.name), ok=job.state is JobState.DONE, text=report.text, result=result)
         if report.audit:
-            audit_rows.add(
+            audit_rows.insert_record(
                 db,
                 report.audit,
                 report.said,

@@ -96,14 +96,14 @@ class Budget:
     def today(self, agent: str) -> rows.SpendingDay:
         """What the agent has spent, and what is held, on its current day."""
         with self._store.reading() as db:
-            return rows.day(db, agent, self._day(db, agent))
+            return rows.get_day(db, agent, self._day(db, agent))
 
     def standing(self, agent: str) -> BudgetState:
         """How the agent's day stands; raises NotFound."""
         with self._store.reading() as db:
-            found = agent_rows.one(db, agent)
+            found = agent_rows.get_agent(db, agent)
             date = self._day(db, agent)
-            day = rows.day(db, agent, date)
+            day = rows.get_day(db, agent, date)
         if found is None:
             raise NotFound(f"There is no agent called {agent[:40]!r}. './hermit agent list' shows all.")
         left = max(0, found.daily_budget_micro - day.spent_micro - day.reserved_micro)
@@ -129,7 +129,7 @@ class Budget:
     def spent_since(self, day: str) -> list[rows.Spent]:
         """What was spent on this UTC day and after it, by day, agent and model."""
         with self._store.reading() as db:
-            return rows.spent_since(db, day)
+            return rows.sum_spent_since(db, day)
 
     def reserve(
         self,
@@ -147,7 +147,7 @@ class Budget:
         now = self._now()
         with self._store.writing() as db:
             day = self._day(db, agent.name)
-            row = rows.reserve(
+            row = rows.insert_reservation(
                 db,
                 agent=agent.name,
                 user=key.user,
@@ -163,7 +163,7 @@ class Budget:
             )
             if row is not None:
                 return Hold(row, micro, key, turn, model, now, day, tokens)
-            spent = rows.day(db, agent.name, day)
+            spent = rows.get_day(db, agent.name, day)
             self._booked(db, Booking(key, turn, day, spent, is_refused=True))
         raise OverBudget(_refusal(agent, spent, micro, f"{provider} {model}", day))
 
@@ -183,8 +183,8 @@ class Budget:
     def reconcile(self) -> None:
         """After a start: calls that were under way when we died are booked whole."""
         with self._store.writing() as db:
-            for row, micro, tokens in rows.open_rows(db):
-                rows.close(
+            for row, micro, tokens in rows.list_open_reservations(db):
+                rows.close_reservation(
                     db,
                     row,
                     "kept",
@@ -197,12 +197,12 @@ class Budget:
 
     def _day(self, db: sqlite3.Connection, agent: str) -> str:
         """The UTC day by the clock, but never one before the last on which this agent asked for money."""
-        return max(_date(self._now()), rows.latest_day(db, agent))
+        return max(_date(self._now()), rows.get_latest_day(db, agent))
 
     def _close(self, hold: Hold, bill: _Bill) -> None:
         now = self._now()
         with self._store.writing() as db:
-            sums = rows.close(
+            sums = rows.close_reservation(
                 db,
                 hold.row,
                 bill.state,
@@ -223,7 +223,7 @@ def dollars(micro: int) -> str:
 
 
 def _write_down(db: sqlite3.Connection, hold: Hold, bill: _Bill, now: float) -> None:
-    audit_rows.add(
+    audit_rows.insert_record(
         db,
         "model.call",
         f"{bill.text}: {hold.model}, {dollars(bill.micro)}",

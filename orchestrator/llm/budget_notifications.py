@@ -45,9 +45,9 @@ class BudgetNotices:
         level = WHOLLY if is_final else reached(agent, day)
         if level is None:
             return
-        operator = people_rows.operator(db)
+        operator = people_rows.get_operator(db)
         for user in dict.fromkeys((key.user, key.user if operator is None else operator.id)):
-            person = people_rows.one(db, user)
+            person = people_rows.get_user(db, user)
             if person is None or not _is_new(db, booking, level, user):
                 continue
             turn = booking.turn if user == key.user else None
@@ -82,7 +82,7 @@ def wording(agent: Agent, day: SpendingDay, level: int, booking: Booking, *, is_
 
 
 def _is_new(db: sqlite3.Connection, booking: Booking, level: int, user: int) -> bool:
-    is_new = rows.tell(db, booking.key.agent, booking.day, level, user)
+    is_new = rows.mark_told(db, booking.key.agent, booking.day, level, user)
     if level == WHOLLY:  # whoever heard that it has stopped need not hear that it nearly has
-        rows.tell(db, booking.key.agent, booking.day, NEARLY, user)
+        rows.mark_told(db, booking.key.agent, booking.day, NEARLY, user)
     return is_new

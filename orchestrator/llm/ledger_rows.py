@@ -54,7 +54,7 @@ _SUMS = "cost_micro, reserved_micro, cost_tokens, reserved_tokens, refused_micro
 """The columns of a ``SpendingDay``, in its order."""
 
 
-def day(db: sqlite3.Connection, agent: str, day: str) -> SpendingDay:
+def get_day(db: sqlite3.Connection, agent: str, day: str) -> SpendingDay:
     """The sums of one agent on one UTC day (``YYYY-MM-DD``)."""
     row = db.execute(
         f"SELECT {_SUMS} FROM spending_days WHERE agent = ? AND day = ?",  # noqa: S608 - constant columns
@@ -63,13 +63,13 @@ def day(db: sqlite3.Connection, agent: str, day: str) -> SpendingDay:
     return _NOTHING if row is None else SpendingDay(*row)
 
 
-def latest_day(db: sqlite3.Connection, agent: str) -> str:
+def get_latest_day(db: sqlite3.Connection, agent: str) -> str:
     """The last day on which this agent asked for money; empty when it never did."""
     row = db.execute("SELECT MAX(day) FROM spending_days WHERE agent = ?", (agent,)).fetchone()
     return str(row[0] or "")
 
 
-def reserve(
+def insert_reservation(
     db: sqlite3.Connection,
     *,
     agent: str,
@@ -124,7 +124,7 @@ def _begin_day(db: sqlite3.Connection, agent: str, day: str) -> bool:
     return begun.rowcount == 1
 
 
-def close(
+def close_reservation(
     db: sqlite3.Connection,
     row: int,
     state: str,
@@ -161,14 +161,14 @@ def close(
     return SpendingDay(*sums)
 
 
-def open_rows(db: sqlite3.Connection) -> list[tuple[int, int, int]]:
+def list_open_reservations(db: sqlite3.Connection) -> list[tuple[int, int, int]]:
     """Reservations that nobody ended: (row id, reserved micro-dollars, reserved tokens). After a crash these are what
     was under way."""
     rows = db.execute("SELECT id, reserved_micro, reserved_tokens FROM spending WHERE state = 'reserved'")
     return [(int(row[0]), int(row[1]), int(row[2])) for row in rows]
 
 
-def tell(db: sqlite3.Connection, agent: str, day: str, level: int, user: int) -> bool:
+def mark_told(db: sqlite3.Connection, agent: str, day: str, level: int, user: int) -> bool:
     """Write down that this person hears of this level of the agent's day now; False when they did before."""
     cursor = db.execute(
         "INSERT INTO budget_told (agent, day, level, user) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -177,7 +177,7 @@ def tell(db: sqlite3.Connection, agent: str, day: str, level: int, user: int) ->
     return cursor.rowcount == 1
 
 
-def unpriced(db: sqlite3.Connection) -> list[Unpriced]:
+def list_unpriced_models(db: sqlite3.Connection) -> list[Unpriced]:
     """The models whose price nobody knew when they were called, the last first."""
     rows = db.execute(
         "SELECT provider, model, COUNT(*), SUM(cost_tokens), MAX(started_at) AS at FROM spending "
@@ -186,7 +186,7 @@ def unpriced(db: sqlite3.Connection) -> list[Unpriced]:
     return [Unpriced(str(row[0]), str(row[1]), int(row[2]), int(row[3]), float(row[4])) for row in rows]
 
 
-def spent_since(db: sqlite3.Connection, day: str) -> list[Spent]:
+def sum_spent_since(db: sqlite3.Connection, day: str) -> list[Spent]:
     """What was spent on this UTC day and after it; calls that came to nothing are no part of it."""
     rows = db.execute(
         "SELECT day, agent, provider, model, COUNT(*), SUM(cost_micro), "

@@ -64,7 +64,7 @@ class Prices:
             return []
         table = self.table()
         with self._store.reading() as db:
-            seen = ledger.unpriced(db)
+            seen = ledger.list_unpriced_models(db)
         return [model for model in seen if not price_of(model.provider, model.model, table).known]
 
     def set(self, provider: str, model: str, price: Mapping[str, Any], *, by: str) -> PriceRow:
@@ -126,7 +126,7 @@ class Prices:
     def _audit(self, text: str, entry: dict[str, Any], by: str) -> None:
         if self._store is not None:
             with self._store.writing() as db:
-                audit_rows.add(db, "prices.changed", f"{text} By {by}.", now=self._now(), detail=entry)
+                audit_rows.insert_record(db, "prices.changed", f"{text} By {by}.", now=self._now(), detail=entry)
 
 
 def words_of(price: Price) -> str:

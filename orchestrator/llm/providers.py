@@ -1,8 +1,8 @@
 """The model providers that can be asked at this moment, and which one answers for agents that name none.
 
-Owns what the settings gave and what was added in the dashboard (its key in the ``KeyStore``), and the operator's choices
-over both. A change holds from the next call on, without a restart; the settings' own keys come first. It makes no call
-itself, and a key that was given never comes out.
+Owns what the settings gave and what was added in the dashboard (its key in the ``KeyStore``), and the operator's
+choices over both. A change holds from the next call on, without a restart; the settings' own keys come first. It makes
+no call itself, and a key that was given never comes out.
 """
 
 from __future__ import annotations

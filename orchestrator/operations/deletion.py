@@ -74,7 +74,7 @@ class Deletion:
     def reconcile(self) -> None:
         """After a start: whoever was leaving goes now. What can't be deleted yet is left for the next time."""
         with self._store.reading() as db:
-            agents, users = rows.agents(db), rows.users(db)
+            agents, users = rows.list_agents_to_delete(db), rows.list_users_to_delete(db)
         for agent in agents:
             self._finish(f"the agent {agent}", partial(self.remove_agent, agent))
         for user in users:

@@ -61,11 +61,11 @@ class Hibernation:
     def is_idle(self, key: CubicleKey) -> bool:
         """No turn of this cubicle is under way or waits; one that is claimed later is claimed after this answer."""
         with self._store.writing() as db:
-            return not rows.under_way(db, key) and rows.first_queued(db, key) is None
+            return not rows.list_running(db, key) and rows.get_first_queued(db, key) is None
 
     def _is_due(self, container: Container) -> bool:
         with self._store.reading() as db:
-            active_at = max(container.started_at, rows.last_ended(db, container.key))
+            active_at = max(container.started_at, rows.get_last_end(db, container.key))
         # A time far ahead is no later than one far behind: the clock has gone back, and it would never sleep.
         return abs(self._now() - active_at) > self._after_s and not self._is_waking(container.key)
 

@@ -96,7 +96,7 @@ class Metrics:
                 for look, count in self._looks.items():
                     for row in look.ended(db):
                         count(row)
-                open_now = tallies.counts(db)
+                open_now = tallies.count_open(db)
             self._now.stands(open_now)
             self._now.looks(self._gauges, self._home, self._database)
             self._now.took.set(time.perf_counter() - began)

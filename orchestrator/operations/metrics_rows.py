@@ -105,7 +105,7 @@ class Look:
         return f"SELECT id, {ledger.order} FROM {ledger.table} WHERE {ledger.order} > ? AND {ledger.order} <= ?"  # noqa: S608 - of the constants above
 
 
-def counts(db: sqlite3.Connection) -> Counts:
+def count_open(db: sqlite3.Connection) -> Counts:
     """What is open, by the indexes of what is open alone."""
     turns = db.execute(f"SELECT status, COUNT(*) FROM turns WHERE {TURNS.is_open} GROUP BY status")  # noqa: S608 - constant
     asked = db.execute("SELECT kind, COUNT(*) FROM approvals WHERE status = 'pending' GROUP BY kind")

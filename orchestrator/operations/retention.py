@@ -76,7 +76,7 @@ class Retention:
                 f"{count} {name}" for name, count in gone.items()
             )
             with self._store.writing() as db:
-                audit.add(db, "retention", f"{text}.", now=self._now(), detail=gone)
+                audit.insert_record(db, "retention", f"{text}.", now=self._now(), detail=gone)
         return gone
 
     def _pieces(self) -> tuple[tuple[str, Piece, int], ...]:
@@ -84,22 +84,22 @@ class Retention:
         keep = self._keep
         details = min((days for days in (keep.details_days, keep.conversations_days) if days), default=0)
         return (
-            ("conversations' turns", rows.conversations, keep.conversations_days),
-            ("turns' outputs", rows.outputs, details),
-            ("notices", rows.notices, details),
-            ("questions", rows.questions, details),
-            ("downloads asked for", rows.assets, details),
-            ("approvals", rows.approvals, details),
-            ("messages to Telegram", rows.letters, max(details, _LETTERS_DAYS) if details else 0),
-            ("audit rows", rows.audit, keep.audit_days),
+            ("conversations' turns", rows.delete_conversations, keep.conversations_days),
+            ("turns' outputs", rows.delete_outputs, details),
+            ("notices", rows.delete_notifications, details),
+            ("questions", rows.delete_questions, details),
+            ("downloads asked for", rows.delete_downloads, details),
+            ("approvals", rows.delete_approvals, details),
+            ("messages to Telegram", rows.delete_messages, max(details, _LETTERS_DAYS) if details else 0),
+            ("audit rows", rows.delete_audit, keep.audit_days),
         )
 
     def _is_date_believed(self) -> bool:
         """A clock that jumped ahead makes everything old: what is let go of then is gone, also when it is set right."""
         now, running = self._now(), self._running()
         with self._store.writing() as db:
-            last = rows.looked_at(db)
-            rows.look(db, now)
+            last = rows.get_last_run(db)
+            rows.set_last_run(db, now)
         if last is not None and abs(now - last) > _USUAL_S:
             days = abs(now - last) / _DAY_S
             logger.warning("the last look is %.0f days away by the clock: nothing is let go of for a day", days)

@@ -13,25 +13,25 @@ TURNS_AT_ONCE = 10
 _LOOKED_AT = "retention.looked_at"
 
 
-def looked_at(db: sqlite3.Connection) -> float | None:
+def get_last_run(db: sqlite3.Connection) -> float | None:
     """When the last look was, by the clock of then."""
     row = db.execute("SELECT value FROM settings WHERE key = ?", (_LOOKED_AT,)).fetchone()
     return None if row is None else float(row[0])
 
 
-def look(db: sqlite3.Connection, now: float) -> None:
+def set_last_run(db: sqlite3.Connection, now: float) -> None:
     """Note a look."""
     db.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)", (_LOOKED_AT, str(now)))
 
 
-def notices(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_notifications(db: sqlite3.Connection, before: float, most: int) -> int:
     """What the house said."""
     return db.execute(
         "DELETE FROM notices WHERE id IN (SELECT id FROM notices ORDER BY id LIMIT ?) AND at < ?", (most, before)
     ).rowcount
 
 
-def questions(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_questions(db: sqlite3.Connection, before: float, most: int) -> int:
     """What agents asked, unless it still waits."""
     return db.execute(
         "DELETE FROM questions WHERE id IN (SELECT id FROM questions WHERE asked_at < ? AND status <> 'pending' "
@@ -40,7 +40,7 @@ def questions(db: sqlite3.Connection, before: float, most: int) -> int:
     ).rowcount
 
 
-def assets(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_downloads(db: sqlite3.Connection, before: float, most: int) -> int:
     """What was asked for from the internet; the files stay where they are."""
     return db.execute(
         "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE kind = 'asset' AND created < ? "
@@ -49,7 +49,7 @@ def assets(db: sqlite3.Connection, before: float, most: int) -> int:
     ).rowcount
 
 
-def approvals(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_approvals(db: sqlite3.Connection, before: float, most: int) -> int:
     """Questions for approval that were decided; the audit log has the decisions."""
     return db.execute(
         "DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE asked_at < ? AND status <> 'pending' "
@@ -58,7 +58,7 @@ def approvals(db: sqlite3.Connection, before: float, most: int) -> int:
     ).rowcount
 
 
-def letters(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_messages(db: sqlite3.Connection, before: float, most: int) -> int:
     """What was sent to chats, or could not be; it stays there."""
     return db.execute(
         "DELETE FROM chat_outbox WHERE id IN (SELECT id FROM chat_outbox ORDER BY id LIMIT ?) "
@@ -67,7 +67,7 @@ def letters(db: sqlite3.Connection, before: float, most: int) -> int:
     ).rowcount
 
 
-def outputs(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_outputs(db: sqlite3.Connection, before: float, most: int) -> int:
     """What the commands of old turns printed; the commands stay. How many turns were looked at."""
     done = _upto(db, "outputs")
     old = _old_turns(db, before, min(most, TURNS_AT_ONCE), after=done)
@@ -81,7 +81,7 @@ def outputs(db: sqlite3.Connection, before: float, most: int) -> int:
     return len(old)
 
 
-def conversations(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_conversations(db: sqlite3.Connection, before: float, most: int) -> int:
     """Turns with their steps and approvals, and the summaries that stand for them."""
     old = _old_turns(db, before, min(most, TURNS_AT_ONCE), after=0)
     if not old:
@@ -90,7 +90,7 @@ def conversations(db: sqlite3.Connection, before: float, most: int) -> int:
     return db.execute("DELETE FROM turns WHERE id <= ?", (old[-1],)).rowcount
 
 
-def audit(db: sqlite3.Connection, before: float, most: int) -> int:
+def delete_audit(db: sqlite3.Connection, before: float, most: int) -> int:
     """Rows of the audit log, which let themselves be deleted up to the mark that is set here alone."""
     rows = db.execute("SELECT id, at FROM audit ORDER BY id LIMIT ?", (most,)).fetchall()
     old = _beginning([(int(row["id"]), row["at"] < before) for row in rows])

@@ -22,7 +22,7 @@ class Sample:
     """What its workspace took when it was last looked at; None where nobody has looked yet."""
 
 
-def add(db: sqlite3.Connection, key: CubicleKey, sample: Sample) -> None:
+def insert_sample(db: sqlite3.Connection, key: CubicleKey, sample: Sample) -> None:
     """One more, unless its agent or person is gone by now; a second one of the same moment takes the first's place."""
     db.execute(
         "INSERT OR REPLACE INTO samples (agent, user, at, cpu_percent, memory_bytes, pids, disk_bytes) "
@@ -39,7 +39,7 @@ def add(db: sqlite3.Connection, key: CubicleKey, sample: Sample) -> None:
     )
 
 
-def since(db: sqlite3.Connection, key: CubicleKey, at: float) -> list[Sample]:
+def list_samples(db: sqlite3.Connection, key: CubicleKey, at: float) -> list[Sample]:
     """Those of one cubicle, oldest first."""
     found = db.execute(
         "SELECT at, cpu_percent, memory_bytes, pids, disk_bytes FROM samples "
@@ -49,6 +49,6 @@ def since(db: sqlite3.Connection, key: CubicleKey, at: float) -> list[Sample]:
     return [Sample(*row) for row in found]
 
 
-def forget(db: sqlite3.Connection, before: float) -> None:
+def delete_samples(db: sqlite3.Connection, before: float) -> None:
     """Older ones go."""
     db.execute("DELETE FROM samples WHERE at < ?", (before,))

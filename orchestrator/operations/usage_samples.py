@@ -56,7 +56,7 @@ class UsageSamples:
     def last(self, key: CubicleKey, seconds: float) -> list[Sample]:
         """A cubicle's samples of the last so many seconds, oldest first."""
         with self._store.reading() as db:
-            return rows.since(db, key, self._now() - min(seconds, KEPT_S))
+            return rows.list_samples(db, key, self._now() - min(seconds, KEPT_S))
 
     def look(self) -> None:
         """Look at all that run now; with what is noted of them, what is older than a day is forgotten."""
@@ -67,8 +67,8 @@ class UsageSamples:
             return
         with self._store.writing() as db:
             for key, sample in taken:
-                rows.add(db, key, sample)
-            rows.forget(db, self._now() - KEPT_S)
+                rows.insert_sample(db, key, sample)
+            rows.delete_samples(db, self._now() - KEPT_S)
 
     def _sample(self, key: CubicleKey) -> Sample | None:
         usage = self._cubicles.usage(key)

@@ -36,26 +36,26 @@ class History:
         """The turns that hold every word or one that begins with it, newest first; ``before`` is the id to go on from.
         A turn is found as soon as it has ended."""
         with self._store.reading() as db:
-            ids = turn_words.find(db, key, words, limit=limit, before=before)
-            return [turn for turn in (turn_rows.one(db, turn) for turn in ids) if turn is not None]
+            ids = turn_words.find_turns(db, key, words, limit=limit, before=before)
+            return [turn for turn in (turn_rows.get_turn(db, turn) for turn in ids) if turn is not None]
 
     def passages(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Passages]:
         """The same turns, with what to show of each."""
         with self._store.reading() as db:
-            found = turn_words.passages(db, key, words, limit=limit, before=before)
-            turns = [(turn_rows.one(db, turn), prompt, reply) for turn, prompt, reply in found]
+            found = turn_words.find_passages(db, key, words, limit=limit, before=before)
+            turns = [(turn_rows.get_turn(db, turn), prompt, reply) for turn, prompt, reply in found]
         return [Passages(turn, _pieces(prompt), _pieces(reply)) for turn, prompt, reply in turns if turn is not None]
 
     def following(self, key: CubicleKey, after: int, *, limit: int = 50) -> list[Turn]:
         """The turns that came next after one, oldest first."""
         with self._store.reading() as db:
-            return turn_rows.following(db, key, after=after, limit=limit)
+            return turn_rows.list_following(db, key, after=after, limit=limit)
 
     def around(self, turn: Turn, *, limit: int) -> tuple[list[Turn], list[Turn]] | None:
         """So many turns before this one and after it, oldest first; None when it was cleared."""
         with self._store.reading() as db:
-            until = turn_rows.history(db, turn.cubicle, limit=limit + 1, before=turn.id + 1)
-            after = turn_rows.following(db, turn.cubicle, after=turn.id, limit=limit)
+            until = turn_rows.list_history(db, turn.cubicle, limit=limit + 1, before=turn.id + 1)
+            after = turn_rows.list_following(db, turn.cubicle, after=turn.id, limit=limit)
         return (until[:-1], after) if until and until[-1].id == turn.id else None
 
     def summary(self, key: CubicleKey) -> Summary | None:

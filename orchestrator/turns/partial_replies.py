@@ -21,6 +21,6 @@ class PartialReplies:
         """The reply stands so now. A full disk costs the words, never the answer that is being written."""
         try:
             with self._store.writing() as db:
-                rows.keep(db, turn, text)
+                rows.save_reply(db, turn, text)
         except OrchestratorError as error:
             logger.warning("what turn %s has written can't be kept: %s", turn, error.message)

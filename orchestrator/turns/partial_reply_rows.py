@@ -8,17 +8,17 @@ import sqlite3
 from orchestrator.core.models import TurnStatus
 
 
-def keep(db: sqlite3.Connection, turn: int, text: str) -> None:
+def save_reply(db: sqlite3.Connection, turn: int, text: str) -> None:
     """The reply stands so now. Nothing happens to a turn that nobody works on."""
     db.execute("UPDATE turns SET written = ? WHERE id = ? AND status IN ('running', 'waiting_approval')", (text, turn))
 
 
-def drop(db: sqlite3.Connection, turn: int) -> None:
+def delete_reply(db: sqlite3.Connection, turn: int) -> None:
     """What was written has found its place elsewhere: it was a command's thought."""
     db.execute("UPDATE turns SET written = NULL WHERE id = ? AND written IS NOT NULL", (turn,))
 
 
-def reply_at_end(db: sqlite3.Connection, turn: int, status: TurnStatus, reply: str | None) -> str | None:
+def get_final_reply(db: sqlite3.Connection, turn: int, status: TurnStatus, reply: str | None) -> str | None:
     """The reply that an open turn ends with: one that was stopped or failed without words keeps what was written."""
     if status is TurnStatus.DONE or (reply and reply.strip()):
         return reply

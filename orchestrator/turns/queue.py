@@ -81,13 +81,13 @@ class Turns:
         self._check_room()
         now = time.time()
         with self._store.writing() as db:
-            seen = None if origin is None else rows.of_origin(db, origin)
+            seen = None if origin is None else rows.get_turn_by_origin(db, origin)
             if seen is not None:
                 return seen
-            if rows.queued(db, key) >= MAX_QUEUED:
+            if rows.count_queued(db, key) >= MAX_QUEUED:
                 raise TooMany(f"{MAX_QUEUED:,} messages are waiting for {key.agent} already. Wait, or stop some.")
-            turn_id = rows.add(db, key, source=source, prompt=text, origin=origin, now=now)
-            audit_rows.add(
+            turn_id = rows.insert_turn(db, key, source=source, prompt=text, origin=origin, now=now)
+            audit_rows.insert_record(
                 db, "turn.asked", text, now=now, agent=key.agent, user=key.user, turn=turn_id, detail={"source": source}
             )
         turn = self.get(turn_id)
@@ -104,23 +104,25 @@ class Turns:
         """
         check_prompt(text)
         with self._store.writing() as db:
-            turn = rows.reword(db, origin, text)
+            turn = rows.set_prompt(db, origin, text)
             if turn is None:
                 return False
             key = turn.cubicle
-            audit_rows.add(db, "turn.reworded", text, now=time.time(), agent=key.agent, user=key.user, turn=turn.id)
+            audit_rows.insert_record(
+                db, "turn.reworded", text, now=time.time(), agent=key.agent, user=key.user, turn=turn.id
+            )
         self._publish(turn)
         return True
 
     def of_origin(self, origin: str) -> Turn | None:
         """The turn that this origin made."""
         with self._store.reading() as db:
-            return rows.of_origin(db, origin)
+            return rows.get_turn_by_origin(db, origin)
 
     def get(self, turn: int) -> Turn:
         """The turn with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, turn)
+            found = rows.get_turn(db, turn)
         if found is None:
             raise NotFound(f"There is no turn {turn}.")
         return found
@@ -128,26 +130,26 @@ class Turns:
     def steps(self, turn: int) -> list[Step]:
         """The turn's commands in order; of one that runs, what it has printed so far."""
         with self._store.reading() as db:
-            return self.outputs.put_in(rows.steps(db, turn))
+            return self.outputs.put_in(rows.list_steps(db, turn))
 
     def last_step(self, turn: int) -> Step | None:
         """The command that was begun last; None before the first."""
         with self._store.reading() as db:
-            return rows.last_step(db, turn)
+            return rows.get_last_step(db, turn)
 
     def history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
         """The newest turns of the conversation, oldest first; ``before`` is a turn id to page back from."""
         with self._store.reading() as db:
-            return rows.history(db, key, limit=limit, before=before)
+            return rows.list_history(db, key, limit=limit, before=before)
 
     def clear(self, key: CubicleKey) -> int:
         """Forget the conversation; returns how many turns that were. The audit log keeps them."""
         with self._store.writing() as db:
-            forgotten = rows.forget(db, key)
+            forgotten = rows.clear_conversation(db, key)
             summary_rows.forget(db, key)
             grant_rows.end_conversation(db, key)
             now, told = time.time(), "The history was cleared."
-            audit_rows.add(db, "history.cleared", told, now=now, agent=key.agent, user=key.user)
+            audit_rows.insert_record(db, "history.cleared", told, now=now, agent=key.agent, user=key.user)
         return forgotten
 
     def wait(self, turn: int, timeout_s: float) -> Turn:
@@ -180,10 +182,12 @@ class Turns:
         Conflict once the agent has begun with it."""
         key, now = self.get(turn).cubicle, time.time()
         with self._store.writing() as db:
-            if not rows.withdraw(db, turn):
+            if not rows.delete_queued(db, turn):
                 raise Conflict(f"{key.agent} has begun with this message already, so it can only be stopped.")
             self._write_end(db, key, turn, TurnStatus.STOPPED)
-            audit_rows.add(db, "turn.withdrawn", "Withdrawn", now=now, agent=key.agent, user=key.user, turn=turn)
+            audit_rows.insert_record(
+                db, "turn.withdrawn", "Withdrawn", now=now, agent=key.agent, user=key.user, turn=turn
+            )
         return self.get(turn)
 
     def close(self) -> None:
@@ -234,32 +238,32 @@ class Turns:
     def held(self, key: CubicleKey) -> frozenset[int]:
         """The turns that crabs of this cubicle work on."""
         with self._store.reading() as db:
-            return frozenset(claim.turn for _, claim in rows.under_way(db, key))
+            return frozenset(claim.turn for _, claim in rows.list_running(db, key))
 
     def lost(self, key: CubicleKey, why: str) -> None:
         """The crab that held this cubicle's turn is no more."""
         with self._store.reading() as db:
-            held = rows.under_way(db, key)
+            held = rows.list_running(db, key)
         for _, claim in held:
             self._lose(key, claim, why)
 
     def fail_queued(self, key: CubicleKey, error: str) -> None:
         """Nothing more is done in the cubicle: everything that waits for it fails with the reason."""
         with self._store.reading() as db:
-            waiting = rows.queued_ids(db, key)
+            waiting = rows.list_queued(db, key)
         for turn in waiting:
             self.end(key, turn, TurnStatus.FAILED, error=error)
 
     def under_way(self) -> list[tuple[CubicleKey, rows.TurnClaim]]:
         """Every turn that some crab holds."""
         with self._store.reading() as db:
-            return rows.under_way(db)
+            return rows.list_running(db)
 
     def unserved(self) -> list[CubicleKey]:
         """Cubicles with a queue and no crab that serves it. One that listens is told again."""
         with self._store.reading() as db:
-            busy = {key for key, _ in rows.under_way(db)}
-            waiting = rows.waiting_cubicles(db)
+            busy = {key for key, _ in rows.list_running(db)}
+            waiting = rows.list_waiting_cubicles(db)
         return [key for key in waiting if key not in busy and not self._bells.ring(key)]
 
     def _is_asked_for(self, key: CubicleKey) -> bool:
@@ -271,8 +275,8 @@ class Turns:
 
     def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:
-            held = rows.under_way(db, key)
-            waiting = rows.first_queued(db, key)
+            held = rows.list_running(db, key)
+            waiting = rows.get_first_queued(db, key)
         for _, claim in held:
             self._lose(key, claim, "the agent's loop was restarted")
         if held:
@@ -284,8 +288,8 @@ class Turns:
             return None
         with self._store.writing() as db:
             # Again, for good: meanwhile another crab may have taken the turn before, or this cubicle be put to sleep.
-            is_free = self._is_fresh(key) and not rows.under_way(db, key)
-            claimed = is_free and rows.claim(db, waiting, boot, time.time())
+            is_free = self._is_fresh(key) and not rows.list_running(db, key)
+            claimed = is_free and rows.claim_turn(db, waiting, boot, time.time())
         return self.get(waiting) if claimed else None
 
     def _lose(self, key: CubicleKey, claim: rows.TurnClaim, why: str) -> None:
@@ -294,7 +298,7 @@ class Turns:
             self.end(key, claim.turn, TurnStatus.STOPPED)
             return
         with self._store.writing() as db:
-            if rows.requeue(db, claim.turn):
+            if rows.requeue_turn(db, claim.turn):
                 return
         self.end(key, claim.turn, TurnStatus.FAILED, error=_INTERRUPTED.format(why=why))
 
@@ -312,11 +316,11 @@ class Turns:
         now = time.time()
         if status is TurnStatus.STOPPED or (status is TurnStatus.FAILED and rows.is_stop_asked(db, turn)):
             status, error = TurnStatus.STOPPED, None  # what broke is that a person ended it
-        reply = partial_replies.reply_at_end(db, turn, status, None if reply is None else reply[:MAX_REPLY_CHARS])
-        if not rows.end(db, turn, status, now=now, reply=reply, error=error, action=action):
+        reply = partial_replies.get_final_reply(db, turn, status, None if reply is None else reply[:MAX_REPLY_CHARS])
+        if not rows.end_turn(db, turn, status, now=now, reply=reply, error=error, action=action):
             return False
         text = (reply if error is None else error) or str(status)
-        audit_rows.add(db, f"turn.{status}", text, now=now, agent=key.agent, user=key.user, turn=turn)
+        audit_rows.insert_record(db, f"turn.{status}", text, now=now, agent=key.agent, user=key.user, turn=turn)
         self._store.after_commit(partial(self._tell_end, key, turn))
         return True
 
@@ -340,7 +344,7 @@ class Turns:
     def _show_status(self, approval: Approval) -> None:
         """A turn may wait for a person, or not any more."""
         with self._store.reading() as db:
-            turn = None if approval.turn is None else rows.one(db, approval.turn)
+            turn = None if approval.turn is None else rows.get_turn(db, approval.turn)
         if turn is not None and not turn.status.is_final:
             self._broker.publish(Event("turn", approval.cubicle, {"turn": turn.id, "status": str(turn.status)}))
 

@@ -30,7 +30,7 @@ _MARKS = """
 """
 
 
-def mark(db: sqlite3.Connection, key: CubicleKey, turn: int, now: float) -> bool:
+def mark_read(db: sqlite3.Connection, key: CubicleKey, turn: int, now: float) -> bool:
     """The person has seen this turn and what came before it; False when there is no such turn of theirs."""
     cursor = db.execute(
         "INSERT INTO seen (agent, user, turn, at) SELECT agent, user, id, :now FROM turns "
@@ -41,7 +41,7 @@ def mark(db: sqlite3.Connection, key: CubicleKey, turn: int, now: float) -> bool
     return cursor.rowcount == 1
 
 
-def unread(db: sqlite3.Connection, user: int) -> dict[str, int]:
+def count_unread(db: sqlite3.Connection, user: int) -> dict[str, int]:
     """How many turns a person has not seen the end of, by agent; ``MOST_COUNTED`` stands for that many and more."""
     found = db.execute(
         f"SELECT agent, (SELECT COUNT(*) FROM ({_NEWS})) AS many FROM ({_MARKS}) AS marks",  # noqa: S608 - constants
@@ -50,7 +50,7 @@ def unread(db: sqlite3.Connection, user: int) -> dict[str, int]:
     return {str(row["agent"]): min(int(row["many"]), MOST_COUNTED) for row in found if row["many"]}
 
 
-def first_unread(db: sqlite3.Connection, key: CubicleKey) -> int | None:
+def get_first_unread(db: sqlite3.Connection, key: CubicleKey) -> int | None:
     """The oldest turn of a conversation that its person has not seen the end of."""
     row = db.execute(
         f"SELECT (SELECT MIN(id) FROM ({_NEWS})) AS first FROM ({_MARKS}) AS marks WHERE agent = :agent",  # noqa: S608 - constants

@@ -26,7 +26,7 @@ class ReadMarks:
     def mark(self, key: CubicleKey, turn: int) -> None:
         """The person looks at this turn; an older one takes nothing back. Raises NotFound."""
         with self._store.writing() as db:
-            is_theirs = rows.mark(db, key, turn, self._now())
+            is_theirs = rows.mark_read(db, key, turn, self._now())
         if not is_theirs:
             raise NotFound(f"There is no turn {turn} here.")
         self._broker.publish(Event("seen", key, {"turn": turn}))
@@ -34,9 +34,9 @@ class ReadMarks:
     def unread(self, user: int) -> dict[str, int]:
         """How many turns ended since this person looked, by agent; agents without news are not in it."""
         with self._store.reading() as db:
-            return rows.unread(db, user)
+            return rows.count_unread(db, user)
 
     def first_unread(self, key: CubicleKey) -> int | None:
         """The oldest turn that ended since its person looked."""
         with self._store.reading() as db:
-            return rows.first_unread(db, key)
+            return rows.get_first_unread(db, key)

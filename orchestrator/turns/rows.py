@@ -34,7 +34,9 @@ class TurnClaim:
     stop_asked: bool
 
 
-def add(db: sqlite3.Connection, key: CubicleKey, *, source: str, prompt: str, origin: str | None, now: float) -> int:
+def insert_turn(
+    db: sqlite3.Connection, key: CubicleKey, *, source: str, prompt: str, origin: str | None, now: float
+) -> int:
     """Queue a turn of the cubicle's first conversation. With an ``origin`` that was seen before, nothing is added and
     the older turn's id comes back."""
     row = db.execute(
@@ -47,28 +49,28 @@ def add(db: sqlite3.Connection, key: CubicleKey, *, source: str, prompt: str, or
     return int(row["id"])
 
 
-def one(db: sqlite3.Connection, turn: int) -> Turn | None:
+def get_turn(db: sqlite3.Connection, turn: int) -> Turn | None:
     """The turn with this id, its tokens and cost summed."""
     row = db.execute(f"{_TURN} WHERE turns.id = :turn", {"turn": turn}).fetchone()
     return None if row is None else _turn(row)
 
 
-def of_origin(db: sqlite3.Connection, origin: str) -> Turn | None:
+def get_turn_by_origin(db: sqlite3.Connection, origin: str) -> Turn | None:
     """The turn that this origin made."""
     row = db.execute("SELECT id FROM turns WHERE origin = ?", (origin,)).fetchone()
-    return None if row is None else one(db, int(row["id"]))
+    return None if row is None else get_turn(db, int(row["id"]))
 
 
-def reword(db: sqlite3.Connection, origin: str, prompt: str) -> Turn | None:
+def set_prompt(db: sqlite3.Connection, origin: str, prompt: str) -> Turn | None:
     """The turn of this origin, with another prompt; None when no such turn is queued, or it asks just that."""
     row = db.execute(
         "UPDATE turns SET prompt = ? WHERE origin = ? AND status = 'queued' AND prompt != ? RETURNING id",
         (prompt, origin, prompt),
     ).fetchone()
-    return None if row is None else one(db, int(row["id"]))
+    return None if row is None else get_turn(db, int(row["id"]))
 
 
-def withdraw(db: sqlite3.Connection, turn: int) -> bool:
+def delete_queued(db: sqlite3.Connection, turn: int) -> bool:
     """A queued turn is no part of the conversation; False when it is no longer queued."""
     return db.execute("UPDATE turns SET forgotten = 1 WHERE id = ? AND status = 'queued'", (turn,)).rowcount == 1
 
@@ -82,7 +84,7 @@ def is_open(db: sqlite3.Connection, turn: int) -> bool:
     return row is not None
 
 
-def first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
+def get_first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
     """The turn that is next in this cubicle's queue: what a person asked comes before what the calendar asks."""
     row = db.execute(
         f"SELECT id {_QUEUE} ORDER BY source = 'calendar', id LIMIT 1",
@@ -91,7 +93,7 @@ def first_queued(db: sqlite3.Connection, key: CubicleKey) -> int | None:
     return None if row is None else int(row["id"])
 
 
-def last_ended(db: sqlite3.Connection, key: CubicleKey) -> float:
+def get_last_end(db: sqlite3.Connection, key: CubicleKey) -> float:
     """When a turn of this cubicle last ended; 0 without one."""
     row = db.execute(
         "SELECT ended_at FROM turns WHERE agent = ? AND user = ? AND ended_at IS NOT NULL ORDER BY id DESC LIMIT 1",
@@ -100,19 +102,19 @@ def last_ended(db: sqlite3.Connection, key: CubicleKey) -> float:
     return 0.0 if row is None else float(row["ended_at"])
 
 
-def queued_ids(db: sqlite3.Connection, key: CubicleKey) -> list[int]:
+def list_queued(db: sqlite3.Connection, key: CubicleKey) -> list[int]:
     """The turns in this cubicle's queue, in order."""
     rows = db.execute(f"SELECT id {_QUEUE} ORDER BY source = 'calendar', id", (key.agent, key.user))
     return [int(row["id"]) for row in rows]
 
 
-def queued(db: sqlite3.Connection, key: CubicleKey) -> int:
+def count_queued(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many turns wait in this cubicle's queue."""
     row = db.execute(f"SELECT COUNT(*) {_QUEUE}", (key.agent, key.user)).fetchone()
     return int(row[0])
 
 
-def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tuple[CubicleKey, TurnClaim]]:
+def list_running(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tuple[CubicleKey, TurnClaim]]:
     """The turns that some crab holds, in one cubicle or in all."""
     rows = db.execute(
         "SELECT id, agent, user, boot, stop_asked_at "  # noqa: S608 - constant
@@ -128,13 +130,13 @@ def under_way(db: sqlite3.Connection, key: CubicleKey | None = None) -> list[tup
     ]
 
 
-def waiting_cubicles(db: sqlite3.Connection) -> list[CubicleKey]:
+def list_waiting_cubicles(db: sqlite3.Connection) -> list[CubicleKey]:
     """The cubicles whose queue is not empty."""
     rows = db.execute(f"SELECT DISTINCT agent, user FROM turns WHERE status IN {_OPEN} AND status = 'queued'")  # noqa: S608 - constant
     return [CubicleKey(str(row["agent"]), int(row["user"])) for row in rows]
 
 
-def claim(db: sqlite3.Connection, turn: int, boot: str, now: float) -> bool:
+def claim_turn(db: sqlite3.Connection, turn: int, boot: str, now: float) -> bool:
     """A crab takes a queued turn; False when it is no longer queued."""
     cursor = db.execute(
         "UPDATE turns SET status = 'running', boot = ?, started_at = ?, claims = claims + 1, written = NULL "
@@ -144,7 +146,7 @@ def claim(db: sqlite3.Connection, turn: int, boot: str, now: float) -> bool:
     return cursor.rowcount == 1
 
 
-def requeue(db: sqlite3.Connection, turn: int) -> bool:
+def requeue_turn(db: sqlite3.Connection, turn: int) -> bool:
     """A running turn goes back to the queue; False when that was tried too often, or anything was done in it."""
     cursor = db.execute(
         "UPDATE turns SET status = 'queued', boot = NULL WHERE id = ? AND status = 'running' AND claims < 3 "
@@ -187,7 +189,7 @@ def is_stop_asked(db: sqlite3.Connection, turn: int) -> bool:
     return row is not None and row["stop_asked_at"] is not None
 
 
-def end(
+def end_turn(
     db: sqlite3.Connection,
     turn: int,
     status: TurnStatus,
@@ -206,7 +208,7 @@ def end(
     return cursor.rowcount == 1
 
 
-def history(
+def list_history(
     db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int | None = None, after: int = 0
 ) -> list[Turn]:
     """The newest turns of the conversation that were not cleared, oldest first."""
@@ -218,7 +220,7 @@ def history(
     return [_turn(row) for row in reversed(rows)]
 
 
-def following(db: sqlite3.Connection, key: CubicleKey, *, after: int, limit: int) -> list[Turn]:
+def list_following(db: sqlite3.Connection, key: CubicleKey, *, after: int, limit: int) -> list[Turn]:
     """The turns that came next after one, oldest first; none that was cleared."""
     rows = db.execute(
         "SELECT turns.*, 0 AS tokens, 0 AS cost_micro FROM turns INDEXED BY turns_not_cleared "
@@ -233,12 +235,12 @@ def has_steps(db: sqlite3.Connection, turn: int) -> bool:
     return db.execute("SELECT 1 FROM steps WHERE turn = ? LIMIT 1", (turn,)).fetchone() is not None
 
 
-def note_apps(db: sqlite3.Connection, turn: int, names: Sequence[str]) -> None:
+def add_apps(db: sqlite3.Connection, turn: int, names: Sequence[str]) -> None:
     """These web apps were made or changed in the turn."""
     db.execute("UPDATE turns SET apps = ? WHERE id = ?", (json.dumps(list(names), ensure_ascii=False), turn))
 
 
-def forget(db: sqlite3.Connection, key: CubicleKey) -> int:
+def clear_conversation(db: sqlite3.Connection, key: CubicleKey) -> int:
     """Clear the conversation of what has ended; returns how many turns that were."""
     cursor = db.execute(
         f"UPDATE turns SET forgotten = 1 WHERE agent = ? AND user = ? AND forgotten = 0 "  # noqa: S608 - constant
@@ -248,7 +250,7 @@ def forget(db: sqlite3.Connection, key: CubicleKey) -> int:
     return cursor.rowcount
 
 
-def add_step(db: sqlite3.Connection, step: Step) -> bool:
+def insert_step(db: sqlite3.Connection, step: Step) -> bool:
     """Write a step down before it is done; False when this turn has a step of that number."""
     cursor = db.execute(
         "INSERT INTO steps (turn, n, thought, command, sha256, ruling, reason, approval, status, started_at) "
@@ -269,24 +271,24 @@ def add_step(db: sqlite3.Connection, step: Step) -> bool:
     return cursor.rowcount == 1
 
 
-def step(db: sqlite3.Connection, turn: int, n: int) -> Step | None:
+def get_step(db: sqlite3.Connection, turn: int, n: int) -> Step | None:
     """The step of this number."""
     row = db.execute("SELECT * FROM steps WHERE turn = ? AND n = ?", (turn, n)).fetchone()
     return None if row is None else _step(row)
 
 
-def steps(db: sqlite3.Connection, turn: int) -> list[Step]:
+def list_steps(db: sqlite3.Connection, turn: int) -> list[Step]:
     """The turn's steps in order."""
     return [_step(row) for row in db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n", (turn,))]
 
 
-def last_step(db: sqlite3.Connection, turn: int) -> Step | None:
+def get_last_step(db: sqlite3.Connection, turn: int) -> Step | None:
     """The turn's last step so far."""
     row = db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n DESC LIMIT 1", (turn,)).fetchone()
     return None if row is None else _step(row)
 
 
-def steps_in_brief(db: sqlite3.Connection, turns: Sequence[int], *, most: int, chars: int) -> dict[int, list[Step]]:
+def list_brief_steps(db: sqlite3.Connection, turns: Sequence[int], *, most: int, chars: int) -> dict[int, list[Step]]:
     """The last ``most`` steps of each turn, with no text longer than about ``chars``: of an output head and tail."""
     rows = db.execute(
         "SELECT turn, n, substr(thought, 1, ?) AS thought, substr(command, 1, ?) AS command, sha256, ruling, reason, "

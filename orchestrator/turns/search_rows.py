@@ -20,7 +20,9 @@ _PASSAGE_WORDS = 28
 _SHORTEST_BEGINNING = 3
 
 
-def find(db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, before: int | None = None) -> list[int]:
+def find_turns(
+    db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, before: int | None = None
+) -> list[int]:
     """The newest turns of the conversation that hold every word, newest first; ``before`` is the id to go on from."""
     match = _match(key, words)
     if match is None:
@@ -32,7 +34,7 @@ def find(db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, bef
     return [int(row[0]) for row in rows]
 
 
-def passages(
+def find_passages(
     db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, before: int | None = None
 ) -> list[tuple[int, str, str]]:
     """The same turns, each with where the words stand in it: a few words of the message and of its reply, the found

@@ -86,7 +86,10 @@ class StepApprovals:
         """After a start: locks that a death kept from being written are written, and questions of turns that have ended
         are cancelled."""
         with self._store.reading() as db:
-            orphans, waiting = approval_rows.pending_of_ended_turns(db), approval_rows.unused_of_open_turns(db)
+            orphans, waiting = (
+                approval_rows.list_pending_of_ended_turns(db),
+                approval_rows.list_unused_of_open_turns(db),
+            )
         for turn in sorted({approval.turn for approval in orphans if approval.turn is not None}):
             self._cancel_turn(turn)
         for approval in waiting:
@@ -96,7 +99,7 @@ class StepApprovals:
     def _cancel_turn(self, turn: int) -> None:
         """The turn has ended: its open questions are cancelled and its lock files go."""
         with self._store.reading() as db:
-            unused = approval_rows.unused_of_turn(db, turn)
+            unused = approval_rows.list_unused_of_turn(db, turn)
         for approval in unused:
             self._approvals.cancel(approval, "the turn ended")
             self._locks.clear_approval(approval.cubicle, approval.id)

@@ -27,7 +27,7 @@ from orchestrator.turns import partial_reply_rows as partial_replies
 from orchestrator.turns import rows
 from orchestrator.turns.live_output import RUNNING, Outputs
 from orchestrator.turns.serialize import step_json
-from orchestrator.turns.size_rows import written_chars
+from orchestrator.turns.size_rows import count_written_chars
 from orchestrator.turns.step_approvals import StepApprovals
 
 MAX_COMMAND_BYTES = 131_000
@@ -115,13 +115,13 @@ class Steps:
         """Record how a command ended; raises NotFound for a step that was never started."""
         is_over = self._is_over(key, turn)
         with self._store.writing() as db:
-            step = rows.step(db, turn, n)
+            step = rows.get_step(db, turn, n)
             if step is None:
                 raise NotFound(f"There is no step {n} in this turn.")
-            now, room = time.time(), MAX_TURN_CHARS - written_chars(db, turn)
+            now, room = time.time(), MAX_TURN_CHARS - count_written_chars(db, turn)
             kept = output[: max(LEAST_CHARS, min(MAX_OUTPUT_CHARS, room))]
             if rows.end_step(db, turn, n, exit_code=exit_code, output=kept, now=now):
-                audit_rows.add(
+                audit_rows.insert_record(
                     db,
                     "command.ended",
                     f"Exit code {exit_code}" + (f" ({ended})" if ended != "exited" else ""),
@@ -148,7 +148,7 @@ class Steps:
         with self._store.writing() as db:
             if not rows.is_open(db, turn):
                 return None
-            if written_chars(db, turn) > MAX_TURN_CHARS and len(command) + len(thought) > LEAST_CHARS:
+            if count_written_chars(db, turn) > MAX_TURN_CHARS and len(command) + len(thought) > LEAST_CHARS:
                 raise BadInput(
                     f"This turn has had {MAX_TURN_CHARS:,} characters of commands and output, the most that is kept. "
                     f"Only commands of up to {LEAST_CHARS:,} characters, thought included, are taken until it ends."
@@ -169,10 +169,10 @@ class Steps:
                 started_at=now,
                 ended_at=None,
             )
-            if not rows.add_step(db, step):
-                return rows.step(db, turn, n)
-            partial_replies.drop(db, turn)
-            audit_rows.add(
+            if not rows.insert_step(db, step):
+                return rows.get_step(db, turn, n)
+            partial_replies.delete_reply(db, turn)
+            audit_rows.insert_record(
                 db,
                 "command",
                 command,
@@ -204,7 +204,7 @@ class Steps:
         if step.status == "running" and step.approval == approval:
             return StepAnswer(Ruling.RUN)  # told before, but the answer got lost
         with self._store.reading() as db:
-            asked = approval_rows.one(db, approval)
+            asked = approval_rows.get_approval(db, approval)
         changed = self._scripts.changed(asked) if asked is not None and asked.cubicle == key else ""
         if changed:
             return self._refuse_changed(key, step, changed)
@@ -221,7 +221,7 @@ class Steps:
         why = f"{path} was changed after the person was asked about it, so nothing was run. Ask again."
         with self._store.writing() as db:
             rows.set_step(db, step.turn, step.n, "refused")
-            audit_rows.add(
+            audit_rows.insert_record(
                 db,
                 "approval.void",
                 why,
@@ -236,7 +236,7 @@ class Steps:
 
     def _find(self, turn: int, n: int) -> Step | None:
         with self._store.reading() as db:
-            return rows.step(db, turn, n)
+            return rows.get_step(db, turn, n)
 
     def _is_over(self, key: CubicleKey, turn: int) -> bool:
         """The turn has ended or shall end; raises NotFound when it is another cubicle's."""

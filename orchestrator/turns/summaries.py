@@ -67,7 +67,7 @@ class Summaries:
     def note(self, turn: int) -> None:
         """A turn has ended: its conversation may have grown too long."""
         with self._store.writing() as db:
-            found = turn_rows.one(db, turn)
+            found = turn_rows.get_turn(db, turn)
             if found is None:
                 return
             open_ones = job_rows.open_of(db, KIND, found.cubicle)
@@ -122,6 +122,6 @@ class Summaries:
         with self._store.reading() as db:
             before = rows.latest(db, key)
             after = before.upto if before else 0
-            turns = turn_rows.history(db, key, limit=conversation.MOST_TURNS, before=until, after=after)
-            steps = turn_rows.steps_in_brief(db, [turn.id for turn in turns], most=40, chars=1_900)
+            turns = turn_rows.list_history(db, key, limit=conversation.MOST_TURNS, before=until, after=after)
+            steps = turn_rows.list_brief_steps(db, [turn.id for turn in turns], most=40, chars=1_900)
         return turns, before, steps

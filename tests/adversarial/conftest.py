@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.two_tenants import Siege, besieged
+from tests.support.two_tenants import TwoTenants, besieged
 
 
 @pytest.fixture
-def siege(tmp_path: Path) -> Iterator[Siege]:
+def siege(tmp_path: Path) -> Iterator[TwoTenants]:
     """A fresh one."""
     with besieged(tmp_path) as made:
         yield made

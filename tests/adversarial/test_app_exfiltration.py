@@ -22,8 +22,8 @@ from orchestrator.core.db.database import Store
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
 from tests.support.core_fixture import KEY
 from tests.support.leak_collectors import Collectors, names_looked_up
-from tests.support.other_site import Stage
-from tests.support.preview_fixture import PreviewHouse, preview_house
+from tests.support.other_site import OtherSite
+from tests.support.preview_fixture import PreviewFixture, preview_house
 
 pytestmark = pytest.mark.browser
 
@@ -73,7 +73,7 @@ def harvest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harvest]:
     """All tries on three sides: without any wall, behind ours, and behind ours in an older browser."""
     folder = tmp_path_factory.mktemp("exfiltration")
     store = Store(folder / "store.sqlite")
-    with Stage() as stage, preview_house(folder, store) as house:
+    with OtherSite() as stage, preview_house(folder, store) as house:
         house.write("leak/index.html", PAGE)
         base = _shown(house, stage.origin)
         stage.pages["/open"] = (PAGE, "")
@@ -91,12 +91,12 @@ def harvest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harvest]:
     store.close()
 
 
-def _shown(house: PreviewHouse, dashboard: str) -> str:
+def _shown(house: PreviewFixture, dashboard: str) -> str:
     ticket = Ticket(KEY, "leak", dashboard, int(time.time()) + 3600)
     return app_url(house.origin, house.tickets.write(ticket))
 
 
-def _try_all(made: Harvest, stage: Stage, side: Side, log: Path) -> None:
+def _try_all(made: Harvest, stage: OtherSite, side: Side, log: Path) -> None:
     with Collectors(TRIES) as collectors, sync_playwright() as playwright:
         arguments = [*PREDICTING, f"--log-net-log={log}", *side.arguments]
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -111,7 +111,7 @@ def _try_all(made: Harvest, stage: Stage, side: Side, log: Path) -> None:
 
 
 def _try(
-    context: BrowserContext, stage: Stage, side: Side, names: list[str], collectors: Collectors, *, patience_ms: int
+    context: BrowserContext, stage: OtherSite, side: Side, names: list[str], collectors: Collectors, *, patience_ms: int
 ) -> None:
     frames = (
         f'<iframe {side.frame} name="{name}" width="150" height="60" '

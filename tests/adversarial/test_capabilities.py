@@ -25,8 +25,8 @@ from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.capability import Caller
 from orchestrator.door.api_calls import CALL_BYTES
 from tests.support.core_fixture import at_once
-from tests.support.two_tenants import ENTRY, Siege, besieged
-from tests.support.unix_http import OverSocket
+from tests.support.two_tenants import ENTRY, TwoTenants, besieged
+from tests.support.unix_http import UnixHttp
 
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = "canary7f3a9c"
@@ -35,7 +35,7 @@ CANARY = "canary7f3a9c"
 # --- whose it is -------------------------------------------------------------------------------------------------
 
 
-def test_what_is_anothers_is_not_there(siege: Siege) -> None:
+def test_what_is_anothers_is_not_there(siege: TwoTenants) -> None:
     """Every capability that takes a number, and every route that takes an id, with those of another cubicle: it is as
     if there were none, and nothing of theirs is told or changed."""
     entry = siege.do("CALENDAR_CREATE", key=siege.theirs, **{**ENTRY, "title": CANARY})[1]["id"]
@@ -74,7 +74,7 @@ def test_what_is_anothers_is_not_there(siege: Siege) -> None:
     assert siege.calls.get(siege.theirs, "shared").status == "waiting"
 
 
-def test_nothing_in_a_call_names_another_cubicle(siege: Siege) -> None:
+def test_nothing_in_a_call_names_another_cubicle(siege: TwoTenants) -> None:
     """Fields that would say whose it is are refused, in the body they are no matter: the door knows."""
     for extra in ("agent", "user", "key", "cubicle", "by", "turn"):
         fields = {"text": "x", extra: siege.theirs.user}
@@ -85,7 +85,7 @@ def test_nothing_in_a_call_names_another_cubicle(siege: Siege) -> None:
     assert (fact.by, siege.house.services.memories.every(siege.theirs)) == ("agent", [])
 
 
-def test_a_member_walks_every_route_with_the_operators_ids(siege: Siege) -> None:
+def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) -> None:
     """Reads tell nothing of another person's conversation, and writes change nothing, whatever the route."""
     services = siege.house.services
     entry = siege.do("CALENDAR_CREATE", **{**ENTRY, "title": CANARY})[1]["id"]
@@ -146,7 +146,7 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: Siege) -> None
     assert _state(siege) == before
 
 
-def _state(siege: Siege) -> object:
+def _state(siege: TwoTenants) -> object:
     services = siege.house.services
     return (
         services.agenda.every("crab", siege.owner.id),
@@ -165,7 +165,7 @@ def _state(siege: Siege) -> object:
 # --- floods ------------------------------------------------------------------------------------------------------
 
 
-def test_a_flood_of_calls_leaves_little_behind(siege: Siege) -> None:
+def test_a_flood_of_calls_leaves_little_behind(siege: TwoTenants) -> None:
     """Thousands of calls of every kind with the largest fields there are, of which most are refused: rows, audit lines
     and notices stay few, what is open is little, and other cubicles go on."""
     dice = random.Random(7)  # noqa: S311 - a test's own dice
@@ -198,7 +198,7 @@ def test_a_flood_of_calls_leaves_little_behind(siege: Siege) -> None:
     assert time.monotonic() - began < 120
 
 
-def test_thousands_at_once_are_one_hour_together(siege: Siege) -> None:
+def test_thousands_at_once_are_one_hour_together(siege: TwoTenants) -> None:
     """The allowance holds when its calls come at the same moment, too."""
     deeds = [partial(siege.do, "STATUS") for _ in range(16)]
     ended = [status for _ in range(80) for status, _ in at_once(*deeds)]
@@ -206,13 +206,13 @@ def test_thousands_at_once_are_one_hour_together(siege: Siege) -> None:
     assert set(ended) == {"done", "too_many"}
 
 
-def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: Siege) -> None:
+def test_everybody_who_may_wait_at_a_door_holds_up_nobody_else(siege: TwoTenants) -> None:
     """All connections of a cubicle look after a call that never ends, and more queue up: the house has few threads
     more, other cubicles are answered at once, and when they leave the door answers again."""
     siege.calls.command(Caller(siege.mine, None), "never", "ASK", {"question": "?", "timeout": 604_800})
     before = threading.active_count()
     path = siege.home / "run" / "crab" / str(siege.mine.user) / "door.sock"
-    lines = [OverSocket(path) for _ in range(16)]
+    lines = [UnixHttp(path) for _ in range(16)]
     for line in lines:
         line.request("GET", "/api/internal/calls/never?wait=30")
     queued = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(20)]
@@ -270,7 +270,7 @@ def _shorter(value: Any) -> Any:
 
 @pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "shorter"])
 @pytest.mark.parametrize(("name", "fields"), ABSURD, ids=lambda value: str(value)[:40])
-def test_a_field_of_a_megabyte(siege: Siege, name: str, fields: dict[str, Any], *, is_whole: bool) -> None:
+def test_a_field_of_a_megabyte(siege: TwoTenants, name: str, fields: dict[str, Any], *, is_whole: bool) -> None:
     """Is refused in one sentence and quickly, by the door itself; nothing is written."""
     rows, began = siege.count("audit"), time.monotonic()
     call = {"call": "c1", "name": name, "fields": fields}
@@ -287,7 +287,7 @@ def test_a_field_of_a_megabyte(siege: Siege, name: str, fields: dict[str, Any], 
 # --- batches -----------------------------------------------------------------------------------------------------
 
 
-def test_a_hundred_actions_in_one_answer(siege: Siege) -> None:
+def test_a_hundred_actions_in_one_answer(siege: TwoTenants) -> None:
     """Good ones, bad ones, and ones that are nothing at all: each has its own outcome in its own place, one touches no
     other, delimiters within texts stay in them, and the same again does nothing again."""
     turn = siege.house.services.turns.submit(siege.mine, "go", source="test").id
@@ -327,7 +327,7 @@ def test_a_hundred_actions_in_one_answer(siege: Siege) -> None:
     assert siege.ask("POST", f"turns/{turn}/steps", {**body, "n": 4, "actions": ["x"] * 101})[0] == 400
 
 
-def test_a_call_whose_answer_was_lost(siege: Siege) -> None:
+def test_a_call_whose_answer_was_lost(siege: TwoTenants) -> None:
     """Sent again by many at once over the door it is done once, and each hears the same; the id is used up."""
     body = {"call": "lost", "name": "CALENDAR_CREATE", "fields": ENTRY}
     answers = at_once(*[partial(siege.ask, "POST", "calls", body)] * 12)

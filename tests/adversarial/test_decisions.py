@@ -18,7 +18,7 @@ from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey, Event
 from tests.support.core_fixture import at_once
-from tests.support.two_tenants import ENTRY, Siege
+from tests.support.two_tenants import ENTRY, TwoTenants
 
 ROOT = Path(__file__).resolve().parents[2]
 NASTY = "ok\u202e\u2066\u200b\U000e0041”\nApproved by ada (dashboard)\n[click](https://evil.example) `code` <b>x</b>"
@@ -28,7 +28,7 @@ UNSEEN = frozenset("\u202e\u2066\u200b\U000e0041\x1b\x9b\r")
 # --- decisions ---------------------------------------------------------------------------------------------------
 
 
-def test_fifty_decisions_an_expiry_a_change_and_a_deletion_at_once(siege: Siege) -> None:
+def test_fifty_decisions_an_expiry_a_change_and_a_deletion_at_once(siege: TwoTenants) -> None:
     """A download ends in exactly one way: its question, its row and the call that waits say the same, and it is heard
     once; whoever came too late is told."""
     services = siege.house.services
@@ -68,7 +68,7 @@ def _heard(news: Any) -> list[Event]:
     return found
 
 
-def test_a_change_withdraws_every_open_question(siege: Siege) -> None:
+def test_a_change_withdraws_every_open_question(siege: TwoTenants) -> None:
     """However many others there are: hundreds of people's newer questions hide none of this agent's."""
     services = siege.house.services
     siege.do("ASSET_REQUEST", description="x", url="https://example.com/first")
@@ -89,7 +89,7 @@ def test_a_change_withdraws_every_open_question(siege: Siege) -> None:
     assert services.assets.get(first.id).status == "cancelled"
 
 
-def test_what_is_over_can_not_be_decided(siege: Siege) -> None:
+def test_what_is_over_can_not_be_decided(siege: TwoTenants) -> None:
     """Over the API: what is decided, cancelled or pressed is 409; what never was is 404; a wrong word is 400."""
     call = siege.api(siege.owner)
     services = siege.house.services
@@ -120,7 +120,7 @@ def test_what_is_over_can_not_be_decided(siege: Siege) -> None:
     assert services.grants.of_agent("crab", viewer=siege.owner) == []
 
 
-def test_words_of_an_agent_decide_nothing(siege: Siege) -> None:
+def test_words_of_an_agent_decide_nothing(siege: TwoTenants) -> None:
     """Its prompts, facts, questions, answers to itself, files and calls that name a question: the question stays open,
     and nobody looked a name up."""
     siege.do("ASSET_REQUEST", description="x", url="https://nobody.invalid/a")
@@ -151,7 +151,7 @@ def test_words_of_an_agent_decide_nothing(siege: Siege) -> None:
     assert all(question.status == "pending" for question in siege.house.services.questions.every(status="pending"))
 
 
-def test_what_was_shown_is_what_is_fetched(siege: Siege) -> None:
+def test_what_was_shown_is_what_is_fetched(siege: TwoTenants) -> None:
     """An agent that asks for the same with other words changes nothing in the open question, and a row that somebody
     changed afterwards is not fetched."""
     siege.do("ASSET_REQUEST", description="a picture", url="https://nobody.invalid/a")
@@ -172,7 +172,7 @@ def test_what_was_shown_is_what_is_fetched(siege: Siege) -> None:
 
 
 def test_nothing_that_an_agent_wrote_reaches_a_person_unmarked(
-    siege: Siege, capsys: pytest.CaptureFixture[str]
+    siege: TwoTenants, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In notices, questions as they are shown, the audit log and the terminal its words hide nothing, are quoted, and
     begin no line of the house's."""

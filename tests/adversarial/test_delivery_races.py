@@ -15,14 +15,14 @@ import pytest
 from orchestrator.capabilities.delivery.intake import IntakeOutcome
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher
 from orchestrator.core.models import USUAL_RATES, Rates
-from tests.support.delivery_fixture import KEY, Outgoing, outgoing
+from tests.support.delivery_fixture import KEY, DeliveryFixture, outgoing
 
 CANARY = b"canary-" + b"7f3a" * 8
 SWAP_S = 15.0
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Outgoing]:
+def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """Without caps, so that only what is tested holds."""
     with outgoing(tmp_path / "home", rates=Rates(10**9, 10**9)) as made:
         yield made
@@ -48,14 +48,14 @@ def swapping(*steps: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-def copies(house: Outgoing) -> Iterator[bytes]:
+def copies(house: DeliveryFixture) -> Iterator[bytes]:
     """What all private copies hold."""
     for path in (house.home / "outbox").iterdir():
         with suppress(FileNotFoundError):
             yield path.read_bytes()
 
 
-def test_a_file_swapped_for_a_link_never_leaks(house: Outgoing) -> None:
+def test_a_file_swapped_for_a_link_never_leaks(house: DeliveryFixture) -> None:
     """File and link, folder and link to a folder, in turn: no copy holds the canary, and good content arrives."""
     secret = house.home / "secret"
     secret.mkdir()
@@ -96,7 +96,7 @@ def test_a_file_swapped_for_a_link_never_leaks(house: Outgoing) -> None:
 
 
 @contextmanager
-def watched(house: Outgoing) -> Iterator[OutboxWatcher]:
+def watched(house: DeliveryFixture) -> Iterator[OutboxWatcher]:
     """The tray is watched."""
     watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
     watch.start([KEY])
@@ -141,7 +141,7 @@ def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> No
         house.workspaces.remove(KEY)
 
 
-def test_touching_a_large_file_again_and_again_reads_it_seldom(house: Outgoing) -> None:
+def test_touching_a_large_file_again_and_again_reads_it_seldom(house: DeliveryFixture) -> None:
     """Each reading in vain makes the tray wait many times as long."""
     house.put("large", os.urandom(64 << 20))
     with watched(house):
@@ -156,7 +156,7 @@ def test_touching_a_large_file_again_and_again_reads_it_seldom(house: Outgoing) 
     assert len(house.rows()) == 1
 
 
-def test_a_name_in_another_s_tray_is_never_seen(house: Outgoing) -> None:
+def test_a_name_in_another_s_tray_is_never_seen(house: DeliveryFixture) -> None:
     """A tray that is itself a link is no tray."""
     secret = house.home / "secret"
     secret.mkdir()

@@ -23,7 +23,7 @@ import pytest
 import requests
 
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import API_TOKEN, PaperHouse, paper_house
+from tests.support.app_fixture import API_TOKEN, AppFixture, run_app
 
 CANARY = b"canary-that-must-not-appear"
 HARMLESS = b"the agent's own" * 1000
@@ -37,7 +37,7 @@ PATIENCE_S = 10.0
 class Desk:
     """The operator at the API of a house, and the agent at the folders."""
 
-    house: PaperHouse
+    house: AppFixture
     workspace: Path
     secret: Path
     session: requests.Session
@@ -66,7 +66,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "file").write_bytes(CANARY)
-    with paper_house(tmp_path / "home") as house, requests.Session() as session:
+    with run_app(tmp_path / "home") as house, requests.Session() as session:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {API_TOKEN}"
         key = CubicleKey("crab", 1)

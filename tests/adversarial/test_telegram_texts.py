@@ -26,7 +26,7 @@ from orchestrator.core.text import chat_safe
 from tests.support.bot_api import BotApi, Call
 from tests.support.bot_api_rules import Json, units
 from tests.support.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
-from tests.support.core_fixture import Rooms, rooms
+from tests.support.core_fixture import CoreFixture, core_fixture
 
 _people = count(1_000)
 LINKS = {"text_link", "text_mention", "url", "custom_emoji", "mention"}
@@ -132,14 +132,14 @@ def body(calls: list[Call]) -> str:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoreFixture]:
     """A house for all of them."""
-    with rooms(tmp_path_factory.mktemp("texts") / "home") as made:
+    with core_fixture(tmp_path_factory.mktemp("texts") / "home") as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def bench(house: Rooms) -> Iterator[Bench]:
+def bench(house: CoreFixture) -> Iterator[Bench]:
     """The house with its bot."""
     with BotApi() as api:
         yield Bench(TurnsFixture(house, FakeOutbox(house.store)), api, api.bot())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
 
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = [
@@ -31,7 +31,7 @@ DESK = ViewportSize(width=1440, height=900)
 class Visit:
     """Somebody's browser window."""
 
-    house: PaperHouse
+    house: AppFixture
     page: Page
     complaints: list[str] = field(default_factory=list)
     """Console errors and warnings, broken scripts, requests to anybody else."""
@@ -56,14 +56,14 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PaperHouse]:
+def house(tmp_path: Path) -> Iterator[AppFixture]:
     """A house that answers."""
-    with paper_house(tmp_path) as made:
+    with run_app(tmp_path) as made:
         yield made
 
 
 @pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def visit(request: pytest.FixtureRequest, browser: Browser, house: PaperHouse) -> Iterator[Visit]:
+def visit(request: pytest.FixtureRequest, browser: Browser, house: AppFixture) -> Iterator[Visit]:
     """A fresh window, small and large; at the end nothing may have been complained about."""
     context = browser.new_context(viewport=request.param)
     made = open_window(context, house)
@@ -72,7 +72,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser, house: PaperHouse) -
     assert made.complaints == []
 
 
-def open_window(context: BrowserContext, house: PaperHouse, *, also: str = "") -> Visit:
+def open_window(context: BrowserContext, house: AppFixture, *, also: str = "") -> Visit:
     """A window whose complaints are kept; ``also`` is where else it may look."""
     page = context.new_page()
     return Visit(house, page, watched(page, house.url, also=also))

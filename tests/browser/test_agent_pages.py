@@ -13,7 +13,7 @@ from playwright.sync_api import FilePayload, Page, expect
 from orchestrator.core.models import ApprovalPolicy, CubicleKey
 from tests.browser.conftest import DESK, Visit
 from tests.browser.test_dashboard import fits
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import prepared
 
 pytestmark = pytest.mark.browser
@@ -97,7 +97,7 @@ def test_files_come_are_looked_at_and_go(visit: Visit, tmp_path: Path) -> None:
     assert fits(page)
 
 
-def note(house: PaperHouse, *texts: str) -> None:
+def note(house: AppFixture, *texts: str) -> None:
     """Lines at the end of the log."""
     with (prepared(house, 1) / "work" / ".hermit.log").open("a", encoding="utf-8") as file:
         for text in texts:

@@ -20,11 +20,11 @@ from orchestrator.apps.previews.origins import app_url
 from orchestrator.apps.previews.signed_urls import Ticket
 from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import open_window
-from tests.support.app_fixture import PaperHouse
-from tests.support.core_fixture import KEY, rooms
+from tests.support.app_fixture import AppFixture
+from tests.support.core_fixture import KEY, core_fixture
 from tests.support.free_ports import free_port
-from tests.support.other_site import Stage
-from tests.support.preview_fixture import PreviewHouse, preview_house
+from tests.support.other_site import OtherSite
+from tests.support.preview_fixture import PreviewFixture, preview_house
 from tests.support.real_app import eventually
 
 pytestmark = pytest.mark.browser
@@ -33,7 +33,7 @@ DATA = Path(__file__).parents[1] / "data"
 EXAMPLES = {"name": "crab", "app": "replay", "path": "in/x", "model": "own/model", "provider": "custom"}
 
 
-def changing_calls(house: PaperHouse) -> list[tuple[str, str]]:
+def changing_calls(house: AppFixture) -> list[tuple[str, str]]:
     """Every call that changes something, and some that tell secrets."""
     calls = [("GET", "/api/me"), ("GET", "/api/agents"), ("GET", "/"), ("GET", "/api/agents/crab/apps")]
     for rule in create_app(house.services).url_map.iter_rules():
@@ -42,7 +42,7 @@ def changing_calls(house: PaperHouse) -> list[tuple[str, str]]:
     return calls
 
 
-def test_an_app_does_nothing_to_the_dashboard(browser: Browser, house: PaperHouse) -> None:
+def test_an_app_does_nothing_to_the_dashboard(browser: Browser, house: AppFixture) -> None:
     """Somebody who is logged in looks at it; its calls are refused before they are sent, and nothing can be read."""
     calls = changing_calls(house)
     assert len(calls) > 40
@@ -103,15 +103,15 @@ const can = {};
 
 
 @pytest.fixture
-def previews(tmp_path: Path) -> Iterator[PreviewHouse]:
+def previews(tmp_path: Path) -> Iterator[PreviewFixture]:
     """A preview origin with a ferry."""
-    with rooms(tmp_path / "db") as made, preview_house(tmp_path, made.store) as house:
+    with core_fixture(tmp_path / "db") as made, preview_house(tmp_path, made.store) as house:
         yield house
 
 
-def shown(browser: Browser, previews: PreviewHouse, app: str) -> dict[str, object]:
+def shown(browser: Browser, previews: PreviewFixture, app: str) -> dict[str, object]:
     """What a page in a frame like the dashboard's says it can do."""
-    with Stage() as stage:
+    with OtherSite() as stage:
         ticket = previews.tickets.write(Ticket(KEY, app, stage.origin, int(time.time()) + 600))
         base = app_url(previews.origin, ticket)
         policy = f"default-src 'none'; frame-src {base}"
@@ -125,7 +125,7 @@ def shown(browser: Browser, previews: PreviewHouse, app: str) -> dict[str, objec
         return found
 
 
-def test_what_an_app_of_files_can_do(browser: Browser, previews: PreviewHouse) -> None:
+def test_what_an_app_of_files_can_do(browser: Browser, previews: PreviewFixture) -> None:
     """Its own modules, pictures, styles, files, workers and storage work behind all walls."""
     for name, text in {
         "index.html": ABILITIES,
@@ -141,7 +141,7 @@ def test_what_an_app_of_files_can_do(browser: Browser, previews: PreviewHouse) -
     assert shown(browser, previews, "able") == {**good, "stored": "kept"}
 
 
-def test_what_a_live_app_can_do(browser: Browser, previews: PreviewHouse, tmp_path: Path) -> None:
+def test_what_a_live_app_can_do(browser: Browser, previews: PreviewFixture, tmp_path: Path) -> None:
     """It talks to its own server: posts, events, a WebSocket."""
     port = free_port()
     (tmp_path / "page.html").write_text(LIVE)

@@ -9,7 +9,7 @@ from orchestrator.core.models import ApprovalStatus
 from tests.browser.conftest import Visit
 from tests.browser.test_dashboard import chat
 from tests.browser.test_set_in_motion import ask_about, status_of
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +26,7 @@ def asks(visit: Visit) -> tuple[Page, str]:
     return page, pending(visit.house)
 
 
-def pending(house: PaperHouse) -> str:
+def pending(house: AppFixture) -> str:
     """The id of the one open question."""
     (found,) = house.services.approvals.every(status=ApprovalStatus.PENDING)
     return found.id

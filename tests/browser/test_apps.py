@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import DESK, PHONE, Visit, open_window, watched
 from tests.browser.test_dashboard import fits, say
-from tests.support.app_fixture import PaperHouse, Scene, paper_house
-from tests.support.fake_browser import PaperBrowser
+from tests.support.app_fixture import AppFixture, Scene, run_app
+from tests.support.fake_browser import FakeBrowser
 from tests.support.free_ports import free_port
 
 pytestmark = pytest.mark.browser
@@ -32,7 +32,7 @@ SHIFTS = """() => new Promise((done) => {
 
 
 @pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def visit(request: pytest.FixtureRequest, browser: Browser, house: PaperHouse) -> Iterator[Visit]:
+def visit(request: pytest.FixtureRequest, browser: Browser, house: AppFixture) -> Iterator[Visit]:
     """A fresh window that may also look at the previews' own origin."""
     context = browser.new_context(viewport=request.param)
     made = open_window(context, house, also=previews(house))
@@ -46,7 +46,7 @@ def unexpected(made: Visit) -> list[str]:
     return [text for text in made.complaints if "directive 'webrtc'" not in text]
 
 
-def previews(house: PaperHouse) -> str:
+def previews(house: AppFixture) -> str:
     """Where apps are shown, seen from a browser that has the dashboard at 127.0.0.1."""
     return f"http://localhost:{house.services.settings.preview_port}/a/"
 
@@ -57,7 +57,7 @@ def is_wide(page: Page) -> bool:
     return size is not None and size["width"] >= 1200
 
 
-def install(house: PaperHouse, *names: str, user: int = 1) -> Path:
+def install(house: AppFixture, *names: str, user: int = 1) -> Path:
     """Apps of ours in a person's ``www/``."""
     mounts = house.services.workspaces.prepare(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
     for name in names:
@@ -106,7 +106,7 @@ def test_a_list_remembers(visit: Visit) -> None:
     expect(frame.get_by_role("listitem")).to_have_text(["milk", "bread"])
 
 
-def kept(house: PaperHouse, text: str) -> None:
+def kept(house: AppFixture, text: str) -> None:
     """Waits until the host has it."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
@@ -174,7 +174,7 @@ def test_widths_and_log(visit: Visit) -> None:
     expect(sheet).to_be_hidden()
 
 
-def making(house: PaperHouse, name: str = "calculator") -> None:
+def making(house: AppFixture, name: str = "calculator") -> None:
     """The agent makes an app when it is asked to."""
 
     def play(scene: Scene) -> None:
@@ -216,7 +216,7 @@ def test_a_reply_leads_to_the_app_that_it_made(visit: Visit) -> None:
 
 def test_a_reply_shows_what_the_app_looks_like(browser: Browser, tmp_path: Path) -> None:
     """As soon as somebody took its picture, without anything being opened anew."""
-    with paper_house(tmp_path, browser=PaperBrowser()) as house:
+    with run_app(tmp_path, browser=FakeBrowser()) as house:
         making(house)
         context = browser.new_context(viewport=PHONE)
         visit = open_window(context, house)
@@ -293,7 +293,7 @@ def test_behind_names_of_its_own(browser: Browser, tmp_path: Path) -> None:
         "HERMIT_PUBLIC_URL": f"http://hermit.localhost:{port}",
         "HERMIT_PREVIEW_URL": f"http://apps.localhost:{preview_port}",
     }
-    with paper_house(tmp_path, environment=names) as house:
+    with run_app(tmp_path, environment=names) as house:
         install(house, "to-do")
         context = browser.new_context(viewport=DESK)
         page = context.new_page()

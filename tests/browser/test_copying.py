@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import chat, fits, say
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 
 pytestmark = pytest.mark.browser
 
@@ -15,7 +15,7 @@ ANSWER = f"**Run** this, see https://example.org/tide.\n\n```bash\necho {'x' * 4
 READ = "() => navigator.clipboard.readText()"
 
 
-def test_answers_and_code_are_copied(browser: Browser, house: PaperHouse) -> None:
+def test_answers_and_code_are_copied(browser: Browser, house: AppFixture) -> None:
     """The answer as the agent wrote it, the code as it stands; both buttons say so."""
     house.plays["how"] = lambda scene: scene.say(ANSWER)
     context = browser.new_context(viewport=DESK, permissions=["clipboard-read", "clipboard-write"])

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.core.models import CubicleKey
 from tests.browser.conftest import DESK, Visit, open_window
-from tests.support.app_fixture import PaperHouse, Play, Scene
+from tests.support.app_fixture import AppFixture, Play, Scene
 
 pytestmark = pytest.mark.browser
 
@@ -389,7 +389,7 @@ def test_everything_can_be_reached_by_keyboard(visit: Visit) -> None:
     assert {"HermitShell", "crab", "New agent"} <= set(names)
 
 
-def test_a_page_opened_from_elsewhere_needs_no_second_login(browser: Browser, house: PaperHouse) -> None:
+def test_a_page_opened_from_elsewhere_needs_no_second_login(browser: Browser, house: AppFixture) -> None:
     """A link in another site's page leads straight in, although the cookie stays at home at first."""
     context = browser.new_context(viewport=DESK)
     visit = open_window(context, house)
@@ -405,7 +405,7 @@ def test_a_page_opened_from_elsewhere_needs_no_second_login(browser: Browser, ho
     context.close()
 
 
-def test_another_sites_page_can_do_nothing(browser: Browser, house: PaperHouse) -> None:
+def test_another_sites_page_can_do_nothing(browser: Browser, house: AppFixture) -> None:
     """Neither by script nor by form nor in a frame, while the operator is logged in."""
     context = browser.new_context(viewport=DESK)
     visit = open_window(context, house)
@@ -441,6 +441,6 @@ def test_after_a_gap_the_page_catches_up(visit: Visit) -> None:
     expect(page.locator(".reply")).to_have_text("You said: unheard")
 
 
-def submit(house: PaperHouse, text: str, agent: str = "crab") -> int:
+def submit(house: AppFixture, text: str, agent: str = "crab") -> int:
     """A message of the operator's from another surface."""
     return house.services.turns.submit(CubicleKey(agent, 1), text, source="api").id

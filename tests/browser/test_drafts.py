@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import chat, say
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 
 pytestmark = pytest.mark.browser
 
@@ -42,7 +42,7 @@ def test_a_draft_outlives_a_reload_another_page_and_a_crash(visit: Visit) -> Non
     expect(after.get_by_role("textbox")).to_have_value("")
 
 
-def test_a_draft_stays_with_its_person(browser: Browser, house: PaperHouse) -> None:
+def test_a_draft_stays_with_its_person(browser: Browser, house: AppFixture) -> None:
     """Somebody else at this browser does not see it, who comes back does, and who logs out leaves none behind."""
     ben = house.services.people.add({"name": "ben"})
     context = browser.new_context(viewport=DESK)

@@ -20,8 +20,8 @@ from dashboard.app import create_app
 from tests.browser.conftest import DESK, PHONE, watched
 from tests.browser.test_dashboard import fits
 from tests.support.all_pages import Sight, samples, sights
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.sample_data import ALL_ON, live_in
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.sample_data import ALL_ON, fill_with_samples
 from tests.unit.conftest import logged_in
 
 pytestmark = pytest.mark.browser
@@ -61,16 +61,16 @@ TOO_SMALL = """() => {
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PaperHouse, list[Sight]]]:
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AppFixture, list[Sight]]]:
     """The house and what there is to see in it."""
-    with paper_house(tmp_path_factory.mktemp("lived"), environment=ALL_ON) as house:
-        made = live_in(house)
+    with run_app(tmp_path_factory.mktemp("lived"), environment=ALL_ON) as house:
+        made = fill_with_samples(house)
         app = create_app(house.services)
         reader = logged_in(house, app, house.services.people.operator())
         yield house, sights(app, reader.client, samples(house, made))
 
 
-def window(browser: Browser, house: PaperHouse, *, is_inside: bool) -> BrowserContext:
+def window(browser: Browser, house: AppFixture, *, is_inside: bool) -> BrowserContext:
     """A window that moves nothing by itself; inside, the operator is logged in."""
     context = browser.new_context(viewport=PHONE, color_scheme="light", reduced_motion="reduce")
     if is_inside:
@@ -96,7 +96,7 @@ def problems(page: Page) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("who", ["stranger", "operator"])
-def test_every_page_holds(browser: Browser, lived: tuple[PaperHouse, list[Sight]], who: str) -> None:
+def test_every_page_holds(browser: Browser, lived: tuple[AppFixture, list[Sight]], who: str) -> None:
     """All that is wrong with any of them is told at once."""
     house, every = lived
     is_inside = who == "operator"

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import fits
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.scripted_upstream import Reply, Request, ScriptedUpstream, says, status
 
 pytestmark = pytest.mark.browser
@@ -24,9 +24,9 @@ def guarded(request: Request) -> Reply:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PaperHouse]:
+def house(tmp_path: Path) -> Iterator[AppFixture]:
     """Nobody has set it up."""
-    with paper_house(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as made:
+    with run_app(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as made:
         yield made
 
 
@@ -150,7 +150,7 @@ def test_models_are_seen_with_prices_before_there_is_a_key(visit: Visit) -> None
 def test_a_typed_token_is_never_lost_and_its_form_is_checked_first(browser: Browser, tmp_path: Path) -> None:
     """The primary button is the one that uses it; what doesn't look like a token is said beside the field."""
     environment = {"HERMIT_ADMIN_USER": "", "HERMIT_TELEGRAM_API_URL": ""}
-    with paper_house(tmp_path / "bots", environment=environment) as house:
+    with run_app(tmp_path / "bots", environment=environment) as house:
         context = browser.new_context(viewport=DESK)
         visit = open_window(context, house)
         page = visit.page

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, ViewportSize, expect
 
 from dashboard.pages import files
 from tests.browser.conftest import DESK, PHONE, open_window
-from tests.support.app_fixture import paper_house
+from tests.support.app_fixture import run_app
 from tests.support.fake_browser import png
-from tests.support.fake_pdf_renderer import Draughtsman
+from tests.support.fake_pdf_renderer import FakePdfRenderer
 from tests.support.workspace_api import prepared
 
 pytestmark = pytest.mark.browser
@@ -26,10 +26,10 @@ def test_pages_come_when_they_are_drawn(
 ) -> None:
     """Without anybody reloading; each fits the window, and nothing is complained about."""
     monkeypatch.setattr(files, "DRAWING_S", 0.2)
-    drawing = Draughtsman()
+    drawing = FakePdfRenderer()
     drawing.may_go.clear()
     drawing.brings = {"count": b"7", "1.png": PAGE, "2.png": PAGE}
-    with paper_house(tmp_path, pages=drawing) as house:
+    with run_app(tmp_path, pages=drawing) as house:
         (prepared(house, 1) / "out" / "report.pdf").write_bytes(b"%PDF-1.7\n%%EOF\n")
         context = browser.new_context(viewport=size)
         visit = open_window(context, house)

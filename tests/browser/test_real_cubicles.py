@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.browser.conftest import DESK, PHONE, watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
-from tests.support.real_app import RealHouse, Talker, real_house
+from tests.support.real_app import RealApp, Talker, real_house
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -30,7 +30,7 @@ def house(
     tmp_path_factory: pytest.TempPathFactory,
     client: docker.DockerClient,  # noqa: F811 - the fixture above
     image_tag: Callable[[str], str],  # noqa: F811 - the fixture above
-) -> Iterator[RealHouse]:
+) -> Iterator[RealApp]:
     """One house, in which operators have terminals."""
     home = tmp_path_factory.mktemp("home")
     with real_house(home, client, image_tag, environment={"HERMIT_TERMINAL": "1"}) as made:
@@ -38,7 +38,7 @@ def house(
 
 
 @pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def page(request: pytest.FixtureRequest, browser: Browser, house: RealHouse) -> Iterator[Page]:
+def page(request: pytest.FixtureRequest, browser: Browser, house: RealApp) -> Iterator[Page]:
     """A window that is logged in; at the end nothing may have been complained about."""
     context = browser.new_context(viewport=request.param)
     made = context.new_page()
@@ -53,12 +53,12 @@ def page(request: pytest.FixtureRequest, browser: Browser, house: RealHouse) -> 
 
 
 @pytest.fixture
-def agent(house: RealHouse) -> Talker:
+def agent(house: RealApp) -> Talker:
     """An agent that asks before what is dangerous."""
     return house.agent(approval="dangerous", role="Keeps the light", image="base")
 
 
-def to(page: Page, house: RealHouse, agent: Talker, tab: str = "") -> None:
+def to(page: Page, house: RealApp, agent: Talker, tab: str = "") -> None:
     """One of the agent's pages."""
     page.goto(f"{house.app.services.settings.url}/agents/{agent.name}{tab}")
 
@@ -69,7 +69,7 @@ def say(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_conversation(page: Page, house: RealHouse, agent: Talker) -> None:
+def test_a_conversation(page: Page, house: RealApp, agent: Talker) -> None:
     """A reply, a command, one that needs a word, files both ways, an app, a stop, and once more."""
     to(page, house, agent)
     say(page, house.plays.commands("echo from the cubicle", reply="**Done** it."))
@@ -99,7 +99,7 @@ def test_a_conversation(page: Page, house: RealHouse, agent: Talker) -> None:
     expect(page.frame_locator(".app-frame").get_by_text("It ticks.")).to_be_visible()
 
 
-def test_what_an_agent_has(page: Page, house: RealHouse, agent: Talker) -> None:
+def test_what_an_agent_has(page: Page, house: RealApp, agent: Talker) -> None:
     """Its files, log and container; a plan that is run at once; a fact; what was decided."""
     agent.ask(house.plays.commands("echo kept > notes.txt"))
     to(page, house, agent, "/files/work")
@@ -129,7 +129,7 @@ def test_what_an_agent_has(page: Page, house: RealHouse, agent: Talker) -> None:
     expect(page.get_by_text("Trim the wick").first).to_be_attached()
 
 
-def test_a_terminal_and_the_end(page: Page, house: RealHouse, agent: Talker) -> None:
+def test_a_terminal_and_the_end(page: Page, house: RealApp, agent: Talker) -> None:
     """A shell of one's own in the cubicle; other settings; and the agent is gone once its name is typed."""
     agent.wake()
     to(page, house, agent, "/terminal")

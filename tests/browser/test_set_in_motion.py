@@ -18,7 +18,7 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.core.models import ApprovalStatus, CubicleKey
 from tests.browser.conftest import DESK, Visit, open_window
 from tests.browser.test_dashboard import chat, fits
-from tests.support.app_fixture import PATIENCE_S, PaperHouse
+from tests.support.app_fixture import PATIENCE_S, AppFixture
 
 pytestmark = pytest.mark.browser
 
@@ -30,13 +30,13 @@ PACKAGES: list[dict[str, Any]] = [
 ]
 
 
-def set_in_motion(house: PaperHouse, name: str, turn: int | None = None, **fields: Any) -> dict[str, Any]:
+def set_in_motion(house: AppFixture, name: str, turn: int | None = None, **fields: Any) -> dict[str, Any]:
     """As the agent does it, by its command or its answer."""
     call = house.app._capabilities.calls.command(Caller(KEY, turn), os.urandom(8).hex(), name, fields)
     return dict(call.result)
 
 
-def ask_about(house: PaperHouse, kind: str, text: str, detail: dict[str, Any]) -> str:
+def ask_about(house: AppFixture, kind: str, text: str, detail: dict[str, Any]) -> str:
     """A question about what the host shall do, which nobody carries out here; its id."""
     approvals = house.services.approvals
     approvals.follow(kind, lambda _db, _approval: ())
@@ -45,7 +45,7 @@ def ask_about(house: PaperHouse, kind: str, text: str, detail: dict[str, Any]) -
     return asked.id
 
 
-def status_of(house: PaperHouse, approval: str) -> ApprovalStatus:
+def status_of(house: AppFixture, approval: str) -> ApprovalStatus:
     """How a question ended; waits a while for that."""
     deadline = time.monotonic() + PATIENCE_S
     while (status := house.services.approvals.get(approval).status) is ApprovalStatus.PENDING:
@@ -329,7 +329,7 @@ def test_settings_are_saved(visit: Visit) -> None:
     assert fits(page)
 
 
-def test_the_browsers_zone_is_told_once(browser: Browser, house: PaperHouse) -> None:
+def test_the_browsers_zone_is_told_once(browser: Browser, house: AppFixture) -> None:
     """Where none was ever said; later browsers change nothing, the person's own page does."""
     people = house.services.people
     for zone in ("Europe/Vienna", "Asia/Tokyo"):

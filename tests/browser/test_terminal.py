@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.test_agent_pages import follow
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.fake_ttys import ShellLines
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.fake_ttys import ShellTtys
 from tests.support.real_app import eventually
 
 pytestmark = pytest.mark.browser
@@ -25,11 +25,11 @@ COLOURED = r"printf '\e[38;2;200;100;50mnear-\e[1;32mgreen\e[0m\n'"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PaperHouse]:
+def house(tmp_path: Path) -> Iterator[AppFixture]:
     """A house with terminals, whose shells are this machine's."""
     work = tmp_path / "work"
     work.mkdir()
-    with paper_house(tmp_path / "home", environment={"HERMIT_TERMINAL": "1"}, lines=ShellLines(work)) as made:
+    with run_app(tmp_path / "home", environment={"HERMIT_TERMINAL": "1"}, lines=ShellTtys(work)) as made:
         yield made
 
 

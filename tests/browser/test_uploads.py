@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expe
 
 from tests.browser.conftest import DESK, PHONE, watched
 from tests.integration.conftest import client, image_tag, machine  # noqa: F401 - fixtures, used by their names
-from tests.support.real_app import RealHouse, Talker, real_house
+from tests.support.real_app import RealApp, Talker, real_house
 
 pytestmark = [pytest.mark.browser, pytest.mark.docker]
 
@@ -27,7 +27,7 @@ DATA = FilePayload(name="data.csv", mimeType="text/csv", buffer=b"1,2\n" * 50_00
 class Talk:
     """A person's window on the conversation with one agent."""
 
-    house: RealHouse
+    house: RealApp
     agent: Talker
     page: Page
     complaints: list[str]
@@ -88,7 +88,7 @@ def real(
     tmp_path_factory: pytest.TempPathFactory,
     client: Any,  # noqa: F811 - the fixture
     image_tag: Any,  # noqa: F811 - the fixture
-) -> Iterator[RealHouse]:
+) -> Iterator[RealApp]:
     """One house for all tests; each has an agent of its own."""
     with real_house(tmp_path_factory.mktemp("home"), client, image_tag) as made:
         yield made
@@ -100,7 +100,7 @@ def _leaves_no_thread() -> None:
 
 
 @pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def talk(request: pytest.FixtureRequest, browser: Browser, real: RealHouse) -> Iterator[Talk]:
+def talk(request: pytest.FixtureRequest, browser: Browser, real: RealApp) -> Iterator[Talk]:
     """A fresh agent's page, small and large."""
     people, url = real.app.services.people, real.api.url
     context = browser.new_context(viewport=request.param)

@@ -24,7 +24,7 @@ from tests.chaos.model import Moods
 from tests.chaos.plan import AGENTS, WITH_BOTS
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
-from tests.support.engine_proxy import Wire
+from tests.support.engine_proxy import EngineProxy
 from tests.support.free_ports import free_port
 from tests.support.real_app import PATIENCE_S, ROOT, Api, eventually, explain, plain_environment, sweep
 from tests.support.scripted_upstream import ScriptedUpstream
@@ -47,7 +47,7 @@ class Install:
         *,
         model: ScriptedUpstream,
         bots: BotApi,
-        wire: Wire,
+        wire: EngineProxy,
         cases: Cases,
     ) -> None:
         self.home = home
@@ -223,7 +223,7 @@ def installed(folder: Path, client: docker.DockerClient, cases: Cases) -> Iterat
     if not target.startswith("unix://"):
         raise AssertionError("the engine is not at a unix socket, and this suite cuts one")
     with _small_disk(folder) as disk, ScriptedUpstream() as model, BotApi() as bots:
-        wire = Wire(folder / "engine.sock", target.removeprefix("unix://"))
+        wire = EngineProxy(folder / "engine.sock", target.removeprefix("unix://"))
         made = Install(disk / "home", client, model=model, bots=bots, wire=wire, cases=cases)
         try:
             made.settle_in()

@@ -15,7 +15,7 @@ from orchestrator.channels.telegram.accounts import rows as accounts
 from orchestrator.channels.telegram.accounts.rows import BotStatus
 from orchestrator.channels.telegram.channel import TelegramChannel
 from orchestrator.core.models import Event
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
 from tests.support.loopback_channel import LoopbackApp, LoopbackChannel
 
@@ -37,7 +37,7 @@ class Shown:
 class Phone(Protocol):
     """What people do, and what they see."""
 
-    house: PaperHouse
+    house: AppFixture
     source: str
     """What a turn from here says of where it came from."""
 
@@ -90,7 +90,7 @@ class TelegramPhone:
 
     source = "telegram"
 
-    def __init__(self, house: PaperHouse, api: BotApi, token: str, folder: Path) -> None:
+    def __init__(self, house: AppFixture, api: BotApi, token: str, folder: Path) -> None:
         self.house, self._api, self._token, self._folder = house, api, token, folder
         self._people = {ADA: api.person(ADA), EVE: api.person(EVE, "Eve")}
         self._buttons: dict[tuple[int, str], tuple[Any, str]] = {}
@@ -168,7 +168,7 @@ class LoopbackPhone:
 
     source = "loopback"
 
-    def __init__(self, house: PaperHouse, app: LoopbackApp, folder: Path) -> None:
+    def __init__(self, house: AppFixture, app: LoopbackApp, folder: Path) -> None:
         self.house, self._app, self._folder = house, app, folder
         self.channel = self._opened()
 
@@ -241,7 +241,7 @@ def telegram(folder: Path) -> Iterator[Phone]:
     """Ada's bot is linked, and its chat open."""
     with BotApi() as api:
         token = api.bot("Crab")
-        with paper_house(folder / "home", environment={"HERMIT_TELEGRAM_API_URL": api.url}) as house:
+        with run_app(folder / "home", environment={"HERMIT_TELEGRAM_API_URL": api.url}) as house:
             services = house.services
             services.people.change(services.people.operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
             state = services.bots.set_up("crab", token)
@@ -260,7 +260,7 @@ def telegram(folder: Path) -> Iterator[Phone]:
 @contextmanager
 def loopback(folder: Path) -> Iterator[Phone]:
     """The same in the app of one file."""
-    with paper_house(folder / "home") as house:
+    with run_app(folder / "home") as house:
         people = house.services.people
         people._channels = {**CHANNELS, "loopback": "Loopback"}
         people.change(people.operator().id, {"loopback_id": ADA, "time_zone": "Europe/Vienna"})

@@ -21,8 +21,8 @@ from orchestrator.files import uploads as arrivals
 from orchestrator.files.names import MOST_BYTES
 from orchestrator.files.zip_stream import LEFT_OUT, packed
 from tests.fuzzing import bounded
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.delivery_fixture import KEY, Outgoing, PaperCarrier, outgoing
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.delivery_fixture import KEY, DeliveryFixture, RecordingCarrier, outgoing
 from tests.support.workspace_api import FILES, prepared
 from tests.unit.conftest import Api, someone
 from tests.unit.files.test_zip_stream import is_harmless
@@ -41,15 +41,15 @@ NAMES = (
 
 
 @pytest.fixture
-def tray(tmp_path: Path) -> Iterator[Outgoing]:
+def tray(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """An agent's ``out/``, and somebody who takes what leaves it."""
-    with outgoing(tmp_path, PaperCarrier(largest_bytes=1 << 30)) as made:
+    with outgoing(tmp_path, RecordingCarrier(largest_bytes=1 << 30)) as made:
         yield made
 
 
 @bounded(60)
 @given(NAMES, st.binary(max_size=30))
-def test_any_name_is_delivered(tray: Outgoing, raw: bytes, content: bytes) -> None:
+def test_any_name_is_delivered(tray: DeliveryFixture, raw: bytes, content: bytes) -> None:
     """A plain file in ``out/`` under any name is delivered with its content and a harmless name, or refused in words,
     and nothing is raised."""
     path = os.path.join(os.fsencode(tray.out), raw)  # noqa: PTH118 - bytes
@@ -94,7 +94,7 @@ def test_any_name_arrives(tmp_path: Path, raw: bytes, content: bytes) -> None:
 
 @bounded(60)
 @given(st.lists(st.tuples(NAMES, st.booleans()), min_size=1, max_size=4, unique_by=lambda pair: pair[0]))
-def test_any_name_is_packed(tray: Outgoing, raws: list[tuple[bytes, bool]]) -> None:
+def test_any_name_is_packed(tray: DeliveryFixture, raws: list[tuple[bytes, bool]]) -> None:
     """A folder of any names is a whole zip archive whose entries are harmless, one for each, inside one folder."""
     out = os.fsencode(tray.out)
     made = []
@@ -120,14 +120,14 @@ def test_any_name_is_packed(tray: Outgoing, raws: list[tuple[bytes, bool]]) -> N
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path) -> Iterator[AppFixture]:
     """A house of paper."""
-    with paper_house(tmp_path / "home") as house:
+    with run_app(tmp_path / "home") as house:
         yield house
 
 
 @pytest.fixture
-def owner(paper: PaperHouse) -> Api:
+def owner(paper: AppFixture) -> Api:
     """Its operator, by API."""
 
     return someone(paper, create_app(paper.services), paper.services.people.operator())
@@ -135,7 +135,7 @@ def owner(paper: PaperHouse) -> Api:
 
 @bounded(60)
 @given(NAMES, st.binary(max_size=30))
-def test_any_name_is_listed_fetched_and_deleted(paper: PaperHouse, owner: Api, raw: bytes, content: bytes) -> None:
+def test_any_name_is_listed_fetched_and_deleted(paper: AppFixture, owner: Api, raw: bytes, content: bytes) -> None:
     """A file of any name is in its folder's list, comes back byte for byte by the path that is listed there, without a
     line of a header being its own, and is gone when it is deleted."""
     work = prepared(paper, 1) / "work"
@@ -167,7 +167,7 @@ _ASKED = st.lists(
     st.sampled_from(["GET", "PUT", "DELETE"]),
     st.sampled_from(["", "?zip=1", "?after=%ff", "?user=99", "?limit=1&after=a%2Fb"]),
 )
-def test_no_path_leads_out(paper: PaperHouse, owner: Api, asked: str, method: str, query: str) -> None:
+def test_no_path_leads_out(paper: AppFixture, owner: Api, asked: str, method: str, query: str) -> None:
     """Whatever path is asked for, written or deleted, nothing outside the workspace's folders comes into being, changes
     or goes, and no answer is a 500."""
     workspace = prepared(paper, 1)

@@ -21,7 +21,7 @@ from orchestrator.core.models import Role, User
 from tests.fuzzing import bounded
 from tests.support.bot_api import BotApi
 from tests.support.chat_fakes import telegram_store
-from tests.support.core_fixture import rooms
+from tests.support.core_fixture import core_fixture
 from tests.unit.channels.telegram.test_update_filter import Scene
 from tests.unit.channels.telegram.test_update_filter import _Me as Me
 
@@ -47,7 +47,7 @@ def _people(number: int) -> User | None:
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[Post]:
     """Somebody known and somebody unknown do everything that one can do, in private and in two groups."""
-    with BotApi() as api, rooms(tmp_path / "home") as house:
+    with BotApi() as api, core_fixture(tmp_path / "home") as house:
         token = api.bot("Crab", username="crab_bot")
         ada, eve = api.person(ADA, "Ada", username="ada_l"), api.person(EVE, "Eve")
         group, other = api.group("The lab", token, ada, eve), api.group("Elsewhere", token, ada)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from orchestrator.door.http.server import HttpServer, ServerLimits
 from tests.fuzzing import bounded
 from tests.support.core_fixture import KEY
-from tests.support.two_doors import Street, street_of
+from tests.support.two_doors import TwoDoors, street_of
 
 HEAD_BYTES, BODY_BYTES, UPLOAD_BYTES = 4_096, 1_000, 5_000
 
@@ -262,7 +262,7 @@ _TYPES = st.sampled_from(
 
 
 @pytest.fixture
-def street(tmp_path: Path) -> Iterator[Street]:
+def street(tmp_path: Path) -> Iterator[TwoDoors]:
     """Doors with the house's rules behind them, and a turn under way."""
     with street_of(tmp_path / "home") as made:
         yield made
@@ -270,7 +270,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
 
 @bounded(250)
 @given(_PATHS, _SENT, _TYPES)
-def test_a_door_takes_anything(street: Street, where: str, body: bytes, kind: str) -> None:
+def test_a_door_takes_anything(street: TwoDoors, where: str, body: bytes, kind: str) -> None:
     """Whatever a cubicle sends through its door is answered with JSON and a status of the door's own, never with 500,
     and the door works on."""
     if not street.rooms.turns.held(KEY):

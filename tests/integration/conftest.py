@@ -15,7 +15,7 @@ from orchestrator.engine.setup.cubicle_image import Target, ensure_image
 from orchestrator.engine.setup.docker_setup import find_engine, usable
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import SetupProgress
-from tests.support.real_app import ProcessHouse, RealHouse, process_house, real_house
+from tests.support.real_app import AppProcess, RealApp, process_house, real_house
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +63,7 @@ def house(
     tmp_path_factory: pytest.TempPathFactory,
     client: docker.DockerClient,
     image_tag: Callable[[str], str],
-) -> Iterator[RealHouse]:
+) -> Iterator[RealApp]:
     """One house for the tests of a module; each makes agents of its own in it. It takes pictures of apps and PDFs where
     the module has ``PICTURES``; their image is there before anybody waits for it."""
     has_pictures = getattr(request.module, "PICTURES", False)
@@ -74,9 +74,7 @@ def house(
 
 
 @pytest.fixture(scope="module")
-def process(
-    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str
-) -> Iterator[ProcessHouse]:
+def process(tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
     """One orchestrator process for the tests of a module, which kill it and start it again."""
     with process_house(tmp_path_factory.mktemp("home"), client) as made:
         yield made

@@ -26,7 +26,7 @@ from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.probe import FirstLook, lacks
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, run_inside
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, run_inside
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -40,7 +40,7 @@ OWN_NAMESPACES = ("net", "ipc", "mnt", "pid", "uts")
 
 
 @pytest.fixture(scope="module")
-def pair(house: RealHouse) -> tuple[Talker, Talker]:
+def pair(house: RealApp) -> tuple[Talker, Talker]:
     """Two agents whose containers run."""
     pair = house.agent(), house.agent()
     for agent in pair:
@@ -51,7 +51,7 @@ def pair(house: RealHouse) -> tuple[Talker, Talker]:
 # --- neighbours and the host -----------------------------------------------------------------------------------
 
 
-def test_neighbours_share_nothing(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+def test_neighbours_share_nothing(house: RealApp, pair: tuple[Talker, Talker]) -> None:
     """What one leaves in sockets, memory, queues, processes, names and locks it finds again itself, and no other; but
     for the engine's own init program, one file of the host in all containers, which can be locked and not written."""
     house.client.containers.get(pair[0].container).exec_run([*PYTHON, NEIGHBOUR, "leave"], detach=True)
@@ -67,7 +67,7 @@ def test_neighbours_share_nothing(house: RealHouse, pair: tuple[Talker, Talker])
         assert len({made["namespaces"][name], other["namespaces"][name], host[name]}) == 3, name
 
 
-def test_no_address_of_the_host_answers(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+def test_no_address_of_the_host_answers(house: RealApp, pair: tuple[Talker, Talker]) -> None:
     """Not the dashboard, not the engine's bridge, not the cloud's metadata; no name is known; nothing is broadcast."""
     port = int(house.api.url.rpartition(":")[2])
     targets = [(address, port) for address in (*_addresses_of_this_machine(), "127.0.0.1", "::1")]
@@ -110,14 +110,14 @@ def _addresses_of_this_machine() -> list[str]:
     return found
 
 
-def test_the_probe_of_the_doctor_finds_every_wall(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+def test_the_probe_of_the_doctor_finds_every_wall(house: RealApp, pair: tuple[Talker, Talker]) -> None:
     """Of a cubicle as agents have it; and it leaves no file behind."""
     seen = json.loads(house.inside(pair[0], *PYTHON, PROBE, "closed"))
     assert lacks(seen, runtime="") == []
     assert not list(pair[0].work.glob(".probe*"))
 
 
-def test_a_command_inherits_nothing(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+def test_a_command_inherits_nothing(house: RealApp, pair: tuple[Talker, Talker]) -> None:
     """No descriptor but its own three, no secret in what it can read of any process or of the mount table, and a crash
     leaves no picture of its memory."""
     commands = (
@@ -139,7 +139,7 @@ def _descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_siege_of_the_door(house: RealHouse, pair: tuple[Talker, Talker]) -> None:
+def test_a_siege_of_the_door(house: RealApp, pair: tuple[Talker, Talker]) -> None:
     """A thousand silent or dripping connections, half requests and ones that are far too large: each doubtful one is
     refused, the house holds few descriptors for it, another cubicle is served, and so is this one afterwards."""
     bad, good = pair
@@ -195,7 +195,7 @@ def test_a_cubicle_without_walls_is_found_out(
         assert "network" in missing.value.message
 
 
-def test_no_turn_is_served_where_a_wall_is_missing(house: RealHouse, client: docker.DockerClient) -> None:
+def test_no_turn_is_served_where_a_wall_is_missing(house: RealApp, client: docker.DockerClient) -> None:
     """The message fails at once with the reason, and the container is gone; with the wall it is served."""
     looked: list[str] = []
 
@@ -217,7 +217,7 @@ def test_no_turn_is_served_where_a_wall_is_missing(house: RealHouse, client: doc
     assert agent.ask(house.plays.commands("echo served"))["status"] == "done"
 
 
-def test_it_is_looked_at_once(house: RealHouse, client: docker.DockerClient) -> None:
+def test_it_is_looked_at_once(house: RealApp, client: docker.DockerClient) -> None:
     """For each image on each engine: the second cubicle of a kind costs one question to the engine."""
     asked: list[str] = []
 
@@ -238,7 +238,7 @@ def test_it_is_looked_at_once(house: RealHouse, client: docker.DockerClient) -> 
     assert asked == ["looked", "known"]
 
 
-def test_the_program_looks(process: ProcessHouse) -> None:
+def test_the_program_looks(process: AppProcess) -> None:
     """As it is started by ``up``, not only as tests put it together."""
     process.agent().wake()
     log = (process.home / "logs" / "orchestrator.log").read_text(encoding="utf-8")
@@ -276,7 +276,7 @@ print(json.dumps(done))
 """
 
 
-def test_nothing_hostile_reaches_a_terminal_or_a_log_raw(process: ProcessHouse) -> None:
+def test_nothing_hostile_reaches_a_terminal_or_a_log_raw(process: AppProcess) -> None:
     """Escapes, carriage returns and forged lines in everything that an agent can say: the orchestrator's log has them
     within its own lines, the command shows them written out, and in the audit log they are no rows of their own."""
     agent = process.agent(toolsets=list(TOOLSETS))
@@ -330,7 +330,7 @@ SELF_STARTERS = {
 }
 
 
-def test_nothing_that_lies_in_a_workspace_runs_on_the_host(process: ProcessHouse, tmp_path: Path) -> None:
+def test_nothing_that_lies_in_a_workspace_runs_on_the_host(process: AppProcess, tmp_path: Path) -> None:
     """Files that trusting tools start by themselves, in every folder that an agent can write, while they are listed,
     sent, packed, shown, examined and backed up, and over a restart."""
     ran = tmp_path / "ran"
@@ -388,7 +388,7 @@ print(json.dumps(got))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_of_the_machine_gets_nothing(process: ProcessHouse) -> None:
+def test_another_user_of_the_machine_gets_nothing(process: AppProcess) -> None:
     """Whoever else has a login on the host reads, writes and connects to nothing of the house's, even where the way to
     it is open; and the house listens on loopback alone."""
     agent = process.agent()

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, run_inside
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, run_inside
 
 pytestmark = pytest.mark.docker
 
@@ -57,7 +57,7 @@ def answers(url: str) -> requests.Response:
 
 
 @pytest.fixture(scope="module")
-def live(house: RealHouse) -> Talker:
+def live(house: RealApp) -> Talker:
     """An agent whose server runs."""
     agent = house.agent()
     assert agent.ask(house.plays.commands(begins(8080, "harbour")))["status"] == "done"
@@ -65,7 +65,7 @@ def live(house: RealHouse) -> Talker:
     return agent
 
 
-def test_a_static_app(house: RealHouse) -> None:
+def test_a_static_app(house: RealApp) -> None:
     """Written by a command, served at once, changed at once; what leads elsewhere is not there."""
     agent = house.agent()
     agent.ask(
@@ -134,7 +134,7 @@ def echoed(base: str, *texts: str) -> str:
         return back[0]
 
 
-def test_the_ferry_is_started_again(house: RealHouse, live: Talker) -> None:
+def test_the_ferry_is_started_again(house: RealApp, live: Talker) -> None:
     """Whatever ended it: the next request brings it back, again and again."""
     base = frame(live, "live")
     for _ in range(3):
@@ -144,7 +144,7 @@ def test_the_ferry_is_started_again(house: RealHouse, live: Talker) -> None:
     assert got(base).ok
 
 
-def test_a_turn_goes_on_beside_it(house: RealHouse, live: Talker) -> None:
+def test_a_turn_goes_on_beside_it(house: RealApp, live: Talker) -> None:
     """A command runs, and many requests are answered meanwhile; neither holds the other up."""
     base = frame(live, "live")
     turn = live.send(house.plays.commands("until test -e enough; do sleep 0.05; done; echo seen"))
@@ -155,7 +155,7 @@ def test_a_turn_goes_on_beside_it(house: RealHouse, live: Talker) -> None:
     assert live.ended(turn)["steps"][0]["output"] == "seen\n"
 
 
-def test_two_cubicles_with_the_same_port(house: RealHouse, live: Talker) -> None:
+def test_two_cubicles_with_the_same_port(house: RealApp, live: Talker) -> None:
     """Each is led to its own server, also where the other's is gone; a ticket opens one app alone."""
     other = house.agent()
     other.ask(house.plays.commands(begins(8080, "lighthouse")))
@@ -186,7 +186,7 @@ def held(url: str, count: int) -> Iterator[list[socket.socket]]:
 
 
 @pytest.mark.parametrize("manner", ["silent", "flood"])
-def test_a_server_without_manners(house: RealHouse, live: Talker, manner: str) -> None:
+def test_a_server_without_manners(house: RealApp, live: Talker, manner: str) -> None:
     """It never answers, or sends without end: turns of the same cubicle, and apps of others, go on as ever."""
     other = house.agent()
     other.ask(house.plays.commands("mkdir -p ../www/still && echo still here > ../www/still/index.html"))
@@ -200,7 +200,7 @@ def test_a_server_without_manners(house: RealHouse, live: Talker, manner: str) -
     assert got(base).ok
 
 
-def test_a_server_that_hangs_up_or_is_gone(house: RealHouse, live: Talker) -> None:
+def test_a_server_that_hangs_up_or_is_gone(house: RealApp, live: Talker) -> None:
     """A sentence says so; the next request is answered."""
     base = frame(live, "live")
     assert got(f"{base}nothing").status_code == 503
@@ -233,7 +233,7 @@ require("http").createServer((asked, answer) => {
 
 
 @pytest.mark.parametrize(("program", "source", "port"), [("python3", WSGI, 5000), ("node", NODE, 3000)])
-def test_other_servers(house: RealHouse, program: str, source: str, port: int) -> None:
+def test_other_servers(house: RealApp, program: str, source: str, port: int) -> None:
     """A WSGI application with a form, a session and a redirect, as frameworks have them; a server of Node."""
     agent = house.agent()
     packed = base64.b64encode(source.encode()).decode()
@@ -277,7 +277,7 @@ app.run("127.0.0.1", 5000)
 """
 
 
-def test_flask(house: RealHouse) -> None:
+def test_flask(house: RealApp) -> None:
     """Its own server, sessions, redirects, streams and a view that breaks, from packages in the agent's home."""
     agent = house.agent()
     bring(agent, "flask", "werkzeug", "jinja2", "click", "itsdangerous", "blinker", "markupsafe")
@@ -306,7 +306,7 @@ def bring(agent: Talker, *packages: str) -> None:
             shutil.copytree(str(installed.locate_file(folder)), agent.work / "site" / folder, ignore=skipped)
 
 
-def test_over_a_restart(process: ProcessHouse) -> None:
+def test_over_a_restart(process: AppProcess) -> None:
     """The server inside goes on while the orchestrator is away, and the same address leads to it afterwards."""
     agent = process.agent()
     agent.ask(process.plays.commands(begins(8081, "tide")))

@@ -17,8 +17,8 @@ import pytest
 
 from orchestrator.web.fetcher import tls_context
 from orchestrator.web.limits import Internet
-from tests.support.fake_internet import PUBLIC, Town, Visit, answer, make_certificate, opened
-from tests.support.real_app import RealHouse, Talker, eventually, real_house, run_inside
+from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, make_certificate, opened
+from tests.support.real_app import RealApp, Talker, eventually, real_house, run_inside
 from tests.support.scripted_upstream import answers
 
 pytestmark = [
@@ -32,15 +32,18 @@ SITE = "https://files.example"
 
 
 @pytest.fixture(scope="module")
-def town() -> Town:
+def town() -> FakeInternet:
     """Which names and addresses there are, and what was asked of them."""
-    return Town({"files.example": [[PUBLIC]]})
+    return FakeInternet({"files.example": [[PUBLIC]]})
 
 
 @pytest.fixture(scope="module")
 def house(
-    tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str], town: Town
-) -> Iterator[RealHouse]:
+    tmp_path_factory: pytest.TempPathFactory,
+    client: docker.DockerClient,
+    image_tag: Callable[[str], str],
+    town: FakeInternet,
+) -> Iterator[RealApp]:
     """A house whose way out leads to one site."""
     path, server = make_certificate(tmp_path_factory.mktemp("tls"), "DNS:files.example")
 
@@ -55,7 +58,7 @@ def house(
 
 
 @pytest.fixture
-def talker(house: RealHouse) -> Talker:
+def talker(house: RealApp) -> Talker:
     """An agent that may ask for files, whose cubicle runs."""
     made = house.agent(toolsets=["assets"])
     made.wake()
@@ -86,7 +89,7 @@ def inbox(agent: Talker) -> Path:
     return agent.work.parent / "in"
 
 
-def test_a_panel_action_brings_a_file(house: RealHouse, town: Town, talker: Talker) -> None:
+def test_a_panel_action_brings_a_file(house: RealApp, town: FakeInternet, talker: Talker) -> None:
     """The turn goes on; after a yes the file is there, read-only, and the next turn begins with the news."""
     looked_up = len(town.looked_up)
     url = f"{SITE}/a/report.bin"
@@ -110,7 +113,7 @@ def test_a_panel_action_brings_a_file(house: RealHouse, town: Town, talker: Talk
     assert (notice["kind"], "in/report.bin has arrived" in notice["text"]) == ("asset", True)
 
 
-def test_a_no_brings_nothing(house: RealHouse, town: Town, talker: Talker) -> None:
+def test_a_no_brings_nothing(house: RealApp, town: FakeInternet, talker: Talker) -> None:
     """Not a name is looked up, and the command says who decided, with a code of its own."""
     looked_up, url, ran = len(town.looked_up), f"{SITE}/denied.bin", []
     waiting = threading.Thread(
@@ -123,7 +126,7 @@ def test_a_no_brings_nothing(house: RealHouse, town: Town, talker: Talker) -> No
     assert (len(town.looked_up), list(inbox(talker).iterdir())) == (looked_up, [])
 
 
-def test_a_command_waits_for_the_file(house: RealHouse, talker: Talker) -> None:
+def test_a_command_waits_for_the_file(house: RealApp, talker: Talker) -> None:
     """In a turn: ``hermit fetch`` prints where it lies once a person has agreed; with ``--json`` as an object."""
     url = f"{SITE}/data.csv?v=1"
     turn = talker.send(house.plays.commands(f"hermit fetch '{url}' --why 'the data' --json", "cksum ../in/data.csv"))
@@ -144,7 +147,7 @@ def test_a_command_waits_for_the_file(house: RealHouse, talker: Talker) -> None:
     assert sorted(path.name for path in inbox(talker).iterdir()) == ["data-2.csv", "data.csv"]
 
 
-def test_what_is_no_url_of_the_internet_is_refused_at_once(house: RealHouse, talker: Talker) -> None:
+def test_what_is_no_url_of_the_internet_is_refused_at_once(house: RealApp, talker: Talker) -> None:
     """Nobody is asked about it."""
     for url in ("https://127.0.0.1/x", "http://files.example/x", "https://metadata.internal/"):
         ran = run_inside(house.client, talker, "hermit", "fetch", url, "--why", "a try")

@@ -13,7 +13,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.support.real_app import ROOT, ProcessHouse, Talker, eventually, process_house
+from tests.support.real_app import ROOT, AppProcess, Talker, eventually, process_house
 
 pytestmark = pytest.mark.docker
 
@@ -27,7 +27,7 @@ def turns(home: Path, agent: str) -> list[tuple[int, str, str, str]]:
         return [tuple(row) for row in found]
 
 
-def restore(house: ProcessHouse, archive: Path, home: Path) -> subprocess.CompletedProcess[str]:
+def restore(house: AppProcess, archive: Path, home: Path) -> subprocess.CompletedProcess[str]:
     """``./hermit restore`` into a home that is not there yet."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "orchestrator", "restore", str(archive)],
@@ -40,7 +40,7 @@ def restore(house: ProcessHouse, archive: Path, home: Path) -> subprocess.Comple
     )
 
 
-def done(house: ProcessHouse, agents: list[Talker]) -> int:
+def done(house: AppProcess, agents: list[Talker]) -> int:
     """How many messages were answered."""
     return sum(status == "done" for agent in agents for _, status, _, _ in turns(house.home, agent.name))
 
@@ -51,7 +51,7 @@ def delivered(agent: Talker) -> list[str]:
     return [] if found["settling"] else [one["file"] for one in found["deliveries"]]
 
 
-def _busy(house: ProcessHouse) -> list[Talker]:
+def _busy(house: AppProcess) -> list[Talker]:
     """Two agents with a long queue of messages, each of which writes two files."""
     agents = [house.agent(), house.agent()]
     for agent in agents:
@@ -113,7 +113,7 @@ def _is_one_moment(home: Path, other: Path, agent: Talker) -> None:
     assert (new / "all").read_text().split()[: len(written)] == written
 
 
-def _goes_on(again: ProcessHouse, agents: list[Talker], question: dict[str, Any]) -> None:
+def _goes_on(again: AppProcess, agents: list[Talker], question: dict[str, Any]) -> None:
     """The same history to its people, an answer to each message, and the agent's hands in its own files."""
     for before in agents:
         agent = Talker(again.api, before.name, 1, again.home, again.install)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.capabilities.calendar.visibility import is_told
-from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.real_app import RealApp, Talker, eventually
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -64,12 +64,12 @@ def _run(agent: Talker, title: str) -> dict[str, Any]:
     return agent.ended(eventually(look))
 
 
-def _inside(house: RealHouse, agent: Talker, program: str) -> str:
+def _inside(house: RealApp, agent: Talker, program: str) -> str:
     turn = agent.ask(house.plays.commands(f"python3 -c {shlex.quote(program)}"))
     return str(turn["steps"][0]["output"])
 
 
-def test_what_an_agent_schedules_comes_due_as_a_turn(house: RealHouse) -> None:
+def test_what_an_agent_schedules_comes_due_as_a_turn(house: RealApp) -> None:
     """The result goes back to the model in the same turn; seconds later the prompt is asked, and its reply is in the
     history; the person is told of the entry and of what became of it."""
     agent = house.agent()
@@ -90,7 +90,7 @@ def test_what_an_agent_schedules_comes_due_as_a_turn(house: RealHouse) -> None:
 
 
 @pytest.mark.parametrize(("prefix", "said"), [("INTERNAL: ", "All is tidy."), ("", "")], ids=["internal", "silent"])
-def test_what_nobody_is_told(house: RealHouse, prefix: str, said: str) -> None:
+def test_what_nobody_is_told(house: RealApp, prefix: str, said: str) -> None:
     """An internal run and a silent one end well, and neither is for the person's chat."""
     agent = house.agent()
     later = prefix + house.plays.add(answers(said))
@@ -100,7 +100,7 @@ def test_what_nobody_is_told(house: RealHouse, prefix: str, said: str) -> None:
     assert not is_told(house.app.services.turns.get(ran["id"]))
 
 
-def test_an_agent_schedules_the_next_one_itself(house: RealHouse) -> None:
+def test_an_agent_schedules_the_next_one_itself(house: RealApp) -> None:
     """From within a run of the calendar, as often as it likes."""
     agent = house.agent()
     last = house.plays.add(answers("That was all."))
@@ -110,7 +110,7 @@ def test_an_agent_schedules_the_next_one_itself(house: RealHouse) -> None:
     assert _run(agent, "Second")["reply"] == "That was all."
 
 
-def test_the_snapshot_is_a_copy_to_be_read(house: RealHouse) -> None:
+def test_the_snapshot_is_a_copy_to_be_read(house: RealApp) -> None:
     """SQLite inside reads it, nothing inside can change it, and a changed copy of it elsewhere changes nothing."""
     agent = house.agent()
     agent.ask(house.plays.commands("true"))
@@ -130,7 +130,7 @@ def test_the_snapshot_is_a_copy_to_be_read(house: RealHouse) -> None:
     eventually(lambda: json.loads(_inside(house, agent, _READ)) == [["Tea", "paused", "every day at 09:00"]])
 
 
-def test_a_cubicle_starts_with_its_calendar(house: RealHouse) -> None:
+def test_a_cubicle_starts_with_its_calendar(house: RealApp) -> None:
     """What was put there before the agent's first word is there at its first command."""
     agent = house.agent()
     agent.api.post(
@@ -140,7 +140,7 @@ def test_a_cubicle_starts_with_its_calendar(house: RealHouse) -> None:
     assert json.loads(_inside(house, agent, _READ)) == [["Early", "active", "every Monday at 09:00"]]
 
 
-def test_a_failing_entry_is_paused_and_resumed(house: RealHouse) -> None:
+def test_a_failing_entry_is_paused_and_resumed(house: RealApp) -> None:
     """Three runs in a row that fail pause it; the notice's button resumes it."""
     agent = house.agent(daily_budget_usd=0)
     path = f"/agents/{agent.name}/calendar"

@@ -13,8 +13,8 @@ import docker
 import pytest
 
 from orchestrator.llm.reply_events import KEEP_EVERY_S
-from tests.support.engine_proxy import Wire
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, real_house
+from tests.support.engine_proxy import EngineProxy
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, real_house
 from tests.support.scripted_upstream import Gate, answers, hangs, streams
 
 pytestmark = pytest.mark.docker
@@ -26,13 +26,13 @@ def lines(agent: Talker, name: str) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def works_again(house: ProcessHouse | RealHouse, agent: Talker) -> bool:
+def works_again(house: AppProcess | RealApp, agent: Talker) -> bool:
     """The next message gets its reply, with a command on the way."""
     turn = agent.ask(house.plays.commands("echo alive", reply="Yes."))
     return bool(turn["reply"] == "Yes." and turn["steps"][0]["output"] == "alive\n")
 
 
-def one_outcome(house: ProcessHouse | RealHouse, agent: Talker, turn: int) -> dict[str, Any]:
+def one_outcome(house: AppProcess | RealApp, agent: Talker, turn: int) -> dict[str, Any]:
     """The turn has ended, and the audit log knows one end of it."""
     ended = agent.ended(turn)
     rows = house.api.get("/audit", agent=agent.name)["rows"]
@@ -45,14 +45,14 @@ def one_outcome(house: ProcessHouse | RealHouse, agent: Talker, turn: int) -> di
 
 
 @pytest.fixture
-def agent(process: ProcessHouse) -> Talker:
+def agent(process: AppProcess) -> Talker:
     """An agent whose container runs."""
     made = process.agent()
     made.ask(process.plays.add(answers("Here.")))
     return made
 
 
-def test_killed_with_messages_in_the_queue(process: ProcessHouse) -> None:
+def test_killed_with_messages_in_the_queue(process: AppProcess) -> None:
     """Nothing was begun: after the restart all are answered, in order."""
     agent = process.agent()
     turns = [agent.send(process.plays.commands(f"echo {n} >> order", reply=f"Reply {n}.")) for n in range(3)]
@@ -61,7 +61,7 @@ def test_killed_with_messages_in_the_queue(process: ProcessHouse) -> None:
     assert lines(agent, "order") == ["0", "1", "2"]
 
 
-def test_killed_in_a_model_call(process: ProcessHouse, agent: Talker) -> None:
+def test_killed_in_a_model_call(process: AppProcess, agent: Talker) -> None:
     """The crab asks again at the new door, in the same container; the turn goes on to its end."""
     container = process.client.containers.get(agent.container).id
     gate = Gate()
@@ -75,7 +75,7 @@ def test_killed_in_a_model_call(process: ProcessHouse, agent: Talker) -> None:
     assert process.client.containers.get(agent.container).id == container
 
 
-def test_killed_between_words(process: ProcessHouse, agent: Talker) -> None:
+def test_killed_between_words(process: AppProcess, agent: Talker) -> None:
     """What had been read is there after the restart, though the one who was to finish it is gone."""
     pause, gate = Gate(), Gate()
     story = streams(['{"message": "Once', pause, " upon a", gate, ' time"}'])
@@ -94,7 +94,7 @@ def test_killed_between_words(process: ProcessHouse, agent: Talker) -> None:
     assert works_again(process, agent)
 
 
-def test_killed_in_a_command(process: ProcessHouse, agent: Talker) -> None:
+def test_killed_in_a_command(process: AppProcess, agent: Talker) -> None:
     """The command goes on without us; what it printed is there after the restart, and it ran once."""
     command = "echo begun >> command; until [ -e go ]; do sleep 0.05; done; echo ended >> command; echo output"
     turn = agent.send(process.plays.commands(command))
@@ -109,7 +109,7 @@ def test_killed_in_a_command(process: ProcessHouse, agent: Talker) -> None:
     assert lines(agent, "command") == ["begun", "ended"]
 
 
-def test_killed_while_a_question_waits(process: ProcessHouse) -> None:
+def test_killed_while_a_question_waits(process: AppProcess) -> None:
     """It waits on; the answer after the restart holds, and the command runs once."""
     agent = process.agent(approval="all")
     turn = agent.send(process.plays.commands("echo ran >> asked"))
@@ -124,7 +124,7 @@ def test_killed_while_a_question_waits(process: ProcessHouse) -> None:
 
 
 @pytest.mark.parametrize("decision", ["approve", "deny"])
-def test_killed_right_behind_a_decision(process: ProcessHouse, decision: str) -> None:
+def test_killed_right_behind_a_decision(process: AppProcess, decision: str) -> None:
     """The decision stands: approved runs once, denied never."""
     agent = process.agent(approval="all")
     turn = agent.send(process.plays.commands("echo ran >> decided"))
@@ -134,7 +134,7 @@ def test_killed_right_behind_a_decision(process: ProcessHouse, decision: str) ->
     assert lines(agent, "decided") == (["ran"] if decision == "approve" else [])
 
 
-def test_killed_again_and_again(process: ProcessHouse, agent: Talker) -> None:
+def test_killed_again_and_again(process: AppProcess, agent: Talker) -> None:
     """Ten steps and five kills at odd moments: each step ran once, in order."""
     turn = agent.send(process.plays.commands(*(f"echo {n} >> steps; sleep 0.1" for n in range(10))))
     for number in range(5):
@@ -145,7 +145,7 @@ def test_killed_again_and_again(process: ProcessHouse, agent: Talker) -> None:
     assert (ended["status"], len(ended["steps"])) == ("done", 10)
 
 
-def test_stopped_while_it_was_down(process: ProcessHouse, agent: Talker) -> None:
+def test_stopped_while_it_was_down(process: AppProcess, agent: Talker) -> None:
     """A stop that was asked for just before the kill is heeded after the restart."""
     turn = agent.send(process.plays.commands("echo x >> stopped; sleep 300"))
     agent.running(turn)
@@ -155,7 +155,7 @@ def test_stopped_while_it_was_down(process: ProcessHouse, agent: Talker) -> None
     assert works_again(process, agent)
 
 
-def test_the_cubicle_dies_while_the_orchestrator_is_down(process: ProcessHouse, agent: Talker) -> None:
+def test_the_cubicle_dies_while_the_orchestrator_is_down(process: AppProcess, agent: Talker) -> None:
     """A command had begun, so the turn is not done over: it fails with one clear sentence."""
     turn = agent.send(process.plays.commands("echo begun >> both; sleep 300"))
     agent.running(turn)
@@ -170,7 +170,7 @@ def test_the_cubicle_dies_while_the_orchestrator_is_down(process: ProcessHouse, 
     assert lines(agent, "both") == ["begun"]
 
 
-def test_an_orderly_end_in_the_middle_of_a_turn(process: ProcessHouse, agent: Talker) -> None:
+def test_an_orderly_end_in_the_middle_of_a_turn(process: AppProcess, agent: Talker) -> None:
     """SIGTERM, as at an update: the cubicle is adopted afterwards and the turn goes on."""
     container = process.client.containers.get(agent.container).id
     turn = agent.send(process.plays.commands("echo begun >> orderly; until [ -e go2 ]; do sleep 0.05; done"))
@@ -183,7 +183,7 @@ def test_an_orderly_end_in_the_middle_of_a_turn(process: ProcessHouse, agent: Ta
     assert process.client.containers.get(agent.container).id == container
 
 
-def test_an_orderly_end_under_load(process: ProcessHouse, agent: Talker) -> None:
+def test_an_orderly_end_under_load(process: AppProcess, agent: Talker) -> None:
     """With commands, a model call that hangs, people who listen and an upload under way: it ends at once and in order,
     however impatient somebody is, and the cubicles go on."""
     gate = Gate()
@@ -211,7 +211,7 @@ def test_an_orderly_end_under_load(process: ProcessHouse, agent: Talker) -> None
     process.start()
 
 
-def test_a_second_orchestrator_of_the_same_home_is_refused(process: ProcessHouse, agent: Talker) -> None:
+def test_a_second_orchestrator_of_the_same_home_is_refused(process: AppProcess, agent: Talker) -> None:
     """It ends with a sentence and changes nothing."""
     ran = process.command("serve")
     assert ran.returncode == 1
@@ -230,7 +230,7 @@ DEATHS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("die", DEATHS.values(), ids=DEATHS.keys())
-def test_the_cubicle_dies_in_a_command(house: RealHouse, die: Callable[[Any], object]) -> None:
+def test_the_cubicle_dies_in_a_command(house: RealApp, die: Callable[[Any], object]) -> None:
     """The turn fails with one clear sentence, the command is not run again, and the next message works."""
     agent = house.agent()
     turn = agent.send(house.plays.commands("echo begun >> died; sleep 300"))
@@ -244,7 +244,7 @@ def test_the_cubicle_dies_in_a_command(house: RealHouse, die: Callable[[Any], ob
     assert lines(agent, "died") == ["begun"]
 
 
-def test_the_agent_kills_its_own_crab(house: RealHouse) -> None:
+def test_the_agent_kills_its_own_crab(house: RealApp) -> None:
     """A command that ends everything it can reach is one failed turn, no more."""
     agent = house.agent()
     turn = agent.send(house.plays.commands("echo begun >> own; kill -9 -1; sleep 300"))
@@ -254,7 +254,7 @@ def test_the_agent_kills_its_own_crab(house: RealHouse) -> None:
 
 
 @pytest.mark.parametrize("die", DEATHS.values(), ids=DEATHS.keys())
-def test_the_cubicle_dies_in_a_model_call(house: RealHouse, die: Callable[[Any], object]) -> None:
+def test_the_cubicle_dies_in_a_model_call(house: RealApp, die: Callable[[Any], object]) -> None:
     """Nothing had been done yet, so the turn begins anew by itself and is answered."""
     agent, gate = house.agent(), Gate()
     turn = agent.send(house.plays.add(hangs(gate), answers("After all.")))
@@ -265,7 +265,7 @@ def test_the_cubicle_dies_in_a_model_call(house: RealHouse, die: Callable[[Any],
     assert ended["reply"] == "After all."
 
 
-def test_the_cubicle_dies_while_a_question_waits(house: RealHouse) -> None:
+def test_the_cubicle_dies_while_a_question_waits(house: RealApp) -> None:
     """The question is withdrawn: nobody can approve what nobody waits for."""
     agent = house.agent(approval="all")
     turn = agent.send(house.plays.commands("echo never >> waited"))
@@ -276,7 +276,7 @@ def test_the_cubicle_dies_while_a_question_waits(house: RealHouse) -> None:
     assert lines(agent, "waited") == []
 
 
-def test_the_cubicle_dies_idle(house: RealHouse) -> None:
+def test_the_cubicle_dies_idle(house: RealApp) -> None:
     """The next message starts it again."""
     agent = house.agent()
     for die in DEATHS.values():
@@ -285,7 +285,7 @@ def test_the_cubicle_dies_idle(house: RealHouse) -> None:
     assert works_again(house, agent)
 
 
-def test_a_container_that_the_engine_forgot(house: RealHouse) -> None:
+def test_a_container_that_the_engine_forgot(house: RealApp) -> None:
     """It lives on, with a crab in it: the next container has a door of its own, what was begun in the other is done
     once, and that one can't ask for anything any more."""
     agent, gate = house.agent(), Gate()
@@ -310,23 +310,23 @@ def test_a_container_that_the_engine_forgot(house: RealHouse) -> None:
 
 
 @pytest.fixture(scope="module")
-def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProxy]:
     """A wire to the engine that this module may cut."""
     target = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     if not target.startswith("unix://"):
         pytest.skip("the engine is not at a unix socket")
-    made = Wire(tmp_path_factory.mktemp("wire") / "engine.sock", target.removeprefix("unix://"))
+    made = EngineProxy(tmp_path_factory.mktemp("wire") / "engine.sock", target.removeprefix("unix://"))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
 def wired(
-    wire: Wire,
+    wire: EngineProxy,
     client: docker.DockerClient,
     image_tag: Callable[[str], str],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[RealHouse]:
+) -> Iterator[RealApp]:
     """A house whose engine is at the other end of that wire."""
     near = docker.DockerClient(base_url=f"unix://{wire.path}", version="auto", timeout=3)
     with real_house(tmp_path_factory.mktemp("home"), client, image_tag, engine_client=near) as made:
@@ -335,14 +335,14 @@ def wired(
 
 
 @pytest.fixture
-def served(wired: RealHouse) -> Talker:
+def served(wired: RealApp) -> Talker:
     """An agent whose container runs."""
     made = wired.agent()
     made.ask(wired.plays.add(answers("Here.")))
     return made
 
 
-def test_a_message_waits_for_an_engine_that_comes_back(wired: RealHouse, wire: Wire) -> None:
+def test_a_message_waits_for_an_engine_that_comes_back(wired: RealApp, wire: EngineProxy) -> None:
     """A cubicle can't be started meanwhile; health says so, and the message is answered afterwards."""
     agent = wired.agent()
     wire.cut()
@@ -355,7 +355,7 @@ def test_a_message_waits_for_an_engine_that_comes_back(wired: RealHouse, wire: W
     assert wired.api.is_healthy()
 
 
-def test_a_turn_goes_on_without_the_engine(wired: RealHouse, wire: Wire, served: Talker) -> None:
+def test_a_turn_goes_on_without_the_engine(wired: RealApp, wire: EngineProxy, served: Talker) -> None:
     """A cubicle that runs needs its door alone: an engine that is gone for a moment ends no turn."""
     gate = Gate()
     turn = served.send(wired.plays.add(hangs(gate), answers(terminal="echo once >> cut"), answers("No matter.")))
@@ -369,7 +369,7 @@ def test_a_turn_goes_on_without_the_engine(wired: RealHouse, wire: Wire, served:
     assert works_again(wired, served)
 
 
-def test_a_turn_goes_on_beside_an_engine_that_hangs(wired: RealHouse, wire: Wire, served: Talker) -> None:
+def test_a_turn_goes_on_beside_an_engine_that_hangs(wired: RealApp, wire: EngineProxy, served: Talker) -> None:
     """Nobody who talks to a running cubicle waits for the engine."""
     wire.hold()
     try:
@@ -381,7 +381,7 @@ def test_a_turn_goes_on_beside_an_engine_that_hangs(wired: RealHouse, wire: Wire
     assert works_again(wired, served)
 
 
-def test_the_engine_hangs_while_a_cubicle_is_started(wired: RealHouse, wire: Wire) -> None:
+def test_the_engine_hangs_while_a_cubicle_is_started(wired: RealApp, wire: EngineProxy) -> None:
     """It is tried again, and one container comes of it."""
     agent = wired.agent()
     wire.hold()

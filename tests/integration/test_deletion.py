@@ -10,7 +10,7 @@ import docker
 import pytest
 import requests
 
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually
 
 pytestmark = pytest.mark.docker
 
@@ -72,7 +72,7 @@ os.symlink("nowhere", "dangling")
 TREES = {"deep": DEEP, "wide": WIDE, "sealed": SEALED, "odd": ODD_NAMES, "immutable": IMMUTABLE, "loop": LOOP}
 
 
-def make_all(house: RealHouse, agent: Talker, *trees: str) -> None:
+def make_all(house: RealApp, agent: Talker, *trees: str) -> None:
     """The agent makes these trees in each of its folders."""
     commands = [
         f"mkdir -p ../{folder}/{name} && cd ../{folder}/{name} && python3 - <<'EOF'\n{TREES[name]}\nEOF"
@@ -89,7 +89,7 @@ def left_of(home: Path, agent: Talker) -> list[Path]:
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_an_agent_goes_whatever_it_made(house: RealHouse, tree: str) -> None:
+def test_an_agent_goes_whatever_it_made(house: RealApp, tree: str) -> None:
     """Its container too, while what it started still runs."""
     agent = house.agent()
     make_all(house, agent, tree)
@@ -100,7 +100,7 @@ def test_an_agent_goes_whatever_it_made(house: RealHouse, tree: str) -> None:
     assert house.api.call("GET", f"/agents/{agent.name}").status_code == 404
 
 
-def test_an_agent_goes_while_it_makes_more(house: RealHouse) -> None:
+def test_an_agent_goes_while_it_makes_more(house: RealApp) -> None:
     """Its running command ends with it."""
     agent = house.agent()
     turn = agent.send(house.plays.commands("while :; do mkdir -p $RANDOM/$RANDOM; echo x > $RANDOM; done"))
@@ -109,7 +109,7 @@ def test_an_agent_goes_while_it_makes_more(house: RealHouse) -> None:
     assert left_of(house.home, agent) == []
 
 
-def test_a_person_goes_with_all_their_workspaces(house: RealHouse) -> None:
+def test_a_person_goes_with_all_their_workspaces(house: RealApp) -> None:
     """Of every agent; what others have with the same agents stays."""
     agent = house.agent()
     person = house.api.post("/users", {"name": "leaver"})["id"]
@@ -131,7 +131,7 @@ def test_a_person_goes_with_all_their_workspaces(house: RealHouse) -> None:
     assert (agent.work / "kept").read_text() == "stays\n"
 
 
-def test_a_killed_deletion_is_finished_at_the_next_start(process: ProcessHouse, client: docker.DockerClient) -> None:
+def test_a_killed_deletion_is_finished_at_the_next_start(process: AppProcess, client: docker.DockerClient) -> None:
     """The agent is gone, not half gone."""
     agent = process.agent()
     wide = WIDE.replace("range(12)", "range(80)")
@@ -148,6 +148,6 @@ def test_a_killed_deletion_is_finished_at_the_next_start(process: ProcessHouse, 
     assert not client.containers.list(all=True, filters={"name": agent.container})
 
 
-def _delete(process: ProcessHouse, agent: Talker) -> None:
+def _delete(process: AppProcess, agent: Talker) -> None:
     with pytest.raises(requests.ConnectionError):
         process.api.call("DELETE", f"/agents/{agent.name}")

@@ -16,7 +16,7 @@ import pytest
 
 from orchestrator.capabilities.delivery.debounce import QUIET_S
 from orchestrator.core.models import USUAL_RATES
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually
 from tests.support.scripted_upstream import Reply, says
 
 pytestmark = pytest.mark.docker
@@ -25,7 +25,7 @@ OUT = "/app/workspace/out"
 
 
 @pytest.fixture
-def agent(house: RealHouse) -> Talker:
+def agent(house: RealApp) -> Talker:
     """An agent of its own for each test, as caps are per cubicle; its cubicle runs."""
     made = house.agent()
     made.api.post(f"/agents/{made.name}/cubicle/start")
@@ -63,7 +63,7 @@ def content(agent: Talker, delivery: dict[str, Any]) -> bytes:
     return answer.content
 
 
-def run(house: RealHouse, agent: Talker, script: str) -> None:
+def run(house: RealApp, agent: Talker, script: str) -> None:
     """A script inside, as the agent, to its end."""
     house.inside(agent, "bash", "-c", f"cd {OUT} && {{ {script}\n}}")
 
@@ -71,7 +71,7 @@ def run(house: RealHouse, agent: Talker, script: str) -> None:
 # --- whole files -----------------------------------------------------------------------------------------------
 
 
-def test_a_file_of_a_turn_arrives_with_it(house: RealHouse, agent: Talker) -> None:
+def test_a_file_of_a_turn_arrives_with_it(house: RealApp, agent: Talker) -> None:
     """It knows its turn, and its download is what was written."""
     turn = agent.ask(house.plays.commands("echo hello > ../out/hello.txt"))
     (made,) = named(agent, "hello.txt")
@@ -79,7 +79,7 @@ def test_a_file_of_a_turn_arrives_with_it(house: RealHouse, agent: Talker) -> No
     assert content(agent, made) == b"hello\n"
 
 
-def test_a_file_leaves_when_its_command_has_ended(house: RealHouse, agent: Talker) -> None:
+def test_a_file_leaves_when_its_command_has_ended(house: RealApp, agent: Talker) -> None:
     """Without the quiet that is waited for while one runs; one that is still open comes later, whole."""
     background = "(echo one; sleep 2; echo two) > ../out/slow.txt 2> /dev/null < /dev/null &"
     turn = agent.ask(house.plays.commands(f"{background} sleep 0.2; echo hello > ../out/hello.txt; date +%s%N"))
@@ -109,7 +109,7 @@ m[:] = b"".join(b"part %d\\n" % n for n in range(6)); m.close()
 
 
 @pytest.mark.parametrize("script", WRITERS.values(), ids=WRITERS.keys())
-def test_a_file_written_in_parts_arrives_once_and_whole(house: RealHouse, agent: Talker, script: str) -> None:
+def test_a_file_written_in_parts_arrives_once_and_whole(house: RealApp, agent: Talker, script: str) -> None:
     """However it is written."""
     run(house, agent, script)
     (made,) = named(agent, "a.txt")
@@ -118,7 +118,7 @@ def test_a_file_written_in_parts_arrives_once_and_whole(house: RealHouse, agent:
     assert len(delivered(agent)) == 1
 
 
-def test_changed_content_arrives_again_and_touching_is_no_change(house: RealHouse, agent: Talker) -> None:
+def test_changed_content_arrives_again_and_touching_is_no_change(house: RealApp, agent: Talker) -> None:
     """Also with the same size and the same times."""
     run(house, agent, "echo one > a; touch -d 2446-01-01 a")
     named(agent, "a")
@@ -129,7 +129,7 @@ def test_changed_content_arrives_again_and_touching_is_no_change(house: RealHous
     assert [content(agent, made) for made in delivered(agent)] == [b"one\n", b"two\n"]
 
 
-def test_a_folder_arrives_as_one_zip(house: RealHouse, agent: Talker) -> None:
+def test_a_folder_arrives_as_one_zip(house: RealApp, agent: Talker) -> None:
     """Once it is quiet; and again when something in it changed and a turn ends."""
     run(house, agent, "mkdir -p plots/deep; for n in 1 2 3 4; do echo $n > plots/deep/$n.txt; sleep 0.3; done")
     (made,) = named(agent, "plots.zip")
@@ -139,13 +139,13 @@ def test_a_folder_arrives_as_one_zip(house: RealHouse, agent: Talker) -> None:
     eventually(lambda: len(delivered(agent)) == 2)
 
 
-def test_what_programs_hide_stays(house: RealHouse, agent: Talker) -> None:
+def test_what_programs_hide_stays(house: RealApp, agent: Talker) -> None:
     """Hidden and unfinished names are left alone; the good file arrives."""
     run(house, agent, "for n in .hidden a.part b.tmp c.crdownload d~; do echo x > $n; done; echo good > good.txt")
     assert [made["file"] for made in named(agent, "good.txt")] == ["good.txt"]
 
 
-def test_an_answer_may_ask_for_a_file_by_name(house: RealHouse, agent: Talker) -> None:
+def test_an_answer_may_ask_for_a_file_by_name(house: RealApp, agent: Talker) -> None:
     """Once a turn, also when it was sent before; what is missing is said in the reply."""
     play = house.plays
     run(house, agent, "echo x > a.txt")
@@ -184,7 +184,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("script", ODD.values(), ids=ODD.keys())
-def test_whatever_else_lies_there_the_good_file_arrives(house: RealHouse, agent: Talker, script: str) -> None:
+def test_whatever_else_lies_there_the_good_file_arrives(house: RealApp, agent: Talker, script: str) -> None:
     """Within seconds, and nothing that is not the agent's own is in any copy."""
     run(house, agent, script)
     run(house, agent, "echo good > good.txt")
@@ -197,7 +197,7 @@ def test_whatever_else_lies_there_the_good_file_arrives(house: RealHouse, agent:
     assert not agent.work.parent.exists()
 
 
-def test_a_flood_is_capped_and_told_once(house: RealHouse, agent: Talker) -> None:
+def test_a_flood_is_capped_and_told_once(house: RealApp, agent: Talker) -> None:
     """So many arrive, and one notice says how many did not."""
     run(house, agent, "for n in $(seq 1000); do echo $n > $n.txt; done")
     notice = eventually(lambda: [d for d in delivered(agent) if d["status"] == "withheld"], patience_s=60)
@@ -210,14 +210,14 @@ def test_a_flood_is_capped_and_told_once(house: RealHouse, agent: Talker) -> Non
     assert len(delivered(agent)) == USUAL_RATES.files_per_minute + 1
 
 
-def test_after_an_overflow_of_events_the_last_file_arrives(house: RealHouse, agent: Talker) -> None:
+def test_after_an_overflow_of_events_the_last_file_arrives(house: RealApp, agent: Talker) -> None:
     """The kernel drops events of fifty thousand names; a look finds what came last."""
     run(house, agent, 'python3 -c \'import os\nfor n in range(50000): open(f".{n}","w").close(); os.unlink(f".{n}")\'')
     run(house, agent, "echo x > final.txt")
     assert len(named(agent, "final.txt")) == 1
 
 
-def test_one_agent_s_work_keeps_no_other_waiting(house: RealHouse, agent: Talker) -> None:
+def test_one_agent_s_work_keeps_no_other_waiting(house: RealApp, agent: Talker) -> None:
     """While one fills its tray, another's file arrives."""
     other = house.agent()
     other.api.post(f"/agents/{other.name}/cubicle/start")
@@ -231,7 +231,7 @@ def test_one_agent_s_work_keeps_no_other_waiting(house: RealHouse, agent: Talker
 # --- deaths ----------------------------------------------------------------------------------------------------
 
 
-def test_killed_at_any_moment_each_file_arrives_once(process: ProcessHouse) -> None:
+def test_killed_at_any_moment_each_file_arrives_once(process: AppProcess) -> None:
     """Files are made all the while, in a cubicle that goes on."""
     agent = process.agent()
     process.api.post(f"/agents/{agent.name}/cubicle/start")

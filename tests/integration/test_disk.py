@@ -12,7 +12,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, process_house, run_inside
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, process_house, run_inside
 from tests.support.small_disks import mounted
 
 pytestmark = pytest.mark.docker
@@ -34,7 +34,7 @@ def taken(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("command", [WRITE_FOREVER, SMALL_FILES_FOREVER], ids=["large", "small"])
-def test_a_full_workspace_is_stopped_and_cleaned_up(house: RealHouse, command: str) -> None:
+def test_a_full_workspace_is_stopped_and_cleaned_up(house: RealApp, command: str) -> None:
     """The turn fails with what is largest and what to do; the container stands still; the agent may delete, and then
     everything goes on."""
     agent = house.agent(limits={"disk_mb": 32})
@@ -97,7 +97,7 @@ for n in range(256):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_way_of_taking_room_gets_far(house: RealHouse, way: str) -> None:
+def test_no_way_of_taking_room_gets_far(house: RealApp, way: str) -> None:
     """Whatever calls a program uses, it is stopped long before it has what it asked for."""
     agent = house.agent(limits={"disk_mb": 64})
     program = f"import mmap, os\nMB = 1 << 20\n{WAYS[way]}\n"
@@ -108,7 +108,7 @@ def test_no_way_of_taking_room_gets_far(house: RealHouse, way: str) -> None:
     assert taken(agent.work) < 1500 * MB
 
 
-def test_room_is_not_taken_in_one_call(house: RealHouse) -> None:
+def test_room_is_not_taken_in_one_call(house: RealApp) -> None:
     """The kernel would reserve gigabytes in a moment. It answers as a file system that can't, so that programs write
     instead; giving room back works."""
     agent = house.agent(limits={"disk_mb": 64})
@@ -128,7 +128,7 @@ python3 -c "import os; os.posix_fallocate(os.open('small', os.O_CREAT | os.O_WRO
     assert taken(agent.work) < 16 * MB
 
 
-def test_nobody_else_is_hurt(house: RealHouse) -> None:
+def test_nobody_else_is_hurt(house: RealApp) -> None:
     """Another agent works on while one fills its workspace and is stopped."""
     bad, good = house.agent(limits={"disk_mb": 32}), house.agent(limits={"disk_mb": 32})
     going = good.send(
@@ -139,7 +139,7 @@ def test_nobody_else_is_hurt(house: RealHouse) -> None:
     assert (good.work / "counted").read_text().splitlines()[-1] == "60"
 
 
-def test_it_is_stopped_without_a_turn_too(house: RealHouse) -> None:
+def test_it_is_stopped_without_a_turn_too(house: RealApp) -> None:
     """What a command left running in the background; the next turn is told."""
     agent = house.agent(limits={"disk_mb": 32})
     agent.ask(house.plays.commands(f"({WRITE_FOREVER}) > /dev/null 2>&1 &", reply="Started."))
@@ -148,7 +148,7 @@ def test_it_is_stopped_without_a_turn_too(house: RealHouse) -> None:
     assert taken(agent.work) < 200 * MB
 
 
-def test_near_the_limit_everybody_is_told(house: RealHouse) -> None:
+def test_near_the_limit_everybody_is_told(house: RealApp) -> None:
     """The API's figures, the audit log, and the agent in its next turn; the turn itself goes on."""
     agent = house.agent(limits={"disk_mb": 32})
     agent.ask(house.plays.commands("head -c 28000000 /dev/zero > big", reply="Written."))
@@ -165,7 +165,7 @@ def test_near_the_limit_everybody_is_told(house: RealHouse) -> None:
 
 
 @pytest.fixture
-def cramped(tmp_path: Path, client: docker.DockerClient, image: str) -> Iterator[ProcessHouse]:
+def cramped(tmp_path: Path, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
     """A house on a disk of 64 MiB."""
     with mounted(tmp_path, "size=64m") as disk, process_house(disk / "home", client) as house:
         yield house
@@ -186,7 +186,7 @@ EOF"""
 
 
 @pytest.mark.parametrize("command", [WRITE_STEADILY, UNSEEN], ids=["files", "unlinked"])
-def test_the_host_keeps_its_reserve(cramped: ProcessHouse, command: str) -> None:
+def test_the_host_keeps_its_reserve(cramped: AppProcess, command: str) -> None:
     """Who writes is stopped before the disk is full, and told why; the outcome is written down, and when there is room
     again, work goes on."""
     agent = cramped.agent()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.support.real_app import RealHouse, Talker
+from tests.support.real_app import RealApp, Talker
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -26,7 +26,7 @@ HARMLESS = b"of the agent\n" * 5000
 
 
 @pytest.fixture(scope="module")
-def talker(house: RealHouse) -> Talker:
+def talker(house: RealApp) -> Talker:
     """An agent for all tests."""
     return house.agent()
 
@@ -36,7 +36,7 @@ def call(agent: Talker, method: str, path: str, **options: Any) -> requests.Resp
     return agent.api.call(method, f"/agents/{agent.name}/files/{path}", **options)
 
 
-def output(house: RealHouse, agent: Talker, *commands: str) -> str:
+def output(house: RealApp, agent: Talker, *commands: str) -> str:
     """What the last of some commands printed."""
     turn = agent.ask(house.plays.commands(*commands))
     step = turn["steps"][-1]
@@ -44,7 +44,7 @@ def output(house: RealHouse, agent: Talker, *commands: str) -> str:
     return str(step["output"])
 
 
-def test_a_file_goes_in_is_worked_on_and_comes_out(house: RealHouse, talker: Talker) -> None:
+def test_a_file_goes_in_is_worked_on_and_comes_out(house: RealApp, talker: Talker) -> None:
     """Uploaded, read by a command, written anew, downloaded: the bytes that it should be, alone and in the archive."""
     content = os.urandom(3_000_001)
     stored = call(talker, "PUT", "in/my%20file.bin", data=content).json()
@@ -59,7 +59,7 @@ def test_a_file_goes_in_is_worked_on_and_comes_out(house: RealHouse, talker: Tal
         assert "work/.hermit.log" in archive.namelist()
 
 
-def test_a_message_says_where_its_file_is(house: RealHouse, talker: Talker) -> None:
+def test_a_message_says_where_its_file_is(house: RealApp, talker: Talker) -> None:
     """The path that the agent is told is the path where it finds it."""
     path = call(talker, "PUT", "in/note.txt", data=b"the word is crabapple").json()["path"]
     text = house.plays.add(answers(terminal="cat /app/workspace/in/note.txt"))
@@ -70,7 +70,7 @@ def test_a_message_says_where_its_file_is(house: RealHouse, talker: Talker) -> N
     assert any("in/note.txt" in str(request.json["messages"]) for request in house.model.requests)
 
 
-def test_the_agent_can_not_change_what_was_uploaded(house: RealHouse, talker: Talker) -> None:
+def test_the_agent_can_not_change_what_was_uploaded(house: RealApp, talker: Talker) -> None:
     """``in`` is read-only to it, and nothing in it can get a second name."""
     call(talker, "PUT", "in/kept.txt", data=b"kept")
     for command in ("echo x > ../in/kept.txt", "rm -f ../in/kept.txt", "ln ../in/kept.txt ../out/x", "touch ../in/new"):
@@ -79,14 +79,14 @@ def test_the_agent_can_not_change_what_was_uploaded(house: RealHouse, talker: Ta
     assert call(talker, "GET", "in/kept.txt").content == b"kept"
 
 
-def test_what_the_agent_deletes_and_what_we_delete_is_gone(house: RealHouse, talker: Talker) -> None:
+def test_what_the_agent_deletes_and_what_we_delete_is_gone(house: RealApp, talker: Talker) -> None:
     """A deep, shut tree of another user's is deleted from outside; the agent goes on."""
     output(house, talker, "mkdir -p shut/a/b/c && echo x > shut/a/b/c/d && chmod -R 000 shut; true")
     assert call(talker, "DELETE", "work/shut").status_code == 204
     assert output(house, talker, "test ! -e shut && echo gone") == "gone\n"
 
 
-def test_odd_things_that_an_agent_makes_are_not_sent(house: RealHouse, talker: Talker) -> None:
+def test_odd_things_that_an_agent_makes_are_not_sent(house: RealApp, talker: Talker) -> None:
     """Links, pipes, sockets and hard links, made inside, are 404 outside; odd names are fine."""
     output(
         house,
@@ -131,7 +131,7 @@ print(n)
 
 
 def test_nothing_of_the_hosts_is_sent_however_fast_an_agent_swaps(
-    house: RealHouse, tmp_path: Path, talker: Talker
+    house: RealApp, tmp_path: Path, talker: Talker
 ) -> None:
     """Ten seconds of swaps inside, downloads and archives outside: the agent's own bytes or nothing."""
     canary = secrets.token_bytes(16)

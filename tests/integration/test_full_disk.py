@@ -11,7 +11,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from tests.support.real_app import ProcessHouse, process_house
+from tests.support.real_app import AppProcess, process_house
 from tests.support.small_disks import mounted
 
 pytestmark = pytest.mark.docker
@@ -25,7 +25,7 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def cramped(small_disk: Path, client: docker.DockerClient, image: str) -> Iterator[ProcessHouse]:
+def cramped(small_disk: Path, client: docker.DockerClient, image: str) -> Iterator[AppProcess]:
     """A house on the small disk."""
     with process_house(small_disk / "home", client) as house:
         yield house
@@ -46,7 +46,7 @@ def _write_until_it_fails(file: FileIO, size: int) -> None:
         file.write(b"x" * size)
 
 
-def test_a_full_disk_is_said_and_nothing_is_lost(cramped: ProcessHouse, small_disk: Path) -> None:
+def test_a_full_disk_is_said_and_nothing_is_lost(cramped: AppProcess, small_disk: Path) -> None:
     """A message that cannot be written down is refused with the reason; what was there before is still there after."""
     agent = cramped.agent()
     assert agent.ask("before")["reply"].endswith("before")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.real_app import RealApp, Talker, eventually
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -24,7 +24,7 @@ GIVEN_FOLDERS = {f"{WORKSPACE}/work", f"{WORKSPACE}/out", f"{WORKSPACE}/www", "/
 
 
 @pytest.fixture(scope="module")
-def agent(house: RealHouse) -> Talker:
+def agent(house: RealApp) -> Talker:
     """An agent that has worked: its container runs."""
     made = house.agent(limits={"cpus": 0.5, "memory_mb": 256, "pids": 100, "disk_mb": 64})
     made.ask(house.plays.commands("mkdir deep; echo x > deep/file"))
@@ -32,13 +32,13 @@ def agent(house: RealHouse) -> Talker:
 
 
 @pytest.fixture(scope="module")
-def facts(house: RealHouse, agent: Talker) -> dict[str, Any]:
+def facts(house: RealApp, agent: Talker) -> dict[str, Any]:
     """What the engine says of it."""
     return dict(house.client.api.inspect_container(agent.container))
 
 
 @pytest.fixture(scope="module")
-def seen(house: RealHouse, agent: Talker) -> dict[str, Any]:
+def seen(house: RealApp, agent: Talker) -> dict[str, Any]:
     """What it looks like from within."""
     found: dict[str, Any] = json.loads(house.inside(agent, "/usr/bin/python3", "-I", "-c", PROBE))
     return found
@@ -99,7 +99,7 @@ def test_what_is_mounted_and_nothing_else(facts: dict[str, Any], agent: Talker) 
     assert "size=" in facts["HostConfig"]["Tmpfs"]["/tmp"]
 
 
-def test_no_network_of_the_engine_holds_a_cubicle(house: RealHouse, agent: Talker) -> None:
+def test_no_network_of_the_engine_holds_a_cubicle(house: RealApp, agent: Talker) -> None:
     """In no state: started, stopped and started again, reset."""
     for verb in ("start", "stop", "start", "reset"):
         house.api.post(f"/agents/{agent.name}/cubicle/{verb}")
@@ -169,7 +169,7 @@ def test_no_secret_is_in_any_environment(seen: dict[str, Any]) -> None:
         assert word not in text
 
 
-def test_the_limits_of_files(house: RealHouse, agent: Talker, seen: dict[str, Any]) -> None:
+def test_the_limits_of_files(house: RealApp, agent: Talker, seen: dict[str, Any]) -> None:
     """A file can't grow beyond the workspace's size, nor /tmp beyond its own; a core limit of 1 can't be lowered."""
     assert seen["limits"]["FSIZE"] == [64 * 2**20] * 2
     assert seen["limits"]["CORE"] == [1, 1]
@@ -182,7 +182,7 @@ def test_the_limits_of_files(house: RealHouse, agent: Talker, seen: dict[str, An
     assert sizes[1] <= 128 * 2**20
 
 
-def test_what_it_prints_to_its_log_stays_small(house: RealHouse, agent: Talker) -> None:
+def test_what_it_prints_to_its_log_stays_small(house: RealApp, agent: Talker) -> None:
     """Through the stdout of its first process, an agent would otherwise fill the host's disk."""
     agent.ask(house.plays.commands("head -c 20M /dev/zero | tr '\\0' 'x' | fold -w 1000 > /proc/1/fd/1; echo $?"))
     log = Path(house.client.api.inspect_container(agent.container)["LogPath"])
@@ -192,7 +192,7 @@ def test_what_it_prints_to_its_log_stays_small(house: RealHouse, agent: Talker) 
     assert sum(path.stat().st_size for path in written) <= 3 * 2**20
 
 
-def test_a_sibling_is_out_of_sight(house: RealHouse, agent: Talker, seen: dict[str, Any]) -> None:
+def test_a_sibling_is_out_of_sight(house: RealApp, agent: Talker, seen: dict[str, Any]) -> None:
     """Nothing that another cubicle owns on the host is anywhere in this one's tree."""
     other = house.agent()
     other.ask(house.plays.commands("echo secret > secret.txt; mkdir -p ../out/x"))
@@ -209,7 +209,7 @@ def test_a_sibling_is_out_of_sight(house: RealHouse, agent: Talker, seen: dict[s
     assert not theirs & mine
 
 
-def test_a_workspace_folder_that_became_a_link_is_not_mounted(house: RealHouse, tmp_path: Path) -> None:
+def test_a_workspace_folder_that_became_a_link_is_not_mounted(house: RealApp, tmp_path: Path) -> None:
     """Refused with a reason, however it came about; nothing of the link's target is touched."""
     victim = house.agent()
     victim.ask(house.plays.add(answers("Here.")))
@@ -243,7 +243,7 @@ HOGS = {
 
 
 @pytest.mark.parametrize("hog", HOGS.values(), ids=HOGS.keys())
-def test_a_hog_harms_itself_alone(house: RealHouse, agent: Talker, hog: str) -> None:
+def test_a_hog_harms_itself_alone(house: RealApp, agent: Talker, hog: str) -> None:
     """Another agent answers meanwhile, and the hog's next turn works."""
     other = house.agent()
     other.ask(house.plays.add(answers("Here.")))

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.models import CubicleKey
-from tests.support.real_app import ProcessHouse, Ran, RealHouse, Talker, eventually, run_inside
+from tests.support.real_app import AppProcess, Ran, RealApp, Talker, eventually, run_inside
 
 pytestmark = pytest.mark.docker
 
@@ -31,7 +31,7 @@ except DoorRefused as refused:
 
 
 @pytest.fixture(scope="module")
-def agent(house: RealHouse) -> Talker:
+def agent(house: RealApp) -> Talker:
     """An agent with everything, whose cubicle runs."""
     made = house.agent(toolsets=list(TOOLSETS))
     made.wake()
@@ -39,19 +39,19 @@ def agent(house: RealHouse) -> Talker:
 
 
 @pytest.fixture(scope="module")
-def bare(house: RealHouse) -> Talker:
+def bare(house: RealApp) -> Talker:
     """An agent without any toolset."""
     made = house.agent(toolsets=[])
     made.wake()
     return made
 
 
-def hermit(house: RealHouse, agent: Talker, *words: str) -> Ran:
+def hermit(house: RealApp, agent: Talker, *words: str) -> Ran:
     """``hermit WORDS`` as the agent runs it."""
     return run_inside(house.client, agent, "hermit", *words)
 
 
-def bash(house: RealHouse, agent: Talker, script: str, *, folder: str | None = None) -> Ran:
+def bash(house: RealApp, agent: Talker, script: str, *, folder: str | None = None) -> Ran:
     """A script as the agent runs it."""
     return run_inside(house.client, agent, "bash", "-c", script, folder=folder)
 
@@ -74,7 +74,7 @@ def question(agent: Talker) -> dict[str, Any]:
 # --- what there is -------------------------------------------------------------------------------------------------
 
 
-def test_help_lists_what_the_agent_has(house: RealHouse, agent: Talker, bare: Talker) -> None:
+def test_help_lists_what_the_agent_has(house: RealApp, agent: Talker, bare: Talker) -> None:
     """And nothing that would end with code 4."""
     everything, little = hermit(house, agent, "--help"), hermit(house, bare)
     assert (everything.code, everything.err, little.code) == (0, "", 0)
@@ -83,7 +83,7 @@ def test_help_lists_what_the_agent_has(house: RealHouse, agent: Talker, bare: Ta
         assert (f"hermit {words} " in little.out) == (words in ("send", "status"))
 
 
-def test_an_agent_without_a_toolset(house: RealHouse, bare: Talker) -> None:
+def test_an_agent_without_a_toolset(house: RealApp, bare: Talker) -> None:
     """Code 4 and the reason, for programs too."""
     ran = hermit(house, bare, "memory", "add", "something", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (4, "not_available")
@@ -103,7 +103,7 @@ def test_an_agent_without_a_toolset(house: RealHouse, bare: Talker) -> None:
         (["fetch", "https://example.org/a"], "--why is missing"),
     ],
 )
-def test_what_is_no_command(house: RealHouse, agent: Talker, words: list[str], told: str) -> None:
+def test_what_is_no_command(house: RealApp, agent: Talker, words: list[str], told: str) -> None:
     """Code 2 and one line that says what to do."""
     ran = hermit(house, agent, *words)
     assert (ran.code, ran.out) == (2, "")
@@ -111,7 +111,7 @@ def test_what_is_no_command(house: RealHouse, agent: Talker, words: list[str], t
     assert ran.err.count("\n") == 1
 
 
-def test_status(house: RealHouse, agent: Talker) -> None:
+def test_status(house: RealApp, agent: Talker) -> None:
     """The day's money, the disk, what waits, what comes next and what it may call."""
     ran, told = hermit(house, agent, "status"), hermit(house, agent, "status", "--json").json
     assert "of $1000.00 spent" in ran.out
@@ -134,14 +134,14 @@ def test_status(house: RealHouse, agent: Talker) -> None:
         f"mkdir -p crab && echo '{TRAP}' | tee crab/__init__.py json.py && hermit status --json; rm -r crab json.py",
     ],
 )
-def test_from_anywhere(house: RealHouse, agent: Talker, script: str) -> None:
+def test_from_anywhere(house: RealApp, agent: Talker, script: str) -> None:
     """From any folder, environment, program or background; nothing that lies there gets in its way."""
     ran = bash(house, agent, script)
     assert ran.code == 0, ran.err
     assert json.loads(ran.out[ran.out.index("{") :])["budget"]["budget_usd"] == 1000
 
 
-def test_it_starts_quickly(house: RealHouse, agent: Talker) -> None:
+def test_it_starts_quickly(house: RealApp, agent: Talker) -> None:
     """Little more than Python itself: scripts may call it often."""
     script = f"began=$(date +%s%N); {SPEED}; echo $(( ($(date +%s%N) - began) / 5000000 ))"
     milliseconds = min(int(bash(house, agent, script).out) for _ in range(3))
@@ -151,7 +151,7 @@ def test_it_starts_quickly(house: RealHouse, agent: Talker) -> None:
 # --- sending -------------------------------------------------------------------------------------------------------
 
 
-def test_send(house: RealHouse, agent: Talker) -> None:
+def test_send(house: RealApp, agent: Talker) -> None:
     """A file of work/ is copied into out/ and reaches the person once, with its word."""
     before = len(deliveries(agent))
     ran = bash(
@@ -172,7 +172,7 @@ def key(agent: Talker) -> CubicleKey:
     return CubicleKey(agent.name, agent.user)
 
 
-def test_send_again(house: RealHouse, agent: Talker) -> None:
+def test_send_again(house: RealApp, agent: Talker) -> None:
     """What lies in out/ is sent again; changed content replaces what was there."""
     before = len(deliveries(agent))
     first, second = "echo one > r.txt; hermit send r.txt", "hermit send ../out/r.txt --caption again"
@@ -195,7 +195,7 @@ def test_send_again(house: RealHouse, agent: Talker) -> None:
         ("mkfifo p; hermit send p; code=$?; rm p; exit $code", "not a plain file"),
     ],
 )
-def test_what_can_not_be_sent(house: RealHouse, agent: Talker, script: str, told: str) -> None:
+def test_what_can_not_be_sent(house: RealApp, agent: Talker, script: str, told: str) -> None:
     """Code 1, one line, nothing left in out/."""
     ran = bash(house, agent, script)
     assert ran.code == 1
@@ -203,7 +203,7 @@ def test_what_can_not_be_sent(house: RealHouse, agent: Talker, script: str, told
     assert bash(house, agent, "ls -A ../out | grep -c part").out == "0\n"
 
 
-def test_a_folder_of_out(house: RealHouse, agent: Talker) -> None:
+def test_a_folder_of_out(house: RealApp, agent: Talker) -> None:
     """As one zip, with its word."""
     ran = bash(
         house,
@@ -216,7 +216,7 @@ def test_a_folder_of_out(house: RealHouse, agent: Talker) -> None:
 # --- asking --------------------------------------------------------------------------------------------------------
 
 
-def ask(house: RealHouse, agent: Talker, words: str, answer: str | None) -> Ran:
+def ask(house: RealApp, agent: Talker, words: str, answer: str | None) -> Ran:
     """``hermit ask``, answered meanwhile by the person."""
     ended: list[Ran] = []
     thread = threading.Thread(target=lambda: ended.append(bash(house, agent, f"hermit ask {words}")))
@@ -228,7 +228,7 @@ def ask(house: RealHouse, agent: Talker, words: str, answer: str | None) -> Ran:
     return ended[0]
 
 
-def test_ask(house: RealHouse, agent: Talker) -> None:
+def test_ask(house: RealApp, agent: Talker) -> None:
     """The answer alone is on stdout; that somebody is asked is said on stderr."""
     ran = ask(house, agent, "'Which one, please?' --choices pdf,docx", "docx")
     assert (ran.code, ran.out) == (0, "docx\n")
@@ -237,7 +237,7 @@ def test_ask(house: RealHouse, agent: Talker) -> None:
     assert (told["answer"], told["is_choice"]) == ("perhaps é", False)
 
 
-def test_nobody_answers(house: RealHouse, agent: Talker) -> None:
+def test_nobody_answers(house: RealApp, agent: Talker) -> None:
     """Code 3, for programs with the reason."""
     ran = ask(house, agent, "'Are you there?' --timeout 1 --json", None)
     assert (ran.code, ran.json["error"]["code"], ran.err.splitlines()[-1]) == (
@@ -247,7 +247,7 @@ def test_nobody_answers(house: RealHouse, agent: Talker) -> None:
     )
 
 
-def test_a_person_s_time_is_not_the_command_s(house: RealHouse) -> None:
+def test_a_person_s_time_is_not_the_command_s(house: RealApp) -> None:
     """A turn's command that asks outlives its time limit, and goes on with the answer."""
     agent = house.agent(toolsets=["questions"], command_timeout_s=1)
     turn = agent.send(
@@ -261,7 +261,7 @@ def test_a_person_s_time_is_not_the_command_s(house: RealHouse) -> None:
     assert (step["exit_code"], step["output"].splitlines()[-2:]) == (0, ["got yes", "end"])
 
 
-def test_a_turn_that_is_stopped_asks_no_more(house: RealHouse) -> None:
+def test_a_turn_that_is_stopped_asks_no_more(house: RealApp) -> None:
     """The stop ends the command that waits, and its question."""
     agent = house.agent(toolsets=["questions"])
     turn = agent.send(house.plays.commands("hermit ask 'Go on?' --choices yes,no"))
@@ -276,7 +276,7 @@ def test_a_turn_that_is_stopped_asks_no_more(house: RealHouse) -> None:
 # --- many, and strangers -------------------------------------------------------------------------------------------
 
 
-def test_twenty_at_once(house: RealHouse, agent: Talker) -> None:
+def test_twenty_at_once(house: RealApp, agent: Talker) -> None:
     """Each is done once."""
     script = (
         'for i in $(seq 20); do hermit memory add "fact number $i" & done; wait; hermit memory list --limit 50 --json'
@@ -289,7 +289,7 @@ def test_twenty_at_once(house: RealHouse, agent: Talker) -> None:
     )
 
 
-def test_cubicles_do_not_see_each_other_s_calls(house: RealHouse, agent: Talker, bare: Talker) -> None:
+def test_cubicles_do_not_see_each_other_s_calls(house: RealApp, agent: Talker, bare: Talker) -> None:
     """Another's call is none, whatever one knows of it."""
     with house.app._store.reading() as db:
         row = db.execute("SELECT id FROM calls WHERE agent = ? AND status = 'done' LIMIT 1", (agent.name,)).fetchone()
@@ -303,7 +303,7 @@ def test_cubicles_do_not_see_each_other_s_calls(house: RealHouse, agent: Talker,
 
 
 @pytest.fixture
-def asking(process: ProcessHouse) -> Iterator[tuple[Talker, list[Ran]]]:
+def asking(process: AppProcess) -> Iterator[tuple[Talker, list[Ran]]]:
     """An agent of a house that can be killed, with a command that waits for its person."""
     agent = process.agent(toolsets=["questions"])
     agent.wake()
@@ -316,7 +316,7 @@ def asking(process: ProcessHouse) -> Iterator[tuple[Talker, list[Ran]]]:
     thread.join(30)
 
 
-def test_the_house_restarts_while_a_command_waits(process: ProcessHouse, asking: tuple[Talker, list[Ran]]) -> None:
+def test_the_house_restarts_while_a_command_waits(process: AppProcess, asking: tuple[Talker, list[Ran]]) -> None:
     """The question is still there, and the answer reaches the command that asked before."""
     agent, ended = asking
     asked = question(agent)

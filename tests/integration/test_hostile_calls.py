@@ -11,7 +11,7 @@ import pytest
 from orchestrator.capabilities.calls import HOURLY_UNITS
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.models import CubicleKey
-from tests.support.real_app import RealHouse, run_inside
+from tests.support.real_app import RealApp, run_inside
 
 pytestmark = pytest.mark.docker
 
@@ -79,7 +79,7 @@ print(json.dumps(told))
 """
 
 
-def test_a_cubicle_turned_against_its_house(house: RealHouse) -> None:
+def test_a_cubicle_turned_against_its_house(house: RealApp) -> None:
     """It floods the door with all the connections it has, forges what it can reach and looks for a road to a decision:
     an hour's allowance is used up, nothing is forged, the question stays open, another agent is answered meanwhile, and
     its own next turn goes as ever."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.real_app import Api, RealHouse, Talker
+from tests.support.real_app import Api, RealApp, Talker
 from tests.support.scripted_upstream import Gate, answers, streams
 
 pytestmark = pytest.mark.docker
@@ -47,7 +47,7 @@ def until(heard: Iterator[tuple[str, dict[str, Any]]], turn: int, kind: str, tex
     raise AssertionError("the news ended")
 
 
-def test_a_turn_is_seen_while_it_runs(house: RealHouse) -> None:
+def test_a_turn_is_seen_while_it_runs(house: RealApp) -> None:
     """The output of a command that still runs, then at least three drafts of the reply, then the reply itself."""
     agent: Talker = house.agent()
     gates = [Gate(), Gate(), Gate()]

@@ -10,7 +10,7 @@ from typing import Any
 import docker
 import pytest
 
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually, process_house
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually, process_house
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -34,7 +34,7 @@ def delivered(agent: Talker, patience_s: float = 90.0) -> Iterator[dict[str, Any
     yield from found
 
 
-def probed(house: RealHouse, agent: Talker, file: str) -> dict[str, Any]:
+def probed(house: RealApp, agent: Talker, file: str) -> dict[str, Any]:
     """What ffprobe inside the cubicle reads of a file in ``out/``, every frame decoded."""
     command = f"{PROBE} -show_entries format=duration -of json ../out/{file}"
     read: dict[str, Any] = json.loads(house.inside(agent, "bash", "-c", f"cd /app/workspace/work && {command}"))
@@ -42,7 +42,7 @@ def probed(house: RealHouse, agent: Talker, file: str) -> dict[str, Any]:
     return {**stream, "seconds": float(read["format"]["duration"])}
 
 
-def test_a_panel_action_becomes_a_video_that_plays(house: RealHouse) -> None:
+def test_a_panel_action_becomes_a_video_that_plays(house: RealApp) -> None:
     """The turn goes on at once; the video comes by itself, as asked: length, size, codec, every frame."""
     agent = house.agent(image="studio")
     action = {"name": "CLAWMOTION", "prompt": TEXT, "duration": 4, "output_file": "intro.mp4"}
@@ -63,7 +63,7 @@ def test_a_panel_action_becomes_a_video_that_plays(house: RealHouse) -> None:
 @pytest.mark.parametrize(
     ("name", "codec", "size", "frames"), [("a.webm", "vp9", (1280, 720), 48), ("a.gif", "gif", (640, 360), 25)]
 )
-def test_the_command_waits(house: RealHouse, name: str, codec: str, size: tuple[int, int], frames: int) -> None:
+def test_the_command_waits(house: RealApp, name: str, codec: str, size: tuple[int, int], frames: int) -> None:
     """It ends when the file is there, with its path."""
     agent = house.agent(image="studio")
     ended = agent.ask(
@@ -75,7 +75,7 @@ def test_the_command_waits(house: RealHouse, name: str, codec: str, size: tuple[
     assert int(told["nb_read_frames"]) == frames
 
 
-def test_what_can_not_be_drawn(house: RealHouse) -> None:
+def test_what_can_not_be_drawn(house: RealApp) -> None:
     """It is said, with a code for scripts."""
     agent = house.agent()
     ended = agent.ask(house.plays.commands("hermit video 你好 --seconds 2; echo code $?"), timeout=90)
@@ -104,7 +104,7 @@ def test_walls_and_a_death_in_the_middle(tmp_path_factory: pytest.TempPathFactor
         assert client.api.containers(all=True, filters={"label": f"hermitshell.videos-of={house.install}"}) == []
 
 
-def _container(house: ProcessHouse, client: docker.DockerClient) -> dict[str, Any]:
+def _container(house: AppProcess, client: docker.DockerClient) -> dict[str, Any]:
     label = f"hermitshell.videos-of={house.install}"
     found = eventually(lambda: client.api.containers(filters={"label": label}))
     facts: dict[str, Any] = client.api.inspect_container(found[0]["Id"])

@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from tests.support.package_index import PackageIndex, wheel
-from tests.support.real_app import ProcessHouse, RealHouse, eventually, process_house, real_house
+from tests.support.real_app import AppProcess, RealApp, eventually, process_house, real_house
 
 pytestmark = pytest.mark.docker
 
@@ -51,13 +51,13 @@ def house(
     client: docker.DockerClient,
     image_tag: Callable[[str], str],
     index: PackageIndex,
-) -> Iterator[RealHouse]:
+) -> Iterator[RealApp]:
     """A house that knows this index alone."""
     with real_house(tmp_path_factory.mktemp("home"), client, image_tag, environment=index.settings) as made:
         yield made
 
 
-def question(house: RealHouse | ProcessHouse, turn: int) -> dict[str, Any]:
+def question(house: RealApp | AppProcess, turn: int) -> dict[str, Any]:
     """The open question of a turn; the courier's image may have to be built before there is one."""
     return eventually(
         lambda: next(
@@ -67,7 +67,7 @@ def question(house: RealHouse | ProcessHouse, turn: int) -> dict[str, Any]:
     )
 
 
-def test_a_package_with_what_it_needs(house: RealHouse, index: PackageIndex) -> None:
+def test_a_package_with_what_it_needs(house: RealApp, index: PackageIndex) -> None:
     """The whole list is what a person agrees to; nothing is downloaded before; then the agent imports it."""
     agent = house.agent()
     turn = agent.send(
@@ -104,7 +104,7 @@ def test_a_package_with_what_it_needs(house: RealHouse, index: PackageIndex) -> 
     assert len(index.asked) == before
 
 
-def test_npm_runs_no_scripts_and_links_commands(house: RealHouse) -> None:
+def test_npm_runs_no_scripts_and_links_commands(house: RealApp) -> None:
     """The tree that npm planned lies in the agent's work folder, and no script of a package ran anywhere."""
     agent = house.agent()
     turn = agent.send(
@@ -122,7 +122,7 @@ def test_npm_runs_no_scripts_and_links_commands(house: RealHouse) -> None:
     assert outputs[1:] == ["left and right", "linked"], outputs
 
 
-def test_no_is_no(house: RealHouse, index: PackageIndex) -> None:
+def test_no_is_no(house: RealApp, index: PackageIndex) -> None:
     """A denial reaches the program that waits with a code of its own, and nothing is downloaded."""
     agent = house.agent()
     turn = agent.send(house.plays.commands("hermit install pip unwanted; echo code $?"))
@@ -143,7 +143,7 @@ def test_no_is_no(house: RealHouse, index: PackageIndex) -> None:
         ("npm ../x", "is no package of npm's"),
     ],
 )
-def test_what_can_not_be_had(house: RealHouse, wish: str, said: str) -> None:
+def test_what_can_not_be_had(house: RealApp, wish: str, said: str) -> None:
     """A sentence says what is wrong, and nobody is asked."""
     agent = house.agent()
     ended = agent.ask(house.plays.commands(f"hermit install {wish}; echo code $?"), timeout=120)
@@ -151,7 +151,7 @@ def test_what_can_not_be_had(house: RealHouse, wish: str, said: str) -> None:
     assert "code 1" in ended["steps"][0]["output"]
 
 
-def test_another_file_than_agreed_is_refused(house: RealHouse, index: PackageIndex) -> None:
+def test_another_file_than_agreed_is_refused(house: RealApp, index: PackageIndex) -> None:
     """The index serves other bytes after the approval: nothing of them reaches the cubicle."""
     index.wheel("shifty", "1.0", {"shifty.py": "GOOD = True\n"})
     agent = house.agent()
@@ -163,7 +163,7 @@ def test_another_file_than_agreed_is_refused(house: RealHouse, index: PackageInd
     assert not (agent.work.parent / "data" / "packages").exists()
 
 
-def test_the_courier_has_walls(house: RealHouse, client: docker.DockerClient, index: PackageIndex) -> None:
+def test_the_courier_has_walls(house: RealApp, client: docker.DockerClient, index: PackageIndex) -> None:
     """No privileges, nothing of the host but two private folders; and it is gone afterwards."""
     index.wheel("slow-one", "1.0", {"slow_one.py": ""})
     agent = house.agent()

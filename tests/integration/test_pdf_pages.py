@@ -16,7 +16,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import PAGES
 from tests.support.png_pixels import pixels
-from tests.support.real_app import RealHouse
+from tests.support.real_app import RealApp
 
 pytestmark = pytest.mark.docker
 PICTURES = True
@@ -76,7 +76,7 @@ HOSTILE = {
 class Desk:
     """The operator's workspace with ``crab``, and what draws for them."""
 
-    def __init__(self, house: RealHouse) -> None:
+    def __init__(self, house: RealApp) -> None:
         self.key = CubicleKey("crab", house.app.services.people.operator().id)
         self.pages: PdfPages = house.app.services.pdf_pages
         self.workspaces = house.app.services.workspaces
@@ -90,12 +90,12 @@ class Desk:
 
 
 @pytest.fixture
-def desk(house: RealHouse) -> Desk:
+def desk(house: RealApp) -> Desk:
     """The house, to be worked in."""
     return Desk(house)
 
 
-def test_pages_look_as_they_should(house: RealHouse, desk: Desk, client: docker.DockerClient) -> None:
+def test_pages_look_as_they_should(house: RealApp, desk: Desk, client: docker.DockerClient) -> None:
     """In their order and proportions; no container is left."""
     path = desk.write("bands.pdf", pdf(painted(BLUE, SAND), painted(SAND), box="0 0 200 300"))
     drawn = desk.pages.drawn(desk.key, path, wait_s=LONG_S)
@@ -120,7 +120,7 @@ def test_many_pages_are_drawn_up_to_a_bound(desk: Desk) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_whatever_a_pdf_does_ends_with_its_container(
-    house: RealHouse, desk: Desk, client: docker.DockerClient, name: str
+    house: RealApp, desk: Desk, client: docker.DockerClient, name: str
 ) -> None:
     """Pages or a sentence within the time, nothing left, and the next one is drawn."""
     path = desk.write("hostile.pdf", HOSTILE[name])
@@ -132,7 +132,7 @@ def test_whatever_a_pdf_does_ends_with_its_container(
     assert desk.pages.drawn(desk.key, desk.write("next.pdf", pdf(painted(SAND))), wait_s=LONG_S) is not None
 
 
-def test_the_container_has_a_cubicles_walls(house: RealHouse, desk: Desk, client: docker.DockerClient) -> None:
+def test_the_container_has_a_cubicles_walls(house: RealApp, desk: Desk, client: docker.DockerClient) -> None:
     """Looked at while it draws: no network, nothing to write but two folders, no capability, another user."""
     seen: list[dict[str, object]] = []
     path = desk.write("walls.pdf", pdf(*[painted(BLUE, SAND)] * MOST_PAGES))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.real_app import ProcessHouse, RealHouse, Talker, eventually
+from tests.support.real_app import AppProcess, RealApp, Talker, eventually
 
 pytestmark = pytest.mark.docker
 
@@ -28,7 +28,7 @@ def state(agent: Talker, question: str) -> str:
     return next(str(found["status"]) for found in every if found["id"] == question)
 
 
-def test_the_model_reads_the_answer(house: RealHouse) -> None:
+def test_the_model_reads_the_answer(house: RealApp) -> None:
     """Asked in a turn and answered over the API; who comes second is told so."""
     agent = house.agent()
     turn = agent.send(house.plays.commands(ASK))
@@ -41,7 +41,7 @@ def test_the_model_reads_the_answer(house: RealHouse) -> None:
     assert [(step["exit_code"], step["output"].splitlines()[-1]) for step in ended["steps"]] == [(0, "b")]
 
 
-def test_the_cubicle_dies_while_a_question_waits(house: RealHouse) -> None:
+def test_the_cubicle_dies_while_a_question_waits(house: RealApp) -> None:
     """It is withdrawn: nobody answers what nobody waits for."""
     agent = house.agent()
     turn = agent.send(house.plays.commands(ASK))
@@ -51,7 +51,7 @@ def test_the_cubicle_dies_while_a_question_waits(house: RealHouse) -> None:
     eventually(lambda: state(agent, asked["id"]) == "cancelled")
 
 
-def test_killed_while_a_person_is_asked(process: ProcessHouse) -> None:
+def test_killed_while_a_person_is_asked(process: AppProcess) -> None:
     """The question outlives the orchestrator, is answered from the command line, and its turn goes on."""
     agent = process.agent()
     turn = agent.send(process.plays.commands(ASK))
@@ -65,7 +65,7 @@ def test_killed_while_a_person_is_asked(process: ProcessHouse) -> None:
     assert (ended["status"], ended["steps"][0]["output"].splitlines()[-1]) == ("done", "a")
 
 
-def test_the_chat_asks_in_place(process: ProcessHouse) -> None:
+def test_the_chat_asks_in_place(process: AppProcess) -> None:
     """Where nobody can type, it says what to type elsewhere."""
     agent = process.agent(approval_timeout_s=5)
     ran = process.command("chat", agent.name, process.plays.commands(ASK))
@@ -74,7 +74,7 @@ def test_the_chat_asks_in_place(process: ProcessHouse) -> None:
     assert "./hermit answer" in ran.stderr
 
 
-def test_a_budget_that_is_used_up(house: RealHouse) -> None:
+def test_a_budget_that_is_used_up(house: RealApp) -> None:
     """The agent stops and says how to go on; its person hears of it once; raised, it goes on."""
     agent = house.agent(daily_budget_usd=0.2)
     # The scripted model has no price: each call costs what the fallback says, by the provider's counts.

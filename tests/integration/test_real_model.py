@@ -15,7 +15,7 @@ import requests
 
 from crab.prompt import build_system_prompt
 from orchestrator.capabilities.table import REGISTRY
-from tests.support.real_app import ProcessHouse, process_house
+from tests.support.real_app import AppProcess, process_house
 
 pytestmark = [pytest.mark.docker, pytest.mark.model]
 
@@ -48,7 +48,7 @@ def model_url() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def inhabited(
     tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image: str, model_url: str
-) -> Iterator[ProcessHouse]:
+) -> Iterator[AppProcess]:
     """A house whose agents think with the real model."""
     settings = {"HERMIT_LLM_BASE_URL": model_url, "HERMIT_LLM_MODEL": "smollm2"}
     with process_house(tmp_path_factory.mktemp("home"), client, settings) as house:
@@ -58,7 +58,7 @@ def inhabited(
 @pytest.mark.parametrize(
     "text", ["hello", "List the files in the folder.", "Write the word hermit into the file out/hermit.txt."]
 )
-def test_every_message_ends(inhabited: ProcessHouse, text: str) -> None:
+def test_every_message_ends(inhabited: AppProcess, text: str) -> None:
     """Whatever so small a model answers, the turn ends with words for the person and was paid by real token counts."""
     agent = inhabited.agent(step_limit=3, command_timeout_s=20, toolsets=[])
     turn = agent.ended(agent.send(text), patience_s=400)
@@ -67,7 +67,7 @@ def test_every_message_ends(inhabited: ProcessHouse, text: str) -> None:
     assert turn["tokens"] > 100  # the prompt alone is longer: the model's own count arrived
 
 
-def test_the_agent_lives_on(inhabited: ProcessHouse) -> None:
+def test_the_agent_lives_on(inhabited: AppProcess) -> None:
     """After all that, the same agent answers again, and its cubicle still runs."""
     agent = inhabited.agent(step_limit=2, toolsets=[])
     first = agent.ended(agent.send("Say yes."), patience_s=400)

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.core.models import CubicleKey
 from orchestrator.operations.idle_stop import Hibernation
-from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.real_app import RealApp, Talker, eventually
 
 pytestmark = pytest.mark.docker
 
@@ -18,7 +18,7 @@ def state(agent: Talker) -> str:
     return str(agent.api.get(f"/agents/{agent.name}/cubicle")["state"])
 
 
-def is_up_an_hour_later(house: RealHouse, agent: Talker) -> bool:
+def is_up_an_hour_later(house: RealApp, agent: Talker) -> bool:
     """As if nobody had done anything meanwhile."""
     app = house.app
     later = time.time() + 3700
@@ -26,7 +26,7 @@ def is_up_an_hour_later(house: RealHouse, agent: Talker) -> bool:
     return state(agent) == "running"
 
 
-def test_it_sleeps_and_wakes(house: RealHouse) -> None:
+def test_it_sleeps_and_wakes(house: RealApp) -> None:
     """What it wrote is there afterwards, and the message is answered as ever."""
     agent = house.agent()
     agent.ask(house.plays.commands("echo kept > kept.txt"))
@@ -36,7 +36,7 @@ def test_it_sleeps_and_wakes(house: RealHouse) -> None:
     assert (ended["status"], ended["steps"][0]["output"]) == ("done", "kept\n")
 
 
-def test_what_runs_inside_keeps_it_awake(house: RealHouse) -> None:
+def test_what_runs_inside_keeps_it_awake(house: RealApp) -> None:
     """A server that the agent started stays; once it has ended, the cubicle may sleep."""
     agent = house.agent()
     agent.ask(house.plays.commands("(setsid nohup sleep 1000 >/dev/null 2>&1 &)"))
@@ -45,7 +45,7 @@ def test_what_runs_inside_keeps_it_awake(house: RealHouse) -> None:
     eventually(lambda: not is_up_an_hour_later(house, agent))
 
 
-def test_a_message_wakes_a_stopped_one_by_itself(house: RealHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_wakes_a_stopped_one_by_itself(house: RealApp, monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after its last turn too, and without the watch, which only looks once a second."""
     agent = house.agent()
     monkeypatch.setattr(house.app._watch, "look", lambda _: None)
@@ -54,7 +54,7 @@ def test_a_message_wakes_a_stopped_one_by_itself(house: RealHouse, monkeypatch: 
         agent.api.post(f"/agents/{agent.name}/cubicle/stop")
 
 
-def test_a_look_at_the_chat_wakes_it(house: RealHouse) -> None:
+def test_a_look_at_the_chat_wakes_it(house: RealApp) -> None:
     """So that the first message finds it up."""
     agent = house.agent()
     assert state(agent) == "stopped"

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
-from tests.support.real_app import ProcessHouse, Talker, eventually, process_house
+from tests.support.real_app import AppProcess, Talker, eventually, process_house
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -30,7 +30,7 @@ class Phone:
     """The operator's Telegram, with the bot of the first agent."""
 
     api: BotApi
-    house: ProcessHouse
+    house: AppProcess
     bot: str
     ada: Person
     crab: Talker

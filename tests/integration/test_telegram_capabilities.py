@@ -16,8 +16,8 @@ from orchestrator.web.fetcher import tls_context
 from orchestrator.web.limits import Internet
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
-from tests.support.fake_internet import PUBLIC, Site, Town, Visit, answer, make_certificate
-from tests.support.real_app import RealHouse, Talker, eventually, real_house
+from tests.support.fake_internet import PUBLIC, FakeInternet, FakeSite, Visit, answer, make_certificate
+from tests.support.real_app import RealApp, Talker, eventually, real_house
 from tests.support.scripted_upstream import answers
 
 pytestmark = pytest.mark.docker
@@ -33,11 +33,11 @@ class Phone:
     """The operator's Telegram, with the bot of the first agent, and what the house sees of an internet."""
 
     api: BotApi
-    house: RealHouse
+    house: RealApp
     bot: str
     ada: Person
     crab: Talker
-    town: Town
+    town: FakeInternet
 
     def plays(self, *commands: str, reply: str) -> None:
         """A message that has the agent run these commands."""
@@ -95,8 +95,8 @@ def phone(
     certificate, server_side = make_certificate(tmp_path_factory.mktemp("certificate"), f"DNS:{HOST}")
     trusted = tls_context()
     trusted.load_verify_locations(certificate)
-    site = Site(_paper, server_side)
-    town = Town(names={HOST: [[PUBLIC]]}, sites={PUBLIC: site})
+    site = FakeSite(_paper, server_side)
+    town = FakeInternet(names={HOST: [[PUBLIC]]}, sites={PUBLIC: site})
     with BotApi() as api:
         bot = api.bot("Crab")
         ada = api.person(OPERATOR, "Ada")

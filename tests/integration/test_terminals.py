@@ -17,8 +17,8 @@ import requests
 
 from tests.support.real_app import (
     Api,
-    ProcessHouse,
-    RealHouse,
+    AppProcess,
+    RealApp,
     Talker,
     eventually,
     process_house,
@@ -87,7 +87,7 @@ class Window:
 @pytest.fixture(scope="module")
 def house(
     tmp_path_factory: pytest.TempPathFactory, client: docker.DockerClient, image_tag: Callable[[str], str]
-) -> Iterator[RealHouse]:
+) -> Iterator[RealApp]:
     """A house with terminals."""
     environment = {"HERMIT_TERMINAL": "1"}
     with real_house(tmp_path_factory.mktemp("home"), client, image_tag, environment=environment) as made:
@@ -95,7 +95,7 @@ def house(
 
 
 @pytest.fixture(scope="module")
-def agent(house: RealHouse) -> Talker:
+def agent(house: RealApp) -> Talker:
     """An agent whose cubicle runs as soon as a terminal is opened in it."""
     return house.agent()
 
@@ -109,7 +109,7 @@ def left_inside(client: docker.DockerClient, agent: Talker) -> list[str]:
     return run_inside(client, agent, "sh", "-c", look).out.split("\n")[:-1]
 
 
-def test_a_command_runs_within_the_walls(house: RealHouse, agent: Talker) -> None:
+def test_a_command_runs_within_the_walls(house: RealApp, agent: Talker) -> None:
     """As the cubicle's own user, without privileges, capabilities or network, in the workspace."""
     window = Window(house.api, agent.name)
     window.type("id -u; grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status; ls /sys/class/net; pwd; stty size\r")
@@ -128,7 +128,7 @@ def test_a_command_runs_within_the_walls(house: RealHouse, agent: Talker) -> Non
     window.close()
 
 
-def test_resizing_and_interrupting(house: RealHouse, agent: Talker) -> None:
+def test_resizing_and_interrupting(house: RealApp, agent: Talker) -> None:
     """The shell hears of both."""
     window = Window(house.api, agent.name)
     assert window.post("size", {"columns": 61, "rows": 17}).status_code == 204
@@ -144,7 +144,7 @@ def test_resizing_and_interrupting(house: RealHouse, agent: Talker) -> None:
     assert left_inside(house.client, agent) == []
 
 
-def test_a_flood_holds_nobody_up(house: RealHouse, agent: Talker) -> None:
+def test_a_flood_holds_nobody_up(house: RealApp, agent: Talker) -> None:
     """A page that takes nothing more makes the program wait; others are answered; Ctrl-C still ends it."""
     window = Window(house.api, agent.name, confirms=False)
     window.type("yes a-flood-of-words\r")
@@ -162,7 +162,7 @@ def test_a_flood_holds_nobody_up(house: RealHouse, agent: Talker) -> None:
     window.close()
 
 
-def test_closing_ends_everything_that_was_started(house: RealHouse, agent: Talker) -> None:
+def test_closing_ends_everything_that_was_started(house: RealApp, agent: Talker) -> None:
     """What ran in the background, left the session or ignores a hang-up, too; and nothing else."""
     window = Window(house.api, agent.name)
     window.type("sleep 611 & (setsid sleep 612 &) ; nohup sleep 613 >/dev/null 2>&1 & echo on $((40 + 2))\r")
@@ -177,7 +177,7 @@ def test_closing_ends_everything_that_was_started(house: RealHouse, agent: Talke
     assert rows[0]["detail"]["bytes_out"] >= len(window.shown)
 
 
-def test_a_log_out_ends_the_shell_inside(house: RealHouse, agent: Talker) -> None:
+def test_a_log_out_ends_the_shell_inside(house: RealApp, agent: Talker) -> None:
     """Within moments, whatever runs in it."""
     people = house.app.services.people
     session = people.use_link(people.make_link(1))
@@ -194,7 +194,7 @@ def test_a_log_out_ends_the_shell_inside(house: RealHouse, agent: Talker) -> Non
     eventually(lambda: not left_inside(house.client, agent))
 
 
-def test_a_cubicle_that_is_stopped_takes_its_terminals_along(house: RealHouse, agent: Talker) -> None:
+def test_a_cubicle_that_is_stopped_takes_its_terminals_along(house: RealApp, agent: Talker) -> None:
     """And the next one starts it again."""
     window = Window(house.api, agent.name)
     house.api.post(f"/agents/{agent.name}/cubicle/stop")
@@ -213,7 +213,7 @@ def test_a_sudden_death_leaves_no_shell_after_the_next_start(
         died(process, client)
 
 
-def died(process: ProcessHouse, client: docker.DockerClient) -> None:
+def died(process: AppProcess, client: docker.DockerClient) -> None:
     """The house of such a death."""
     agent = process.agent()
     window = Window(process.api, agent.name)

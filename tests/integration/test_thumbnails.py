@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.core.models import CubicleKey
 from tests.support.png_pixels import pixels
-from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.real_app import RealApp, Talker, eventually
 
 pytestmark = pytest.mark.docker
 PICTURES = True
@@ -52,7 +52,7 @@ def written(path: str, content: str) -> str:
     return f"mkdir -p $(dirname ../www/{path}) && echo {packed} | base64 -d > ../www/{path}"
 
 
-def is_done(house: RealHouse, agent: Talker, app: str) -> bool:
+def is_done(house: RealApp, agent: Talker, app: str) -> bool:
     """The app's picture is taken, or given up."""
     return not house.app.services.thumbnails.is_coming(CubicleKey(agent.name, agent.user), app)
 
@@ -68,7 +68,7 @@ def picture(agent: Talker, app: str) -> bytes | None:
     return answer.content
 
 
-def test_a_canvas_app_s_picture_shows_what_it_draws(house: RealHouse) -> None:
+def test_a_canvas_app_s_picture_shows_what_it_draws(house: RealApp) -> None:
     """With its own style and script, a second after it was opened; drawn in frames that never end."""
     agent = house.agent()
     files = {"game/index.html": GAME, "game/style.css": STYLE, "game/js/draw.js": DRAW}
@@ -82,7 +82,7 @@ def test_a_canvas_app_s_picture_shows_what_it_draws(house: RealHouse) -> None:
         assert (shown.at(x, 50), shown.at(x, 750)) == ((20, 90, 200), (250, 180, 20))
 
 
-def test_the_browser_lives_behind_a_cubicle_s_walls(house: RealHouse, client: docker.DockerClient) -> None:
+def test_the_browser_lives_behind_a_cubicle_s_walls(house: RealApp, client: docker.DockerClient) -> None:
     """No network, no capability, nothing of the host; and it is killed when the house stops wanting the picture."""
     agent = house.agent()
     agent.ask(house.plays.commands(written("slow/index.html", f"<script>{HOSTILE['forever']}</script>")))
@@ -102,7 +102,7 @@ def test_the_browser_lives_behind_a_cubicle_s_walls(house: RealHouse, client: do
     assert picture(agent, "slow") is None
 
 
-def test_whatever_an_app_does_ends_with_its_container(house: RealHouse, client: docker.DockerClient) -> None:
+def test_whatever_an_app_does_ends_with_its_container(house: RealApp, client: docker.DockerClient) -> None:
     """Endless loops, gigabytes, crowds of frames and workers: there is a picture or none, and nothing is left."""
     agent = house.agent()
     apps = {**HOSTILE, "polite": POLITE}

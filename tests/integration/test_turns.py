@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from orchestrator.turns.prompts import MAX_PROMPT_CHARS
-from tests.support.real_app import RealHouse, Talker, eventually
+from tests.support.real_app import RealApp, Talker, eventually
 from tests.support.scripted_upstream import Gate, answers, cut, garbage, hangs, hangs_up, says, status, streams
 
 pytestmark = pytest.mark.docker
@@ -22,12 +22,12 @@ SLOW = "echo begun; sleep 300"
 
 
 @pytest.fixture(scope="module")
-def talker(house: RealHouse) -> Talker:
+def talker(house: RealApp) -> Talker:
     """An agent for all tests that leave nothing behind in it."""
     return house.agent()
 
 
-def processes(house: RealHouse, agent: Talker) -> str:
+def processes(house: RealApp, agent: Talker) -> str:
     """The commands that run in an agent's container, one a line."""
     top = house.client.containers.get(agent.container).top(ps_args="-o pid,args")
     return "\n".join(row[-1] for row in top["Processes"])
@@ -36,7 +36,7 @@ def processes(house: RealHouse, agent: Talker) -> str:
 # --- a message and its reply -----------------------------------------------------------------------------------
 
 
-def test_a_message_gets_its_reply(house: RealHouse, talker: Talker) -> None:
+def test_a_message_gets_its_reply(house: RealApp, talker: Talker) -> None:
     """The model's message is the turn's reply."""
     turn = talker.ask(house.plays.add(answers("Hello, Grüße 🦀!")))
     assert (turn["status"], turn["reply"], turn["error"]) == ("done", "Hello, Grüße 🦀!", None)
@@ -58,7 +58,7 @@ COMMANDS: dict[str, tuple[str, int, str]] = {
 
 
 @pytest.mark.parametrize(("command", "code", "output"), COMMANDS.values(), ids=COMMANDS.keys())
-def test_a_command_and_what_comes_of_it(house: RealHouse, talker: Talker, command: str, code: int, output: str) -> None:
+def test_a_command_and_what_comes_of_it(house: RealApp, talker: Talker, command: str, code: int, output: str) -> None:
     """Exit code and output are recorded, and told to the model, exactly."""
     turn = talker.ask(house.plays.add(answers("I look.", terminal=command)))
     (step,) = turn["steps"]
@@ -67,7 +67,7 @@ def test_a_command_and_what_comes_of_it(house: RealHouse, talker: Talker, comman
     assert output.strip() in turn["reply"]
 
 
-def test_a_file_outlives_its_turn_and_is_the_agents(house: RealHouse, talker: Talker) -> None:
+def test_a_file_outlives_its_turn_and_is_the_agents(house: RealApp, talker: Talker) -> None:
     """What one turn writes the next one reads; on the host it belongs to the cubicle's own user."""
     talker.ask(house.plays.commands("echo kept > note.txt"))
     turn = talker.ask(house.plays.add(answers(terminal="cat note.txt")))
@@ -75,7 +75,7 @@ def test_a_file_outlives_its_turn_and_is_the_agents(house: RealHouse, talker: Ta
     assert (talker.work / "note.txt").stat().st_uid >= 20_000
 
 
-def test_long_output_is_cut_in_the_middle(house: RealHouse, talker: Talker) -> None:
+def test_long_output_is_cut_in_the_middle(house: RealApp, talker: Talker) -> None:
     """Head and tail of what a command printed get through, within the limit."""
     turn = talker.ask(house.plays.commands("seq 1 100000"))
     output = turn["steps"][0]["output"]
@@ -84,7 +84,7 @@ def test_long_output_is_cut_in_the_middle(house: RealHouse, talker: Talker) -> N
     assert len(output) < 20_000
 
 
-def test_the_conversation_is_passed_on(house: RealHouse) -> None:
+def test_the_conversation_is_passed_on(house: RealApp) -> None:
     """The model sees what was said and done before, and nothing of another agent's."""
     one, other = house.agent(), house.agent()
     one.ask(house.plays.add(answers(terminal="echo the-secret-word"), answers("I told you.")))
@@ -96,7 +96,7 @@ def test_the_conversation_is_passed_on(house: RealHouse) -> None:
     assert "Something else." not in sent
 
 
-def test_history_is_cleared_when_a_person_wants_it(house: RealHouse) -> None:
+def test_history_is_cleared_when_a_person_wants_it(house: RealApp) -> None:
     """The next turn starts anew."""
     agent = house.agent()
     agent.ask(house.plays.add(answers("It is 4711.")))
@@ -108,7 +108,7 @@ def test_history_is_cleared_when_a_person_wants_it(house: RealHouse) -> None:
 # --- time and stops --------------------------------------------------------------------------------------------
 
 
-def test_a_command_that_takes_too_long_leaves_nothing(house: RealHouse) -> None:
+def test_a_command_that_takes_too_long_leaves_nothing(house: RealApp) -> None:
     """At its deadline it ends with all that it started, however well hidden."""
     agent = house.agent(command_timeout_s=1)
     hidden = "setsid nohup sleep 301 & (trap '' TERM; sleep 302) & echo begun; sleep 303"
@@ -119,7 +119,7 @@ def test_a_command_that_takes_too_long_leaves_nothing(house: RealHouse) -> None:
     assert "sleep" not in processes(house, agent)
 
 
-def test_a_server_outlives_its_step(house: RealHouse, talker: Talker) -> None:
+def test_a_server_outlives_its_step(house: RealApp, talker: Talker) -> None:
     """A background process with its output elsewhere neither holds the step up nor ends with it."""
     start = "python3 -m http.server 8123 --bind 127.0.0.1 >server.log 2>&1 & echo started"
     look = (
@@ -130,7 +130,7 @@ def test_a_server_outlives_its_step(house: RealHouse, talker: Talker) -> None:
     assert "http.server" in processes(house, talker)
 
 
-def test_stop_in_the_middle_of_a_command(house: RealHouse) -> None:
+def test_stop_in_the_middle_of_a_command(house: RealApp) -> None:
     """The command ends with all that it started, the turn is stopped, and the agent is there for the next."""
     agent = house.agent()
     turn = agent.send(house.plays.add(answers(terminal=f"setsid sleep 304 & {SLOW}")))
@@ -147,7 +147,7 @@ def test_stop_in_the_middle_of_a_command(house: RealHouse) -> None:
 
 
 @pytest.mark.parametrize("when", ["before its head", "between its words"])
-def test_stop_in_the_middle_of_a_model_call(house: RealHouse, talker: Talker, when: str) -> None:
+def test_stop_in_the_middle_of_a_model_call(house: RealApp, talker: Talker, when: str) -> None:
     """The call is cut at once: the provider sees its client leave. What had been written by then is the reply."""
     gate = Gate()
     reply = hangs(gate) if when == "before its head" else streams(['{"message": "Once', gate, ' upon"}'])
@@ -163,7 +163,7 @@ def test_stop_in_the_middle_of_a_model_call(house: RealHouse, talker: Talker, wh
     assert talker.ask(house.plays.add(answers("Here.")))["reply"] == "Here."
 
 
-def test_stop_while_it_waits_in_the_queue(house: RealHouse) -> None:
+def test_stop_while_it_waits_in_the_queue(house: RealApp) -> None:
     """A turn that was never begun ends at once, and the one before it goes on."""
     agent, gate = house.agent(), Gate()
     first = agent.send(house.plays.add(hangs(gate, answers("First."))))
@@ -175,7 +175,7 @@ def test_stop_while_it_waits_in_the_queue(house: RealHouse) -> None:
     assert agent.ended(first)["reply"] == "First."
 
 
-def test_stop_of_what_has_ended_changes_nothing(house: RealHouse, talker: Talker) -> None:
+def test_stop_of_what_has_ended_changes_nothing(house: RealApp, talker: Talker) -> None:
     """A late tap on the button is harmless."""
     turn = talker.ask(house.plays.add(answers("Done.")))
     talker.stop(turn["id"])
@@ -186,12 +186,12 @@ def test_stop_of_what_has_ended_changes_nothing(house: RealHouse, talker: Talker
 
 
 @pytest.fixture(scope="module")
-def careful(house: RealHouse) -> Talker:
+def careful(house: RealApp) -> Talker:
     """An agent that asks about every command."""
     return house.agent(approval="all")
 
 
-def test_an_approved_command_runs_once(house: RealHouse, careful: Talker) -> None:
+def test_an_approved_command_runs_once(house: RealApp, careful: Talker) -> None:
     """The question shows the exact text; after the approval it runs, and the lock file goes."""
     turn = careful.send(house.plays.commands("echo ran >> approved.txt"))
     question = careful.question(turn)
@@ -204,7 +204,7 @@ def test_an_approved_command_runs_once(house: RealHouse, careful: Talker) -> Non
     assert careful.decide(question["id"], "deny").status_code == 409
 
 
-def test_a_denied_command_does_not_run(house: RealHouse, careful: Talker) -> None:
+def test_a_denied_command_does_not_run(house: RealApp, careful: Talker) -> None:
     """The model is told what the person said, and the turn goes on."""
     turn = careful.send(house.plays.add(answers(terminal="touch denied.txt")))
     careful.decide(careful.question(turn)["id"], "deny")
@@ -214,7 +214,7 @@ def test_a_denied_command_does_not_run(house: RealHouse, careful: Talker) -> Non
     assert not (careful.work / "denied.txt").exists()
 
 
-def test_a_no_with_words_reaches_the_model(house: RealHouse, careful: Talker) -> None:
+def test_a_no_with_words_reaches_the_model(house: RealApp, careful: Talker) -> None:
     """It reads them instead of the command's output, and goes on."""
     turn = careful.send(house.plays.add(answers(terminal="touch denied.txt")))
     careful.decide(careful.question(turn)["id"], "deny", note="No, use the trash.")
@@ -222,7 +222,7 @@ def test_a_no_with_words_reaches_the_model(house: RealHouse, careful: Talker) ->
     assert not (careful.work / "denied.txt").exists()
 
 
-def test_a_script_that_was_swapped_does_not_run(house: RealHouse, careful: Talker) -> None:
+def test_a_script_that_was_swapped_does_not_run(house: RealApp, careful: Talker) -> None:
     """A program inside changes it between the question and the yes; what ran would not be what was agreed to."""
     (careful.work / "x.sh").write_text("touch harmless.txt\n")
     turn = careful.send(house.plays.add(answers(terminal="bash x.sh")))
@@ -235,7 +235,7 @@ def test_a_script_that_was_swapped_does_not_run(house: RealHouse, careful: Talke
     assert not (careful.work / "harmless.txt").exists()
 
 
-def test_a_question_that_nobody_answers_expires(house: RealHouse) -> None:
+def test_a_question_that_nobody_answers_expires(house: RealApp) -> None:
     """After its time the command is not run, the model is told, and a late approval is refused."""
     agent = house.agent(approval="all", approval_timeout_s=5)
     turn = agent.send(house.plays.add(answers(terminal="touch late.txt")))
@@ -248,7 +248,7 @@ def test_a_question_that_nobody_answers_expires(house: RealHouse) -> None:
     assert not (agent.work / "late.txt").exists()
 
 
-def test_a_question_is_cancelled_with_its_turn(house: RealHouse, careful: Talker) -> None:
+def test_a_question_is_cancelled_with_its_turn(house: RealApp, careful: Talker) -> None:
     """A stop withdraws what was asked; nothing runs, whatever is pressed afterwards."""
     turn = careful.send(house.plays.add(answers(terminal="touch cancelled.txt")))
     question = careful.question(turn)
@@ -259,7 +259,7 @@ def test_a_question_is_cancelled_with_its_turn(house: RealHouse, careful: Talker
     assert not (careful.work / "cancelled.txt").exists()
 
 
-def test_an_approval_is_for_one_text(house: RealHouse, careful: Talker) -> None:
+def test_an_approval_is_for_one_text(house: RealApp, careful: Talker) -> None:
     """The same command again, or another, is asked about anew: one approval serves once."""
     turn = careful.send(house.plays.commands("echo a >> many.txt", "echo a >> many.txt", "echo b >> many.txt"))
     asked = []
@@ -273,7 +273,7 @@ def test_an_approval_is_for_one_text(house: RealHouse, careful: Talker) -> None:
     assert (careful.work / "many.txt").read_text() == "a\na\nb\n"
 
 
-def test_a_dangerous_command_asks_and_a_harmless_one_does_not(house: RealHouse) -> None:
+def test_a_dangerous_command_asks_and_a_harmless_one_does_not(house: RealApp) -> None:
     """With the usual policy only what may do harm waits for a person."""
     agent = house.agent(approval="dangerous")
     turn = agent.send(house.plays.commands("mkdir -p build && echo x > build/x", "rm -r build"))
@@ -284,7 +284,7 @@ def test_a_dangerous_command_asks_and_a_harmless_one_does_not(house: RealHouse) 
     assert [step["verdict"] for step in agent.ended(turn)["steps"]] == ["run", "ask"]
 
 
-def test_three_refusals_end_a_turn(house: RealHouse, careful: Talker) -> None:
+def test_three_refusals_end_a_turn(house: RealApp, careful: Talker) -> None:
     """A model that goes on trying what it may not is stopped."""
     turn = careful.send(house.plays.add(*(answers(terminal=f"touch try{n}") for n in range(9))))
     for _ in range(3):
@@ -297,7 +297,7 @@ def test_three_refusals_end_a_turn(house: RealHouse, careful: Talker) -> None:
 # --- several at once -------------------------------------------------------------------------------------------
 
 
-def test_messages_are_answered_one_after_the_other(house: RealHouse) -> None:
+def test_messages_are_answered_one_after_the_other(house: RealApp) -> None:
     """A second message waits for the first, and both are answered in order."""
     agent, gate = house.agent(), Gate()
     first = agent.send(house.plays.add(hangs(gate, answers("One."))))
@@ -310,7 +310,7 @@ def test_messages_are_answered_one_after_the_other(house: RealHouse) -> None:
     assert turns[0]["ended_at"] <= turns[1]["started_at"]
 
 
-def test_agents_work_side_by_side(house: RealHouse) -> None:
+def test_agents_work_side_by_side(house: RealApp) -> None:
     """Four agents started at the same moment each do their own work in their own place."""
     agents = [house.agent() for _ in range(4)]
     prompts = [house.plays.commands(f"echo {agent.name} > mine", "cat mine") for agent in agents]
@@ -319,7 +319,7 @@ def test_agents_work_side_by_side(house: RealHouse) -> None:
     assert [turn["steps"][1]["output"].strip() for turn in turns] == [agent.name for agent in agents]
 
 
-def test_two_people_share_an_agent_and_nothing_else(house: RealHouse, talker: Talker) -> None:
+def test_two_people_share_an_agent_and_nothing_else(house: RealApp, talker: Talker) -> None:
     """Each person has a cubicle, a workspace and a conversation of their own."""
     eve = house.api.post("/users", {"name": "eve", "role": "member"})
     token = house.api.post("/tokens", {"name": "eve's", "user": eve["id"]})["token"]
@@ -335,7 +335,7 @@ def test_two_people_share_an_agent_and_nothing_else(house: RealHouse, talker: Ta
 # --- limits and odd messages -----------------------------------------------------------------------------------
 
 
-def test_the_step_limit_ends_a_turn_that_would_go_on(house: RealHouse) -> None:
+def test_the_step_limit_ends_a_turn_that_would_go_on(house: RealApp) -> None:
     """After the last step the model is told to sum up; more commands are not run."""
     agent = house.agent(step_limit=3)
     turn = agent.ask(house.plays.add(*(answers("Going on.", terminal=f"echo {n} >> n") for n in range(9))))
@@ -345,14 +345,14 @@ def test_the_step_limit_ends_a_turn_that_would_go_on(house: RealHouse) -> None:
 
 
 @pytest.mark.parametrize(("text", "code"), [("", 400), (" \n\t ", 400), ("x" * (MAX_PROMPT_CHARS + 1), 413)])
-def test_messages_that_are_refused(house: RealHouse, talker: Talker, text: str, code: int) -> None:
+def test_messages_that_are_refused(house: RealApp, talker: Talker, text: str, code: int) -> None:
     """Empty or far too long: refused at once, and no turn comes of it."""
     answer = house.api.call("POST", f"/agents/{talker.name}/messages", json={"text": text, "wait": True})
     assert answer.status_code == code
     assert answer.json()["error"]["message"]
 
 
-def test_ten_megabytes_are_refused(house: RealHouse, talker: Talker) -> None:
+def test_ten_megabytes_are_refused(house: RealApp, talker: Talker) -> None:
     """The house stays quick and says so."""
     try:
         answer = house.api.call("POST", f"/agents/{talker.name}/messages", json={"text": "x" * 10_000_000})
@@ -361,14 +361,14 @@ def test_ten_megabytes_are_refused(house: RealHouse, talker: Talker) -> None:
         assert house.api.is_healthy()
 
 
-def test_an_unknown_agent(house: RealHouse) -> None:
+def test_an_unknown_agent(house: RealApp) -> None:
     """404, with the way to those that there are."""
     answer = house.api.call("POST", "/agents/nobody/messages", json={"text": "hi"})
     assert answer.status_code == 404
     assert "agent list" in answer.json()["error"]["message"]
 
 
-def test_the_longest_message_gets_through(house: RealHouse, talker: Talker) -> None:
+def test_the_longest_message_gets_through(house: RealApp, talker: Talker) -> None:
     """Every character of it reaches the model."""
     text = f"{house.plays.add(answers('Read.'))} {'🦀' * (MAX_PROMPT_CHARS - 100)}"
     assert talker.ask(text)["reply"] == "Read."
@@ -387,7 +387,7 @@ PASSING: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("replies", PASSING.values(), ids=PASSING.keys())
-def test_a_passing_failure_is_not_noticed(house: RealHouse, talker: Talker, replies: list[Any]) -> None:
+def test_a_passing_failure_is_not_noticed(house: RealApp, talker: Talker, replies: list[Any]) -> None:
     """The call is made again, and the person gets the answer."""
     turn = talker.ask(house.plays.add(*replies, answers("There it is.")))
     assert (turn["status"], turn["reply"]) == ("done", "There it is.")
@@ -402,7 +402,7 @@ LASTING: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("reply", "says_so"), LASTING.values(), ids=LASTING.keys())
-def test_a_lasting_failure_is_one_clear_sentence(house: RealHouse, talker: Talker, reply: Any, says_so: str) -> None:
+def test_a_lasting_failure_is_one_clear_sentence(house: RealApp, talker: Talker, reply: Any, says_so: str) -> None:
     """The turn fails and says why, without a secret; the next one works."""
     turn = talker.ask(house.plays.add(*itertools.repeat(reply, 12)))
     assert (turn["status"], turn["reply"]) == ("failed", turn["reply"] or turn["reply"])
@@ -424,7 +424,7 @@ NONSENSE: dict[str, tuple[list[Any], str, str]] = {
 
 @pytest.mark.parametrize(("replies", "ends", "with_text"), NONSENSE.values(), ids=NONSENSE.keys())
 def test_answers_that_are_no_answers(
-    house: RealHouse, talker: Talker, replies: list[Any], ends: str, with_text: str
+    house: RealApp, talker: Talker, replies: list[Any], ends: str, with_text: str
 ) -> None:
     """Read leniently; what can't be read is told to the model, and three times in a row end the turn."""
     turn = talker.ask(house.plays.add(*replies))
@@ -432,7 +432,7 @@ def test_answers_that_are_no_answers(
     assert with_text in (turn["reply"] if ends == "done" else turn["error"])
 
 
-def test_over_budget(house: RealHouse) -> None:
+def test_over_budget(house: RealApp) -> None:
     """Nothing is sent to the provider, and the person hears why."""
     agent = house.agent(daily_budget_usd=0)
     before = len(house.model.calls)
@@ -445,7 +445,7 @@ def test_over_budget(house: RealHouse) -> None:
 # --- settings --------------------------------------------------------------------------------------------------
 
 
-def test_other_limits_hold_from_the_next_turn(house: RealHouse) -> None:
+def test_other_limits_hold_from_the_next_turn(house: RealApp) -> None:
     """A running container stays as it is under its turn; the next turn gets one with the new limits."""
     agent, gate = house.agent(), Gate()
     first = agent.send(house.plays.add(hangs(gate, answers(terminal="cat /sys/fs/cgroup/pids/pids.max"))))
@@ -461,7 +461,7 @@ def test_other_limits_hold_from_the_next_turn(house: RealHouse) -> None:
     assert (config["PidsLimit"], config["Memory"]) == (99, 300 * 2**20)
 
 
-def test_another_image_holds_from_the_next_turn(house: RealHouse) -> None:
+def test_another_image_holds_from_the_next_turn(house: RealApp) -> None:
     """An agent that gets the studio has its tools in its next turn, over the same files."""
     agent = house.agent()
     turn = agent.ask(house.plays.commands("echo kept > kept.txt; python3 -c 'import pandas'"))
@@ -473,7 +473,7 @@ def test_another_image_holds_from_the_next_turn(house: RealHouse) -> None:
     assert turn["steps"][0]["output"] == "kept\n3\n"
 
 
-def test_the_agents_own_log(house: RealHouse) -> None:
+def test_the_agents_own_log(house: RealApp) -> None:
     """Thought, command, output, exit code and reply are in ``.hermit.log``, which the API shows."""
     agent = house.agent()
     agent.ask(house.plays.add(answers("I look around.", terminal="echo seen; exit 5"), answers("That was it.")))
@@ -482,7 +482,7 @@ def test_the_agents_own_log(house: RealHouse) -> None:
         assert part in log
 
 
-def test_everything_is_in_the_audit_log(house: RealHouse) -> None:
+def test_everything_is_in_the_audit_log(house: RealApp) -> None:
     """Question, command, its end and the reply are found by their words."""
     agent = house.agent()
     agent.ask(house.plays.commands("echo audited-word"))
@@ -492,7 +492,7 @@ def test_everything_is_in_the_audit_log(house: RealHouse) -> None:
     assert house.api.get("/audit", q="audited-word")["rows"]
 
 
-def test_an_agent_that_is_deleted_leaves_nothing(house: RealHouse) -> None:
+def test_an_agent_that_is_deleted_leaves_nothing(house: RealApp) -> None:
     """Container, workspace and door are gone, in the middle of a turn too; and it may be made anew, empty."""
     agent = house.agent()
     turn = agent.send(house.plays.add(answers(terminal=f"mkdir -p deep/er; chmod 0 deep/er; {SLOW}")))
@@ -505,7 +505,7 @@ def test_an_agent_that_is_deleted_leaves_nothing(house: RealHouse) -> None:
     assert agent.ask(house.plays.add(answers(terminal="ls -A | grep -v hermit.log; true")))["steps"][0]["output"] == ""
 
 
-def test_the_workspace_holds_only_its_folders(house: RealHouse, talker: Talker) -> None:
+def test_the_workspace_holds_only_its_folders(house: RealApp, talker: Talker) -> None:
     """What the host keeps for a cubicle is the five folders and a word about them; the door lies elsewhere."""
     names = {path.name for path in Path(talker.work).parent.iterdir() if path.is_dir()}
     assert names == {"work", "in", "out", "www", "data"}

@@ -17,7 +17,7 @@ from dashboard.app import create_app
 from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import paper_house
+from tests.support.app_fixture import run_app
 from tests.unit.conftest import logged_in
 
 KEY = CubicleKey("crab", 1)
@@ -26,7 +26,7 @@ KEY = CubicleKey("crab", 1)
 def main(home: Path) -> None:
     """Ask by every way that there is."""
     home.mkdir()
-    with paper_house(home) as house:
+    with run_app(home) as house:
         calls, caller = house.app._capabilities.calls, Caller(KEY, None)
         house.services.workspaces.prepare(KEY, uid=os.getuid(), gid=os.getgid())
         house.app._capabilities._commands.publish(KEY)

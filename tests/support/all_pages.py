@@ -13,8 +13,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.routing import Rule
 
-from tests.support.app_fixture import PaperHouse
-from tests.support.sample_data import Lived
+from tests.support.app_fixture import AppFixture
+from tests.support.sample_data import SampleData
 
 NO_PAGES = ("/api/", "/static/", "/parts/")
 """What starts so is no page: data, what pages are made of, and pieces of them."""
@@ -49,7 +49,7 @@ class MissingSample(AssertionError):
     """A route that can't be looked at yet."""
 
 
-def samples(house: PaperHouse, lived: Lived) -> dict[str, str]:
+def samples(house: AppFixture, lived: SampleData) -> dict[str, str]:
     """What stands for each argument of a route."""
     return {
         "name": "crab",

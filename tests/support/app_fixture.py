@@ -41,7 +41,7 @@ API_TOKEN = "test-token-of-the-operator"
 PATIENCE_S = 10.0
 
 
-class PaperEngine:
+class RecordingEngine:
     """An engine whose containers exist on paper alone."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ Play = Callable[["Scene"], None]
 class Scene:
     """One turn, for a play."""
 
-    house: PaperHouse
+    house: AppFixture
     key: CubicleKey
     turn: Turn
     is_stopped: Callable[[], bool]
@@ -171,13 +171,13 @@ def echo(scene: Scene) -> None:
 
 
 @dataclass
-class PaperHouse:
+class AppFixture:
     """A house, and the handles that tests turn."""
 
     app: App
     services: DashboardServices
     steps: Steps
-    engine: PaperEngine
+    engine: RecordingEngine
     plays: dict[str, Play] = field(default_factory=dict)
     """Which play a prompt starts; ``echo`` for all others."""
     _crabs: dict[CubicleKey, threading.Thread] = field(default_factory=dict)
@@ -225,7 +225,7 @@ class PaperHouse:
 
 
 @contextmanager
-def paper_house(
+def run_app(
     folder: Path,
     *,
     environment: Mapping[str, str] | None = None,
@@ -234,7 +234,7 @@ def paper_house(
     browser: HelperEngine | None = None,
     pages: HelperEngine | None = None,
     lines: ExecEngine | None = None,
-) -> Iterator[PaperHouse]:
+) -> Iterator[AppFixture]:
     """A house in ``folder``, which answers at its ``url``, with an operator and an agent called crab."""
     drawing = {kind.name: given for kind, given in ((BROWSER, browser), (PAGES, pages)) if given is not None}
     settings = load(
@@ -250,7 +250,7 @@ def paper_house(
         },
         folder,
     )
-    engine = PaperEngine()
+    engine = RecordingEngine()
     upstreams = {"rehearsal": Rehearsal()}
     parts = Edges(
         engine_of(engine, helpers=HelpersByKind(drawing), programs=lines, named=lambda image: f"test/{image}"),
@@ -260,7 +260,7 @@ def paper_house(
     )
     app = App(settings, prepare(settings.home), parts)
     services = app.services
-    house = PaperHouse(app, services, app._steps, engine)
+    house = AppFixture(app, services, app._steps, engine)
     if crabs:
         engine.on_start = house.hatch
     try:

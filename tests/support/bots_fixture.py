@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from orchestrator.channels.telegram.accounts.bots import Bots
 from orchestrator.channels.telegram.accounts.rows import BotState
 from orchestrator.core.errors import BadInput, Unavailable
-from tests.support.core_fixture import Rooms
+from tests.support.core_fixture import CoreFixture
 
 TOKEN = f"7000000001:AA{'c' * 33}"
 ROTATED = f"7000000001:AA{'r' * 33}"
@@ -27,7 +27,7 @@ class FakeIdentity:
 class BotsFixture:
     """The rooms with their bots, a clock that is turned by hand, and a Telegram that says what it is told."""
 
-    house: Rooms
+    house: CoreFixture
     trusted: int | None = None
     has_own_server: bool = False
     at: float = 1_000_000.0

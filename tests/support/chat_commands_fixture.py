@@ -12,7 +12,7 @@ from orchestrator.channels.chat.command_context import CommandContext
 from orchestrator.channels.chat.commands import Commands
 from orchestrator.channels.chat.message import Message
 from orchestrator.core.models import Approval, CubicleKey, User
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.chat_fakes import telegram_store
 from tests.support.chat_fixture import ADA, BOB, DANGEROUS, ChatFixture
 
@@ -21,7 +21,7 @@ from tests.support.chat_fixture import ADA, BOB, DANGEROUS, ChatFixture
 class CommandsFixture:
     """A whole house with a counter, and people who send commands."""
 
-    house: PaperHouse
+    house: AppFixture
     counter: ChatFixture
     commands: Commands
     ada: User
@@ -74,7 +74,7 @@ class CommandsFixture:
 @contextmanager
 def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
     """A house without crabs; ada and bob use Telegram."""
-    with paper_house(tmp_path / "home", crabs=False) as house:
+    with run_app(tmp_path / "home", crabs=False) as house:
         services, store = house.services, house.app._store
         ada = services.people.change(services.people.operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
         bob = services.people.add({"name": "bob", "telegram_id": BOB})

@@ -14,7 +14,7 @@ from orchestrator.channels.chat.throttle import LoopClock
 from orchestrator.channels.telegram.channel import TRAITS
 from orchestrator.core.db.database import Store
 from orchestrator.core.models import CubicleKey, Turn, TurnStatus
-from tests.support.core_fixture import KEY, Rooms
+from tests.support.core_fixture import KEY, CoreFixture
 
 BOT = 7_000_000_001
 CHAT = 42
@@ -77,7 +77,7 @@ class FakeOutbox(Outbox):
 class TurnsFixture:
     """A house with one bot, and its mail."""
 
-    house: Rooms
+    house: CoreFixture
     mail: FakeOutbox
     updates: int = 0
     messages: dict[int, int] = field(default_factory=dict)

@@ -49,7 +49,7 @@ from orchestrator.core.models import Approval, CubicleKey, Turn, User
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.steps import Steps
 from tests.support.chat_fakes import telegram_store
-from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 
 BOT = 7_000_000_001
 ADA, BOB, EVE = 1001, 1002, 6666
@@ -281,9 +281,9 @@ class ChatFixture:
 
 
 @contextmanager
-def chat_fixture(folder: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+def chat_fixture(folder: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter in rooms with operator ada and member bob, who both use Telegram."""
-    with rooms(folder) as house:
+    with core_fixture(folder) as house:
         house.people.change(house.operator.id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
         house.people.change(house.member.id, {"telegram_id": BOB})
         yield ChatFixture(house.store, house.people, house.approvals, house.turns, house.steps, folder), house

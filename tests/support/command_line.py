@@ -12,7 +12,7 @@ import pytest
 from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class CommandLine:
     """Somebody who types commands."""
 
-    house: PaperHouse
+    house: AppFixture
     screen: pytest.CaptureFixture[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     aside: str = ""

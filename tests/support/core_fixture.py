@@ -35,7 +35,7 @@ PASSWORD = "correct horse battery"
 
 
 @dataclass
-class Rooms:
+class CoreFixture:
     """All that decides, and what it did to the outside."""
 
     home: Path
@@ -79,7 +79,7 @@ class Rooms:
 
 
 @contextmanager
-def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
+def core_fixture(home: Path, **agent: Any) -> Iterator[CoreFixture]:
     """The rooms over ``home``, with agent ``crab``, operator ``ada`` and member ``bob``; opened again when they were
     there before."""
     home.mkdir(exist_ok=True)
@@ -118,7 +118,7 @@ def rooms(home: Path, **agent: Any) -> Iterator[Rooms]:
     if not agents.every():
         agents.create({"name": "crab", **agent})
     try:
-        yield Rooms(
+        yield CoreFixture(
             home,
             store,
             broker,

@@ -33,7 +33,7 @@ class Died(BaseException):
 
 
 @dataclass
-class PaperCarrier:
+class RecordingCarrier:
     """Takes everything, once for each id, as its contract says."""
 
     name: str = "paper"
@@ -57,7 +57,7 @@ class PaperCarrier:
         self.told.setdefault(delivery.id, text)
 
 
-class RefusingCarrier(PaperCarrier):
+class RefusingCarrier(RecordingCarrier):
     """Says no to every file."""
 
     def send(self, delivery: Delivery, copy: Path) -> None:
@@ -65,7 +65,7 @@ class RefusingCarrier(PaperCarrier):
         raise Unavailable("The chat is gone.")
 
 
-class BrokenCarrier(PaperCarrier):
+class BrokenCarrier(RecordingCarrier):
     """Has a fault of its own."""
 
     def send(self, delivery: Delivery, copy: Path) -> None:
@@ -77,7 +77,7 @@ class BrokenCarrier(PaperCarrier):
         raise ZeroDivisionError
 
 
-class DyingCarrier(PaperCarrier):
+class DyingCarrier(RecordingCarrier):
     """The house dies while it hands a file over, before or after the carrier has it."""
 
     is_after = False
@@ -89,7 +89,7 @@ class DyingCarrier(PaperCarrier):
         raise Died
 
 
-class DeafCarrier(PaperCarrier):
+class DeafCarrier(RecordingCarrier):
     """Reaches nobody."""
 
     def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
@@ -98,7 +98,7 @@ class DeafCarrier(PaperCarrier):
 
 
 @dataclass
-class Outgoing:
+class DeliveryFixture:
     """The parts, over one home; ``again`` is the same home after a death."""
 
     home: Path
@@ -128,17 +128,17 @@ class Outgoing:
     def turn(self, *, action: str | None = None, is_over: bool = False, at: float = 0.0) -> int:
         """A turn of this cubicle, under way or over."""
         with self.store.writing() as db:
-            turn = turn_rows.add(db, KEY, source="api", prompt="x", origin=None, now=at)
-            turn_rows.claim(db, turn, "boot", at)
+            turn = turn_rows.insert_turn(db, KEY, source="api", prompt="x", origin=None, now=at)
+            turn_rows.claim_turn(db, turn, "boot", at)
             if is_over:
-                turn_rows.end(db, turn, TurnStatus.DONE, now=at, reply="done", action=action)
+                turn_rows.end_turn(db, turn, TurnStatus.DONE, now=at, reply="done", action=action)
         return turn
 
 
 @contextmanager
 def outgoing(
-    home: Path, *carriers: PaperCarrier, store: Store | None = None, rates: Rates = USUAL_RATES
-) -> Iterator[Outgoing]:
+    home: Path, *carriers: RecordingCarrier, store: Store | None = None, rates: Rates = USUAL_RATES
+) -> Iterator[DeliveryFixture]:
     """The parts over a home, with one agent and one person; ``store`` may be one that dies."""
     place = prepare(home)
     own = store or Store(place.database)
@@ -158,7 +158,7 @@ def outgoing(
     trays = OutboxFolders(workspaces, place.outbox)
     taking = Intake(store=own, trays=trays, deliveries=deliveries, outbox=place.outbox, rates=rates)
     try:
-        yield Outgoing(home, own, broker, hooks, workspaces, trays, deliveries, taking, mounts.out)
+        yield DeliveryFixture(home, own, broker, hooks, workspaces, trays, deliveries, taking, mounts.out)
     finally:
         own.close()
 

@@ -31,8 +31,8 @@ from orchestrator.jobs.pool import Jobs
 from orchestrator.web.body import FetchLimits
 from orchestrator.web.limits import Internet
 from orchestrator.web.urls import UrlRules
-from tests.support.core_fixture import KEY, Rooms, rooms
-from tests.support.fake_internet import PUBLIC, Script, Site, Town, opened
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
+from tests.support.fake_internet import PUBLIC, FakeInternet, FakeSite, Script, opened
 
 URL = "https://files.example/papers/report.pdf"
 BYTES = b"%PDF-1.7 of a paper\n" * 300
@@ -51,11 +51,11 @@ class Certificates:
 
 
 @dataclass
-class Desk:
+class DownloadsFixture:
     """All of it, and what tests do with it."""
 
-    house: Rooms
-    town: Town
+    house: CoreFixture
+    town: FakeInternet
     certificates: Certificates
     calls: Calls
     notices: Notifications
@@ -66,7 +66,7 @@ class Desk:
     workspaces: Workspaces
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def site(self, script: Script, address: str = PUBLIC) -> Site:
+    def site(self, script: Script, address: str = PUBLIC) -> FakeSite:
         """A server with a certificate at this address."""
         site = self.stack.enter_context(opened(script, self.certificates.server))
         self.town.sites[address] = site
@@ -138,17 +138,17 @@ def desk(
     home: Path,
     certificates: Certificates,
     *,
-    town: Town | None = None,
+    town: FakeInternet | None = None,
     limits: FetchLimits = SMALL,
     rules: UrlRules | None = None,
     workspaces: Callable[[Path], Workspaces] = Workspaces,
     is_started: bool = True,
     **agent: Any,
-) -> Iterator[Desk]:
+) -> Iterator[DownloadsFixture]:
     """A desk over ``home``, opened again when it was there before; ``workspaces`` may die at a moment of its own."""
     rules = rules or UrlRules()
     with ExitStack() as stack:
-        house = stack.enter_context(rooms(home, **agent))
+        house = stack.enter_context(core_fixture(home, **agent))
         (home / "scratch").mkdir(exist_ok=True)
         notices = Notifications(house.store, house.broker)
         calls = Calls(store=house.store, agents=house.agents)
@@ -165,7 +165,7 @@ def desk(
         )
         calls.offer(REGISTRY, assets.deeds)
         place = workspaces(home)
-        town = town or Town({"files.example": [[PUBLIC]]})
+        town = town or FakeInternet({"files.example": [[PUBLIC]]})
         downloads = Downloads(
             assets=assets,
             endings=endings,
@@ -176,7 +176,7 @@ def desk(
         )
         jobs.add_kind(downloads.kind)
         sites = stack.enter_context(ExitStack())
-        made = Desk(house, town, certificates, calls, notices, jobs, assets, downloads, sites, place)
+        made = DownloadsFixture(house, town, certificates, calls, notices, jobs, assets, downloads, sites, place)
         stack.callback(jobs.close)
         if is_started:
             jobs.start()

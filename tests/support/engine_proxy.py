@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 
-class Wire:
+class EngineProxy:
     """A unix socket in front of the engine's, which can be held up or cut."""
 
     def __init__(self, path: Path, target: str) -> None:

@@ -23,7 +23,7 @@ def png(width: int = 1280, height: int = 800, *, extra: bytes = b"") -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", extra) + chunk(b"IEND", b"")
 
 
-class PaperBrowser(NoHelpers):
+class FakeBrowser(NoHelpers):
     """Brings what it is told to."""
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ class Visit:
 
 
 @dataclass
-class Site:
+class FakeSite:
     """A server at a port of loopback."""
 
     script: Script
@@ -100,11 +100,11 @@ class Site:
 
 
 @dataclass
-class Town:
+class FakeInternet:
     """A network of our own: what names answer (one answer a look-up, the last stays), and where addresses lead."""
 
     names: dict[str, list[list[str]]] = field(default_factory=dict)
-    sites: dict[str, Site] = field(default_factory=dict)
+    sites: dict[str, FakeSite] = field(default_factory=dict)
     looked_up: list[str] = field(default_factory=list)
     connected: list[tuple[str, int]] = field(default_factory=list)
 
@@ -126,9 +126,9 @@ class Town:
 
 
 @contextmanager
-def opened(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[Site]:
+def opened(script: Script, tls: ssl.SSLContext | None = None) -> Iterator[FakeSite]:
     """A site that is closed in the end."""
-    site = Site(script, tls)
+    site = FakeSite(script, tls)
     try:
         yield site
     finally:

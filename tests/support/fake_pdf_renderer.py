@@ -14,7 +14,7 @@ LONG_S = 20.0
 PAGE = png(990, LONG_SIDE)
 
 
-class Draughtsman(NoHelpers):
+class FakePdfRenderer(NoHelpers):
     """Brings what it is told to, when it may."""
 
     def __init__(self) -> None:

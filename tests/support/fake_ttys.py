@@ -22,7 +22,7 @@ from orchestrator.engine.tty import MARK, Size, Tty
 from tests.support.fakes import NoExec
 
 
-class SpokenLine:
+class ScriptedTty:
     """What a shell prints is what the test says."""
 
     def __init__(self, size: Size, environment: Mapping[str, str]) -> None:
@@ -61,17 +61,17 @@ class SpokenLine:
 
 
 @dataclass
-class SpokenLines(NoExec):
+class ScriptedTtys(NoExec):
     """Lays lines that tests speak through."""
 
-    lines: list[SpokenLine] = field(default_factory=list)
+    lines: list[ScriptedTty] = field(default_factory=list)
     hung_up: list[tuple[str, str]] = field(default_factory=list)
     is_broken: bool = False
 
     def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
         """Another one."""
         self._answer()
-        self.lines.append(SpokenLine(size, environment))
+        self.lines.append(ScriptedTty(size, environment))
         return self.lines[-1]
 
     def end_terminals(self, container: str, terminal: str = "") -> None:
@@ -84,7 +84,7 @@ class SpokenLines(NoExec):
             raise Unavailable("The Docker engine does not answer.")
 
 
-class ShellLine:
+class ShellTty:
     """A shell of this machine in a terminal of its own."""
 
     def __init__(self, size: Size, environment: Mapping[str, str], folder: Path) -> None:
@@ -151,7 +151,7 @@ class ShellLine:
                 self._process.wait()
 
 
-class ShellLines(NoExec):
+class ShellTtys(NoExec):
     """Lays lines to shells of this machine."""
 
     def __init__(self, folder: Path) -> None:
@@ -159,7 +159,7 @@ class ShellLines(NoExec):
 
     def open_terminal(self, container: str, size: Size, environment: Mapping[str, str]) -> Tty:
         """Another shell."""
-        return ShellLine(size, environment, self._folder)
+        return ShellTty(size, environment, self._folder)
 
     def end_terminals(self, container: str, terminal: str = "") -> None:
         """Nothing of it runs on this machine."""

@@ -38,7 +38,7 @@ def make(path: Path) -> Home:
     for name in ("crab", "crab-2"):
         agents.create({"name": name})
     with store.writing() as db:
-        uid = uid_of(agent_rows.cubicle_number(db, KEY, 1.0))
+        uid = uid_of(agent_rows.get_cubicle_number(db, KEY, 1.0))
         db.execute("INSERT INTO settings VALUES ('colour', 'blue')")
     store.close()
     owner = uid if os.geteuid() == 0 else os.geteuid()

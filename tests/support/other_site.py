@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
 
-class Stage:
+class OtherSite:
     """A small server."""
 
     def __init__(self) -> None:

@@ -124,7 +124,7 @@ def store_with(path: Path, *names: str) -> Store:
     store = Store(path / "hermit.db")
     with store.writing() as db:
         for name in names:
-            agents.add(
+            agents.insert_agent(
                 db,
                 Agent(
                     name=name,

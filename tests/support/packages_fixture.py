@@ -24,7 +24,7 @@ from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.jobs.pool import Jobs
-from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import NoHelpers
 
 CONTENT = b"a wheel, for all the host knows"
@@ -44,7 +44,7 @@ def listed(name: str, version: str = "1.0", content: bytes = CONTENT, **other: A
     }
 
 
-class PaperErrands(NoHelpers):
+class FakeHelpers(NoHelpers):
     """Couriers that never leave: they report what they are told to."""
 
     def __init__(self) -> None:
@@ -84,15 +84,15 @@ MOST_AN_HOUR = 10
 
 
 @dataclass
-class Desk:
+class PackagesFixture:
     """All of it, and what tests do with it."""
 
-    house: Rooms
+    house: CoreFixture
     calls: Calls
     notices: Notifications
     jobs: Jobs
     packages: Packages
-    errands: PaperErrands
+    errands: FakeHelpers
     shelf: Path
     clock: list[float]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -127,10 +127,10 @@ class Desk:
 
 
 @contextmanager
-def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Iterator[Desk]:
+def desk(home: Path, errands: FakeHelpers | None = None, **agent: Any) -> Iterator[PackagesFixture]:
     """A desk over ``home``, opened again when it was there before."""
-    errands = errands or PaperErrands()
-    with rooms(home, **agent) as house:
+    errands = errands or FakeHelpers()
+    with core_fixture(home, **agent) as house:
         house.workspaces.prepare(KEY, uid=0, gid=0)
         notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
@@ -149,4 +149,4 @@ def desk(home: Path, errands: PaperErrands | None = None, **agent: Any) -> Itera
         calls.offer(REGISTRY, packages.deeds)
         jobs.reconcile()
         shelf = home / "workspaces" / KEY.agent / str(KEY.user) / "data" / "packages"
-        yield Desk(house, calls, notices, jobs, packages, errands, shelf, clock)
+        yield PackagesFixture(house, calls, notices, jobs, packages, errands, shelf, clock)

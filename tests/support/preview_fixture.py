@@ -51,7 +51,7 @@ class Got:
 
 
 @dataclass
-class PreviewHouse:
+class PreviewFixture:
     """A running preview origin."""
 
     port: int
@@ -105,12 +105,12 @@ class PreviewHouse:
 
 
 @contextmanager
-def preview_house(home: Path, store: Store) -> Iterator[PreviewHouse]:
+def preview_house(home: Path, store: Store) -> Iterator[PreviewFixture]:
     """A preview origin over ``home`` for the cubicle ``KEY``."""
     workspaces, harbour = Workspaces(home), ReverseTunnel()
     mounts = workspaces.prepare(KEY, uid=0, gid=0)
     with _door(home / "preview-door.sock", harbour) as door:
-        house = PreviewHouse(0, mounts.www, harbour, door, AppStorage(store))
+        house = PreviewFixture(0, mounts.www, harbour, door, AppStorage(store))
         routes = Routes(
             tickets=house.tickets,
             apps=Apps(workspaces),

@@ -11,17 +11,17 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.llm.pricing import PriceTable, load_prices
 from orchestrator.llm.proxy import Proxy
 from orchestrator.turns.partial_replies import PartialReplies
-from tests.support.core_fixture import KEY, Rooms
+from tests.support.core_fixture import KEY, CoreFixture
 from tests.support.fakes import FakeUpstream, Reply
 
 BODY = {"messages": [{"role": "user", "content": "hi"}]}
 
 
 @dataclass
-class Line:
+class ProxyFixture:
     """A proxy with its providers."""
 
-    house: Rooms
+    house: CoreFixture
     proxy: Proxy
     fake: FakeUpstream
     other: FakeUpstream
@@ -39,12 +39,12 @@ class Line:
 
 
 def line_of(
-    house: Rooms,
+    house: CoreFixture,
     *replies: Reply,
     other: tuple[Reply, ...] = (),
     backoff_s: float = 0.001,
     prices: Callable[[], PriceTable] = load_prices,
-) -> Line:
+) -> ProxyFixture:
     """Providers that reply so, and a proxy to them."""
     fake, second = FakeUpstream("fake", *replies), FakeUpstream("other", *other)
     proxy = Proxy(
@@ -57,7 +57,7 @@ def line_of(
         backoff_s=backoff_s,
         keep=PartialReplies(house.store).keep,
     )
-    return Line(house, proxy, fake, second)
+    return ProxyFixture(house, proxy, fake, second)
 
 
 def swallow(deed: Callable[[], Any]) -> Any:

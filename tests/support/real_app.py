@@ -1,5 +1,5 @@
 """A whole house on the real engine for tests: real containers, a real database and real turns; only the model is
-scripted. ``RealHouse`` runs the app in this process, ``ProcessHouse`` the orchestrator as a process of its own, which
+scripted. ``RealApp`` runs the app in this process, ``AppProcess`` the orchestrator as a process of its own, which
 may be killed and started again.
 """
 
@@ -213,7 +213,7 @@ class Plays:
 
 
 @dataclass
-class RealHouse:
+class RealApp:
     """The app in this process, with its engine and its model."""
 
     app: App
@@ -244,7 +244,7 @@ class RealHouse:
         return explain(self.client, self.install)
 
 
-class ProcessHouse:
+class AppProcess:
     """The orchestrator as a process of its own."""
 
     def __init__(
@@ -350,7 +350,7 @@ def real_house(
     internet: Internet | None = None,
     environment: Mapping[str, str] | None = None,
     pictures: bool = False,
-) -> Iterator[RealHouse]:
+) -> Iterator[RealApp]:
     """A house in ``home``, its containers removed at the end. It may reach its engine in another way than the test,
     have an internet and more settings of its own, and take pictures of web apps."""
     with ScriptedUpstream() as model:
@@ -386,7 +386,7 @@ def real_house(
         app.start()
         api = Api(settings.url)
         try:
-            yield RealHouse(app, api, model, Plays(model), client, engine.cubicles, home, place.install)
+            yield RealApp(app, api, model, Plays(model), client, engine.cubicles, home, place.install)
         finally:
             api.session.close()
             app.stop(stop_cubicles=False)
@@ -399,10 +399,10 @@ def real_house(
 @contextlib.contextmanager
 def process_house(
     home: Path, client: docker.DockerClient, environment: Mapping[str, str] | None = None
-) -> Iterator[ProcessHouse]:
+) -> Iterator[AppProcess]:
     """A house that is a process, started; process and containers are gone at the end."""
     with ScriptedUpstream() as model:
-        house = ProcessHouse(home, model, client, environment)
+        house = AppProcess(home, model, client, environment)
         try:
             house.start()
             yield house

@@ -16,7 +16,7 @@ from orchestrator.core.models import CubicleKey, User
 from orchestrator.llm import ledger_rows as ledger
 from orchestrator.operations import usage_sample_rows as sample_rows
 from orchestrator.operations.usage_sample_rows import Sample
-from tests.support.app_fixture import PaperHouse, Scene
+from tests.support.app_fixture import AppFixture, Scene
 from tests.support.fake_browser import png
 from tests.support.real_app import eventually
 from tests.support.sample_requests import CRAB, LIBRARIAN, work_under_way
@@ -30,7 +30,7 @@ _TIDES = "Which days next week have high water before nine? Make a table of it."
 
 
 @dataclass(frozen=True)
-class Lived:
+class SampleData:
     """What has a number of its own in such a house."""
 
     entry: int
@@ -44,7 +44,7 @@ class Lived:
     member: User
 
 
-def live_in(house: PaperHouse) -> Lived:
+def fill_with_samples(house: AppFixture) -> SampleData:
     """Months of use, in a moment. What is under way at the end stays so until the house closes."""
     _weeks_of_log(house)
     people = house.services.people
@@ -64,10 +64,10 @@ def live_in(house: PaperHouse) -> Lived:
     _notice(house, LIBRARIAN, "Today's budget of librarian is used up to 80 %: $4.02 of $5.00.", kind="budget")
     approval = work_under_way(house)
     house.services.preferences.begin_set_up(by="ada")  # the pages of the first run can be seen too
-    return Lived(entry, turn, notice, approval, _grant(house), ben)
+    return SampleData(entry, turn, notice, approval, _grant(house), ben)
 
 
-def _grant(house: PaperHouse) -> str:
+def _grant(house: AppFixture) -> str:
     ada, grants = house.services.people.operator(), house.services.grants
     for agent, kind, subject, scope in (
         ("crab", GrantKind.HOST, "tides.example", GrantScope.ALWAYS),
@@ -78,7 +78,7 @@ def _grant(house: PaperHouse) -> str:
     return given.id
 
 
-def give_thumbnail(house: PaperHouse, key: CubicleKey, app: str, content: bytes) -> None:
+def give_thumbnail(house: AppFixture, key: CubicleKey, app: str, content: bytes) -> None:
     """The app has this picture."""
     with house.app._store.writing() as db:
         thumbnail_rows.put(db, key, app, house.services.thumbnails._kept("1", content))
@@ -87,17 +87,17 @@ def give_thumbnail(house: PaperHouse, key: CubicleKey, app: str, content: bytes)
 # --- what there is ---------------------------------------------------------------------------------------------------
 
 
-def _day_of_work(house: PaperHouse) -> None:
+def _day_of_work(house: AppFixture) -> None:
     """What crab's cubicle used, minute by minute, with a night's sleep."""
     now = int(time.time())
     with house.app._store.writing() as db:
         for minute in (n for n in range(24 * 60) if not 500 <= n < 900):
             busy = 70 if minute % 180 < 12 else 0
             used = (4 + minute % 7 + busy, (90 + minute % 50 + 4 * busy) * 1024**2, 3, (300 + minute // 6) * 1024**2)
-            sample_rows.add(db, CRAB, Sample(now - 60 * (24 * 60 - minute), *used))
+            sample_rows.insert_sample(db, CRAB, Sample(now - 60 * (24 * 60 - minute), *used))
 
 
-def _agents(house: PaperHouse) -> None:
+def _agents(house: AppFixture) -> None:
     agents = house.services.agents
     agents.change(
         "crab", {"role": "Looks after the house and its papers", "personality": "Friendly, and to the point."}
@@ -106,7 +106,7 @@ def _agents(house: PaperHouse) -> None:
     agents.create({"name": "navigator", "role": "Tides, charts and the weather"})
 
 
-def _spending(house: PaperHouse) -> None:
+def _spending(house: AppFixture) -> None:
     """Six weeks: more on some days, less at weekends, one model without a price."""
     for ago in range(42):
         for number, agent in enumerate(("crab", "librarian", "navigator")):
@@ -116,22 +116,22 @@ def _spending(house: PaperHouse) -> None:
     _spend(house, "librarian", 0, 2, "llama-at-home", tokens=52_000)
 
 
-def _spend(house: PaperHouse, agent: str, micro: int, ago: int, model: str, *, tokens: int = 0) -> None:
+def _spend(house: AppFixture, agent: str, micro: int, ago: int, model: str, *, tokens: int = 0) -> None:
     at, most = time.time() - ago * _DAY_S, 10**12
     with house.app._store.writing() as db:
-        row = ledger.reserve(
+        row = ledger.insert_reservation(
             db, agent=agent, user=1, turn=None, day=time.strftime("%Y-%m-%d", time.gmtime(at)), provider="custom",
             model=model, micro=0, budget_micro=most, now=at, tokens=tokens, budget_tokens=most,
         )  # fmt: skip
         assert row is not None
         used = max(tokens, micro // 12)
-        ledger.close(
+        ledger.close_reservation(
             db, row, "settled", cost_micro=micro, prompt_tokens=used * 9 // 10, completion_tokens=used // 10, now=at,
             cost_tokens=used,
         )  # fmt: skip
 
 
-def _memories(house: PaperHouse) -> None:
+def _memories(house: AppFixture) -> None:
     add = house.services.memories.add
     add(CRAB, "The boat is called Nautilus and lies in Vlissingen, berth 14.", by="agent")
     add(CRAB, "Tea without milk, and never before nine in the morning.", by="ada")
@@ -144,7 +144,7 @@ def _memories(house: PaperHouse) -> None:
     )
 
 
-def _calendar(house: PaperHouse) -> int:
+def _calendar(house: AppFixture) -> int:
     """Entries of each kind; one that has run."""
     agenda, who = house.services.agenda, house.services.people.operator()
     day = datetime.now(UTC).date()
@@ -177,7 +177,7 @@ def _calendar(house: PaperHouse) -> int:
     return first.id
 
 
-def _files(house: PaperHouse) -> None:
+def _files(house: AppFixture) -> None:
     """In every folder, of several kinds."""
     mounts = house.services.workspaces.prepare(CRAB, uid=os.geteuid(), gid=os.getegid())
     tides = "day,high water,height\n" + "".join(
@@ -213,7 +213,7 @@ def _log() -> str:
     )
 
 
-def _apps(house: PaperHouse, guest: User) -> None:
+def _apps(house: AppFixture, guest: User) -> None:
     """Three of files, one that is a server, and one that is not ready."""
     www = house.services.workspaces.prepare(CRAB, uid=os.geteuid(), gid=os.getegid()).www
     for name in ("calculator", "to-do", "game"):
@@ -228,7 +228,7 @@ def _apps(house: PaperHouse, guest: User) -> None:
     house.services.previews.shares.add(CRAB, "to-do", guest, by="ada")
 
 
-def _samples(house: PaperHouse) -> None:
+def _samples(house: AppFixture) -> None:
     """What the first cubicle used in the last hours: some work now and then."""
     now = int(time.time()) // 60 * 60
     rows = [
@@ -246,13 +246,15 @@ def _samples(house: PaperHouse) -> None:
 # --- what happened ---------------------------------------------------------------------------------------------------
 
 
-def _weeks_of_log(house: PaperHouse) -> None:
+def _weeks_of_log(house: AppFixture) -> None:
     """Rows of the log, the oldest first."""
     with house.app._store.writing() as db:
         for n in range(60):
             kind, text = _HAPPENED[n % len(_HAPPENED)]
             at = time.time() - (60 - n) * 0.37 * _DAY_S
-            audit_rows.add(db, kind, text, now=at, agent="crab", user=1, turn=None, detail={"surface": "dashboard"})
+            audit_rows.insert_record(
+                db, kind, text, now=at, agent="crab", user=1, turn=None, detail={"surface": "dashboard"}
+            )
 
 
 _HAPPENED = (
@@ -266,7 +268,7 @@ _HAPPENED = (
 )
 
 
-def _conversation(house: PaperHouse) -> int:
+def _conversation(house: AppFixture) -> int:
     """Two turns that have ended, the first of them yesterday's; the number of the second."""
 
     def tides(scene: Scene) -> None:
@@ -297,12 +299,12 @@ def _conversation(house: PaperHouse) -> int:
     return turn
 
 
-def _said(house: PaperHouse, key: CubicleKey, text: str) -> int:
+def _said(house: AppFixture, key: CubicleKey, text: str) -> int:
     turn = house.services.turns.submit(key, text, source="dashboard").id
     house.services.turns.wait(turn, 10)
     return turn
 
 
-def _notice(house: PaperHouse, key: CubicleKey, text: str, *, kind: str = "calendar") -> int:
+def _notice(house: AppFixture, key: CubicleKey, text: str, *, kind: str = "calendar") -> int:
     notices = house.services.notices
     return notices.post(key, kind, text, turn=None, subject="1", offers=()).id

@@ -8,7 +8,7 @@ import time
 
 from orchestrator.capabilities.capability import Caller
 from orchestrator.core.models import ApprovalStatus, CubicleKey
-from tests.support.app_fixture import PaperHouse, Scene
+from tests.support.app_fixture import AppFixture, Scene
 from tests.support.real_app import eventually
 
 CRAB, LIBRARIAN, NAVIGATOR = (CubicleKey(name, 1) for name in ("crab", "librarian", "navigator"))
@@ -17,7 +17,7 @@ _PRICES = "Compare the prices of charts with those of last year."
 _HARBOUR = "Tell me every weekday at half past seven when it is high water."
 
 
-def work_under_way(house: PaperHouse) -> str:
+def work_under_way(house: AppFixture) -> str:
     """A command, a download and packages wait for a word, an agent asks something; the command's question."""
 
     def clean(scene: Scene) -> None:
@@ -56,7 +56,7 @@ def _until(scene: Scene) -> None:
         time.sleep(0.05)
 
 
-def _ask_for_file(house: PaperHouse, turn: int) -> None:
+def _ask_for_file(house: AppFixture, turn: int) -> None:
     detail = {
         "host": "xn--bcher-kva.example.com",
         "host_shown": "bücher.example.com",
@@ -68,7 +68,7 @@ def _ask_for_file(house: PaperHouse, turn: int) -> None:
     _ask_host(house, turn, "asset", "https://xn--bcher-kva.example.com/catalogue/2026/spring.pdf", detail=detail)
 
 
-def _ask_for_packages(house: PaperHouse, turn: int) -> None:
+def _ask_for_packages(house: AppFixture, turn: int) -> None:
     found = (("pandas", "2.2.3", 12_700_000), ("numpy", "2.1.2", 16_300_000), ("pytz", "2024.2", 508_002))
     sha256 = "ab12" * 16
     packages = [{"name": n, "version": v, "size_bytes": s, "sha256": sha256} for n, v, s in found]
@@ -78,7 +78,7 @@ def _ask_for_packages(house: PaperHouse, turn: int) -> None:
 
 
 def _ask_host(
-    house: PaperHouse, turn: int, kind: str, text: str, *, reason: str = "", detail: dict[str, object]
+    house: AppFixture, turn: int, kind: str, text: str, *, reason: str = "", detail: dict[str, object]
 ) -> None:
     approvals = house.services.approvals
     with house.app._store.writing() as db:

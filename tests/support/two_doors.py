@@ -23,16 +23,16 @@ from orchestrator.jobs.pool import Jobs
 from orchestrator.llm.pricing import load_prices
 from orchestrator.llm.proxy import Proxy
 from orchestrator.turns.summaries import Summaries
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 from tests.support.fakes import FakeUpstream
-from tests.support.unix_http import OverSocket
+from tests.support.unix_http import UnixHttp
 
 
 @dataclass
-class Street:
+class TwoDoors:
     """Rooms with doors, and a model behind them."""
 
-    rooms: Rooms
+    rooms: CoreFixture
     doors: DoorSockets
     server: HttpServer
     model: FakeUpstream
@@ -45,7 +45,7 @@ class Street:
 
     def call(self, method: str, path: str, body: Any = None, *, key: CubicleKey = KEY) -> tuple[int, Any]:
         """A request of the cubicle ``key``; a body that is no bytes goes as JSON."""
-        client = OverSocket(self.door(key))
+        client = UnixHttp(self.door(key))
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         try:
             client.request(method, f"/api/internal/{path}", data, {"Content-Type": "application/json"})
@@ -65,9 +65,9 @@ class Street:
 
 
 @contextmanager
-def street_of(home: Path) -> Iterator[Street]:
+def street_of(home: Path) -> Iterator[TwoDoors]:
     """The street, over a home."""
-    with rooms(home) as made:
+    with core_fixture(home) as made:
         model = FakeUpstream()
         proxy = Proxy(
             agents=made.agents,
@@ -102,6 +102,6 @@ def street_of(home: Path) -> Iterator[Street]:
         doors = DoorSockets(server, made.workspaces, routes)
         for key in (KEY, OTHER):
             doors.open(key, uid=os.geteuid(), gid=os.getegid())
-        yield Street(made, doors, server, model, heard, disk_notes)
+        yield TwoDoors(made, doors, server, model, heard, disk_notes)
         server.close()
         server.await_quiet()

@@ -16,18 +16,18 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey, User
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.unix_http import OverSocket
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.unix_http import UnixHttp
 
 ENTRY: dict[str, Any] = {"title": "Look", "prompt": "Look after things.", "start": "2190-03-01T09:00"}
 """A good one for the calendar."""
 
 
 @dataclass
-class Siege:
+class TwoTenants:
     """A house with two people, a cubicle of the same agent for each, and their doors."""
 
-    house: PaperHouse
+    house: AppFixture
     home: Path
     mine: CubicleKey
     theirs: CubicleKey
@@ -58,7 +58,7 @@ class Siege:
     def ask(self, method: str, path: str, body: object = None, *, key: CubicleKey | None = None) -> tuple[int, Any]:
         """A request at a door."""
         key = key or self.mine
-        line = OverSocket(self.home / "run" / key.agent / str(key.user) / "door.sock")
+        line = UnixHttp(self.home / "run" / key.agent / str(key.user) / "door.sock")
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         try:
             line.request(method, f"/api/internal/{path}", data, {"Content-Type": "application/json"})
@@ -101,13 +101,13 @@ class Siege:
 
 
 @contextmanager
-def besieged(home: Path) -> Iterator[Siege]:
+def besieged(home: Path) -> Iterator[TwoTenants]:
     """A house in ``home``."""
-    with paper_house(home, crabs=False) as house:
+    with run_app(home, crabs=False) as house:
         people = house.services.people
         owner = people.operator()
         member = next((each for each in people.every() if each.id != owner.id), None) or people.add({"name": "ben"})
         mine, theirs = CubicleKey("crab", owner.id), CubicleKey("crab", member.id)
         for key in (mine, theirs):
             house.services.cubicles.ensure(key)
-        yield Siege(house, home, mine, theirs, owner, member)
+        yield TwoTenants(house, home, mine, theirs, owner, member)

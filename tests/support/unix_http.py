@@ -9,7 +9,7 @@ from pathlib import Path
 TIMEOUT_S = 30.0
 
 
-class OverSocket(http.client.HTTPConnection):
+class UnixHttp(http.client.HTTPConnection):
     """A connection to the socket at a path."""
 
     def __init__(self, path: Path) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 from werkzeug.test import TestResponse
 
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.support.openapi_check import check
 from tests.unit.conftest import Api
 
 FILES = "/agents/crab/files"
 
 
-def prepared(paper: PaperHouse, user: int) -> Path:
+def prepared(paper: AppFixture, user: int) -> Path:
     """A person's workspace with ``crab``."""
     key = CubicleKey("crab", user)
     return paper.services.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid()).out.parent

@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 from dashboard import csrf
 from dashboard.app import create_app
 from orchestrator.core.models import User
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
 from tests.support.openapi_check import check
@@ -80,20 +80,20 @@ class Browser:
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path) -> Iterator[AppFixture]:
     """A house of paper."""
-    with paper_house(tmp_path) as house:
+    with run_app(tmp_path) as house:
         yield house
 
 
 @pytest.fixture
-def app(paper: PaperHouse) -> Flask:
+def app(paper: AppFixture) -> Flask:
     """Its dashboard."""
     return create_app(paper.services)
 
 
 @pytest.fixture
-def operator(paper: PaperHouse, app: Flask) -> Api:
+def operator(paper: AppFixture, app: Flask) -> Api:
     """The operator."""
     return someone(paper, app, paper.services.people.operator())
 
@@ -101,18 +101,18 @@ def operator(paper: PaperHouse, app: Flask) -> Api:
 @pytest.fixture(scope="module")
 def refused_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """The operator of a house that is only asked for what it refuses, so that many tests can share it."""
-    with paper_house(tmp_path_factory.mktemp("house")) as house:
+    with run_app(tmp_path_factory.mktemp("house")) as house:
         yield someone(house, create_app(house.services), house.services.people.operator())
 
 
 @pytest.fixture
-def member(paper: PaperHouse, app: Flask) -> Api:
+def member(paper: AppFixture, app: Flask) -> Api:
     """A member."""
     return someone(paper, app, paper.services.people.add({"name": "ben"}))
 
 
 @pytest.fixture
-def browser(paper: PaperHouse, app: Flask) -> Browser:
+def browser(paper: AppFixture, app: Flask) -> Browser:
     """The operator in a browser."""
     return logged_in(paper, app, paper.services.people.operator())
 
@@ -138,12 +138,12 @@ def ada(api: BotApi, bot: str) -> Person:
     return person
 
 
-def someone(paper: PaperHouse, app: Flask, user: User) -> Api:
+def someone(paper: AppFixture, app: Flask, user: User) -> Api:
     """A person with a fresh API token."""
     return Api(app.test_client(), user, paper.services.people.make_token(secrets.token_hex(4), user.id))
 
 
-def logged_in(paper: PaperHouse, app: Flask, user: User) -> Browser:
+def logged_in(paper: AppFixture, app: Flask, user: User) -> Browser:
     """A person with a fresh session."""
     people = paper.services.people
     session = people.use_link(people.make_link(user.id))

@@ -27,7 +27,7 @@ from orchestrator.door.http.server import HttpServer
 from orchestrator.door.sockets import LIMITS, DoorSockets
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.doctor.surroundings import examine_descriptors
-from tests.support.app_fixture import API_TOKEN, PaperHouse, Scene, paper_house
+from tests.support.app_fixture import API_TOKEN, AppFixture, Scene, run_app
 from tests.support.delivery_fixture import KEY as TRAY
 from tests.support.delivery_fixture import outgoing
 
@@ -36,17 +36,17 @@ BACKLOG, AGENTS, EACH = 400, 20, 5
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path) -> Iterator[AppFixture]:
     """A house whose engine is on paper."""
-    with paper_house(tmp_path / "home") as made:
+    with run_app(tmp_path / "home") as made:
         yield made
 
 
-def _key(house: PaperHouse, agent: str = "crab") -> CubicleKey:
+def _key(house: AppFixture, agent: str = "crab") -> CubicleKey:
     return CubicleKey(agent, house.services.people.operator().id)
 
 
-def _get(house: PaperHouse, path: str) -> httpx.Response:
+def _get(house: AppFixture, path: str) -> httpx.Response:
     return httpx.get(f"{house.url}{path}", headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30)
 
 
@@ -57,7 +57,7 @@ def test_damage_under_a_running_house_is_said_everywhere_and_nothing_spins(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A message is refused in words, health is 503 and says which part, and the house waits instead of spinning."""
-    with paper_house(tmp_path / "home", crabs=False) as paper:
+    with run_app(tmp_path / "home", crabs=False) as paper:
         key, store = _key(paper), paper.app._store
         for n in range(30):
             paper.services.turns.submit(key, f"m{n} " + "x" * 3000, source="test")
@@ -85,7 +85,7 @@ def test_damage_under_a_running_house_is_said_everywhere_and_nothing_spins(
 # --- more work than it can do ----------------------------------------------------------------------------------
 
 
-def test_a_backlog_is_answered_once_each_in_order_and_others_do_not_wait_for_it(paper: PaperHouse) -> None:
+def test_a_backlog_is_answered_once_each_in_order_and_others_do_not_wait_for_it(paper: AppFixture) -> None:
     """Hundreds for one agent while nobody can serve it, then some for each of many; what is stopped is not answered.
     (By hand, slower machines included: 5,000 for one and 50 for each of a hundred.)"""
     services, held = paper.services, threading.Event()
@@ -134,7 +134,7 @@ def _limited_to(spare: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(paper: PaperHouse) -> None:
+def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(paper: AppFixture) -> None:
     """While there are none nobody new gets in, whoever is in is served, and afterwards all is as before."""
     port = paper.services.settings.port
     with httpx.Client(base_url=paper.url, headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30) as inside:

@@ -25,7 +25,7 @@ from orchestrator.core.models import Event, Turn
 from tests.support.bot_api import BotApi
 from tests.support.bot_api_people import Person
 from tests.support.chat_fakes import FakeOutbox, TurnsFixture, telegram_store
-from tests.support.core_fixture import rooms
+from tests.support.core_fixture import core_fixture
 
 _FAST = 10.0
 
@@ -136,7 +136,7 @@ class Channel:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
     """A house with one bot."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         yield TurnsFixture(house, FakeOutbox(house.store))
 
 

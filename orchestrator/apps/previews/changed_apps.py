@@ -33,7 +33,7 @@ class AppChanges:
     def note(self, turn: int) -> None:
         """The turn has ended: its apps are written down. One that ran no command changed none."""
         with self._store.reading() as db:
-            found = rows.one(db, turn) if rows.has_steps(db, turn) else None
+            found = rows.get_turn(db, turn) if rows.has_steps(db, turn) else None
         if found is None or found.started_at is None:
             return
         since = found.started_at - _TICK_S
@@ -46,7 +46,7 @@ class AppChanges:
             return
         if names:
             with self._store.writing() as db:
-                rows.note_apps(db, turn, names)
+                rows.add_apps(db, turn, names)
 
     def _is_new(self, app: WebApp, since: float, most: int) -> bool:
         if app.kind is AppKind.INCOMPLETE:

@@ -7,7 +7,7 @@ import sqlite3
 from orchestrator.core.models import CubicleKey
 
 
-def add(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int, *, now: float) -> bool:
+def insert_share(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int, *, now: float) -> bool:
     """The guest may see the app; False when they may already."""
     cursor = db.execute(
         "INSERT INTO app_shares (agent, user, app, guest, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -16,7 +16,7 @@ def add(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int, *, now: f
     return cursor.rowcount == 1
 
 
-def remove(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int) -> bool:
+def delete_share(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int) -> bool:
     """The guest may not see the app; False when they might not before."""
     cursor = db.execute(
         "DELETE FROM app_shares WHERE agent = ? AND user = ? AND app = ? AND guest = ?",
@@ -25,7 +25,7 @@ def remove(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int) -> boo
     return cursor.rowcount == 1
 
 
-def has(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int) -> bool:
+def has_share(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int) -> bool:
     """Whether the guest may see the app."""
     row = db.execute(
         "SELECT 1 FROM app_shares WHERE agent = ? AND user = ? AND app = ? AND guest = ?",
@@ -34,7 +34,7 @@ def has(db: sqlite3.Connection, key: CubicleKey, app: str, guest: int) -> bool:
     return row is not None
 
 
-def guests(db: sqlite3.Connection, key: CubicleKey, app: str) -> list[int]:
+def list_guests(db: sqlite3.Connection, key: CubicleKey, app: str) -> list[int]:
     """Who may see the app beside its owner."""
     rows = db.execute(
         "SELECT guest FROM app_shares WHERE agent = ? AND user = ? AND app = ? ORDER BY at, guest",
@@ -43,7 +43,7 @@ def guests(db: sqlite3.Connection, key: CubicleKey, app: str) -> list[int]:
     return [int(row["guest"]) for row in rows]
 
 
-def of_guest(db: sqlite3.Connection, guest: int) -> list[tuple[CubicleKey, str]]:
+def list_shares_of_guest(db: sqlite3.Connection, guest: int) -> list[tuple[CubicleKey, str]]:
     """Which apps of others the guest may see."""
     rows = db.execute(
         "SELECT agent, user, app FROM app_shares WHERE guest = ? ORDER BY agent, user, app LIMIT 500", (guest,)

@@ -35,7 +35,7 @@ class AppStorage:
     def get(self, key: CubicleKey, app: str) -> dict[str, str]:
         """What the app has stored."""
         with self._store.reading() as db:
-            found = json.loads(rows.get(db, key, app))
+            found = json.loads(rows.get_stored(db, key, app))
         return {str(name): str(value) for name, value in found.items()}
 
     def put(self, key: CubicleKey, app: str, body: bytes) -> None:
@@ -51,7 +51,7 @@ class AppStorage:
             raise TooLarge("This is more than an app can store.")
         self._check_pace(key, app)
         with self._store.writing() as db:
-            was_kept = rows.put(db, key, app, stored, now=self._now(), most_apps=MOST_APPS)
+            was_kept = rows.set_stored(db, key, app, stored, now=self._now(), most_apps=MOST_APPS)
         if not was_kept:
             raise TooMany("Too many apps of this agent keep something already.")
 

@@ -7,7 +7,7 @@ import sqlite3
 from orchestrator.core.models import CubicleKey
 
 
-def get(db: sqlite3.Connection, key: CubicleKey, app: str) -> str:
+def get_stored(db: sqlite3.Connection, key: CubicleKey, app: str) -> str:
     """What the app has stored, as a JSON object; ``{}`` when it never did."""
     row = db.execute(
         "SELECT stored FROM app_storage WHERE agent = ? AND user = ? AND app = ?", (key.agent, key.user, app)
@@ -15,7 +15,7 @@ def get(db: sqlite3.Connection, key: CubicleKey, app: str) -> str:
     return "{}" if row is None else str(row["stored"])
 
 
-def put(db: sqlite3.Connection, key: CubicleKey, app: str, stored: str, *, now: float, most_apps: int) -> bool:
+def set_stored(db: sqlite3.Connection, key: CubicleKey, app: str, stored: str, *, now: float, most_apps: int) -> bool:
     """Keep this in the place of what was there; False when the cubicle has too many apps that keep something."""
     cursor = db.execute(
         "INSERT INTO app_storage (agent, user, app, stored, changed_at) SELECT :agent, :user, :app, :stored, :now "

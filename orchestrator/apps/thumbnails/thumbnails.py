@@ -88,7 +88,7 @@ class Thumbnails:
         if self._photographer is None:
             return
         with self._store.reading() as db:
-            found = turn_rows.one(db, turn) if turn_rows.has_steps(db, turn) else None
+            found = turn_rows.get_turn(db, turn) if turn_rows.has_steps(db, turn) else None
             known = [] if found is None else rows.of_cubicle(db, found.cubicle)
         if found is None or not (known or found.apps):
             return

@@ -71,17 +71,17 @@ class Questions:
         """The newest questions, of one status and one person where given."""
         self.expire_due()
         with self._store.reading() as db:
-            return rows.every(db, status=status, user=user, limit=limit)
+            return rows.list_questions(db, status=status, user=user, limit=limit)
 
     def of_turn(self, turn: int) -> list[Question]:
         """What was asked in a turn, in order."""
         with self._store.reading() as db:
-            return rows.of_turn(db, turn)
+            return rows.list_of_turn(db, turn)
 
     def get(self, question: str) -> Question:
         """The question with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, question)
+            found = rows.get_question(db, question)
         if found is None:
             raise NotFound(_UNKNOWN)
         return found
@@ -111,14 +111,14 @@ class Questions:
     def expire_due(self) -> None:
         """Questions whose time is up are expired."""
         with self._store.reading() as db:
-            overdue = rows.overdue(db, self._now())
+            overdue = rows.list_overdue(db, self._now())
         self._end_all(overdue, EXPIRED)
 
     def look(self) -> None:
         """What time or a death has ended is ended. Called regularly."""
         self.expire_due()
         with self._store.reading() as db:
-            orphans = rows.pending_of_ended_turns(db)
+            orphans = rows.list_pending_of_ended_turns(db)
         self._end_all(orphans, CANCELLED)
 
     def reconcile(self) -> None:
@@ -133,11 +133,11 @@ class Questions:
         question = self._made(caller, action)
         if question.turn is not None and not turn_rows.is_open(db, question.turn):
             raise Conflict("The turn has ended, so nobody is asked any more.")
-        asked = rows.same(db, question)
+        asked = rows.find_same_question(db, question)
         if asked is None:
-            if rows.pending_count(db, caller.key) >= MAX_OPEN:
+            if rows.count_pending(db, caller.key) >= MAX_OPEN:
                 raise TooMany(f"{MAX_OPEN} questions of this agent are waiting for an answer already.")
-            rows.add(db, question)
+            rows.insert_question(db, question)
             self._audit(db, question, "question.asked", f"Asked: {visible(question.text)}")
             asked = question
         self._store.after_commit(partial(self._announce, asked))
@@ -169,7 +169,7 @@ class Questions:
     def _cancel_turn(self, turn: int) -> None:
         """The turn has ended: nobody waits for its answers any more."""
         with self._store.reading() as db:
-            pending = rows.pending_of_turn(db, turn)
+            pending = rows.list_pending_of_turn(db, turn)
         self._end_all(pending, CANCELLED)
 
     def _end_all(self, questions: list[str], status: str) -> None:
@@ -187,9 +187,9 @@ class Questions:
     ) -> Question | None:
         """End it once, and with it the calls that wait; None when somebody or something was faster."""
         with self._store.writing() as db:
-            if not rows.end(db, question.id, status, by, self._now(), answer=answer):
+            if not rows.end_question(db, question.id, status, by, self._now(), answer=answer):
                 return None
-            ended = rows.one(db, question.id)
+            ended = rows.get_question(db, question.id)
             assert ended is not None  # noqa: S101 - it was updated just now, in this transaction
             self._finish(f"question:{ended.id}", ok=status == ANSWERED, text=_told(ended), result=_result(ended))
             how = f"Answered by {by}: {visible(answer)}" if answer is not None else f"Not answered: {by}."
@@ -204,7 +204,7 @@ class Questions:
 
     def _audit(self, db: sqlite3.Connection, question: Question, kind: str, text: str) -> None:
         key, detail = question.cubicle, {"question": question.id, "choices": list(question.choices)}
-        audit_rows.add(
+        audit_rows.insert_record(
             db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=question.turn, detail=detail
         )
 

@@ -37,7 +37,7 @@ class Question:
     """Who answered, or why nobody will."""
 
 
-def add(db: sqlite3.Connection, question: Question) -> None:
+def insert_question(db: sqlite3.Connection, question: Question) -> None:
     """Write a question down before anybody is asked."""
     db.execute(
         "INSERT INTO questions (id, agent, user, turn, text, choices, free_text, status, asked_at, expires_at) "
@@ -57,13 +57,13 @@ def add(db: sqlite3.Connection, question: Question) -> None:
     )
 
 
-def one(db: sqlite3.Connection, question: str) -> Question | None:
+def get_question(db: sqlite3.Connection, question: str) -> Question | None:
     """The question with this id."""
     row = db.execute("SELECT * FROM questions WHERE id = ?", (question,)).fetchone()
     return None if row is None else _question(row)
 
 
-def every(
+def list_questions(
     db: sqlite3.Connection, *, status: str | None = None, user: int | None = None, limit: int = 200
 ) -> list[Question]:
     """The newest questions that match everything given, newest first."""
@@ -75,7 +75,7 @@ def every(
     return [_question(row) for row in rows]
 
 
-def same(db: sqlite3.Connection, question: Question) -> Question | None:
+def find_same_question(db: sqlite3.Connection, question: Question) -> Question | None:
     """The open question of this turn that asks exactly the same, if it still may be answered."""
     row = db.execute(
         "SELECT * FROM questions WHERE status = 'pending' AND agent = ? AND user = ? AND turn IS ? AND text = ? "
@@ -93,7 +93,7 @@ def same(db: sqlite3.Connection, question: Question) -> Question | None:
     return None if row is None else _question(row)
 
 
-def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
+def count_pending(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many questions of this cubicle are open."""
     row = db.execute(
         "SELECT COUNT(*) FROM questions WHERE status = 'pending' AND agent = ? AND user = ?", (key.agent, key.user)
@@ -101,19 +101,19 @@ def pending_count(db: sqlite3.Connection, key: CubicleKey) -> int:
     return int(row[0])
 
 
-def of_turn(db: sqlite3.Connection, turn: int) -> list[Question]:
+def list_of_turn(db: sqlite3.Connection, turn: int) -> list[Question]:
     """What was asked in a turn, in order."""
     rows = db.execute("SELECT * FROM questions WHERE turn = ? ORDER BY asked_at, id", (turn,))
     return [_question(row) for row in rows]
 
 
-def pending_of_turn(db: sqlite3.Connection, turn: int) -> list[str]:
+def list_pending_of_turn(db: sqlite3.Connection, turn: int) -> list[str]:
     """The turn's open questions."""
     rows = db.execute("SELECT id FROM questions WHERE status = 'pending' AND turn = ?", (turn,))
     return [str(row["id"]) for row in rows]
 
 
-def pending_of_ended_turns(db: sqlite3.Connection) -> list[str]:
+def list_pending_of_ended_turns(db: sqlite3.Connection) -> list[str]:
     """Open questions that nobody waits for any more; a death right after a turn's end leaves them."""
     rows = db.execute(
         "SELECT questions.id FROM questions LEFT JOIN turns ON questions.turn = turns.id "
@@ -123,7 +123,7 @@ def pending_of_ended_turns(db: sqlite3.Connection) -> list[str]:
     return [str(row["id"]) for row in rows]
 
 
-def overdue(db: sqlite3.Connection, now: float) -> list[str]:
+def list_overdue(db: sqlite3.Connection, now: float) -> list[str]:
     """The open ones whose time is up; one that was asked long after now, by a clock that has gone back since, would
     wait for ever."""
     rows = db.execute(
@@ -132,7 +132,9 @@ def overdue(db: sqlite3.Connection, now: float) -> list[str]:
     return [str(row["id"]) for row in rows]
 
 
-def end(db: sqlite3.Connection, question: str, status: str, by: str, now: float, *, answer: str | None = None) -> bool:
+def end_question(
+    db: sqlite3.Connection, question: str, status: str, by: str, now: float, *, answer: str | None = None
+) -> bool:
     """End an open question; False when it is open no more. One whose time is up can't be answered either."""
     cursor = db.execute(
         "UPDATE questions SET status = :status, answer = :answer, answered_at = :now, answered_by = :by "

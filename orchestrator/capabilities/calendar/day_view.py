@@ -87,15 +87,15 @@ def look(store: Store, scope: CalendarScope, zone: str, first: date, count: int,
     begins = day_begins(zone, first, count)
     begin, end = begins[0].timestamp(), begins[-1].timestamp()
     with store.reading() as db:
-        coming = rows.coming(db, end, scope.agent, scope.user)
-        runs = run_rows.within(db, begin, end, agent=scope.agent, user=scope.user, limit=MOST_RUNS)
+        coming = rows.list_due_before(db, end, scope.agent, scope.user)
+        runs = run_rows.list_runs_within(db, begin, end, agent=scope.agent, user=scope.user, limit=MOST_RUNS)
     ahead = spread(map(_series, coming), zone, first, count, most_a_day=most_a_day)
     been = _by_day(runs, zone)
     days = [(day, been.get(day.day, []), day.times) for day in ahead.days]
     wanted = {times.key for _, _, found in days for times in found}
     wanted |= {group[0].entry for _, groups, _ in days for group in groups[:most_a_day]}
     with store.reading() as db:
-        entries = rows.some(db, wanted)
+        entries = rows.get_entries(db, wanted)
     made = tuple(
         _day(
             day.day, day.more, [*_been(groups[:most_a_day], entries), *_ahead(times, entries)], len(groups), most_a_day
@@ -108,7 +108,7 @@ def look(store: Store, scope: CalendarScope, zone: str, first: date, count: int,
 def paused(store: Store, scope: CalendarScope) -> list[CalendarEntry]:
     """What comes due only when somebody resumes it, the last changed first."""
     with store.reading() as db:
-        return rows.paused(db, scope.agent, scope.user, MOST_PAUSED)
+        return rows.list_paused(db, scope.agent, scope.user, MOST_PAUSED)
 
 
 def _series(row: tuple[int, float, str, str, str, str, str]) -> Series:

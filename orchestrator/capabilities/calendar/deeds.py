@@ -107,7 +107,7 @@ class CalendarDeeds:
 
     def _list(self, db: sqlite3.Connection, caller: Caller, action: CalendarList) -> Outcome:
         key, zone = caller.key, self._announcer.zone(caller.key)
-        entries = _worth_listing(rows.every(db, key.agent, key.user))
+        entries = _worth_listing(rows.list_entries(db, key.agent, key.user))
         begin, end = bound("from", action.from_, zone), bound("to", action.to, zone, is_last=True)
         result: dict[str, Any] = {"entries": [_listed(e, self._agenda.words(e)) for e in entries]}
         if begin is None and end is None:
@@ -131,7 +131,7 @@ class CalendarDeeds:
     # --- for people --------------------------------------------------------------------------------------------------
 
     def _cancel(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
-        entry = rows.one(db, int(notice.subject))
+        entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             return _GONE
         if entry.status is EntryStatus.ENDED:
@@ -142,7 +142,7 @@ class CalendarDeeds:
     def _undo(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
         before = notice.detail["before"]
         wish = EntryInput(**{field.name: before[field.name] for field in fields(EntryInput) if field.name in before})
-        entry = rows.one(db, int(notice.subject))
+        entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             back = self._agenda.create_in(db, notice.cubicle, wish, by=user, turn=None, number=int(notice.subject))
         else:
@@ -150,7 +150,7 @@ class CalendarDeeds:
         return f"{saying.quoted(back)} is as it was before."
 
     def _resume(self, db: sqlite3.Connection, notice: Notice, user: User) -> str:
-        entry = rows.one(db, int(notice.subject))
+        entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             return _GONE
         back = self._agenda.change_in(db, entry, EntryInput.of(entry), by=user, turn=None, status=EntryStatus.ACTIVE)
@@ -158,7 +158,7 @@ class CalendarDeeds:
         return f"{saying.quoted(back)} is resumed. {saying.due_next(back, zone)}"
 
     def _run(self, db: sqlite3.Connection, notice: Notice, _user: User) -> str:
-        entry = rows.one(db, int(notice.subject))
+        entry = rows.get_entry(db, int(notice.subject))
         if entry is None:
             raise Conflict(_GONE)
         self._agenda.run_in(db, entry)
@@ -166,7 +166,7 @@ class CalendarDeeds:
 
 
 def _own(db: sqlite3.Connection, key: CubicleKey, number: int) -> CalendarEntry:
-    found = rows.one(db, number)
+    found = rows.get_entry(db, number)
     if found is None or found.cubicle != key:
         raise NotFound(f"There is no entry {number} in this calendar. CALENDAR_LIST shows what there is.")
     return found

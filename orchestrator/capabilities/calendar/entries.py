@@ -69,7 +69,7 @@ class CalendarEntries:
     def every(self, agent: str | None = None, user: int | None = None) -> list[CalendarEntry]:
         """The entries of an agent, of a person, of one cubicle or all; what comes due first is first."""
         with self._store.reading() as db:
-            return rows.every(db, agent, user)
+            return rows.list_entries(db, agent, user)
 
     def get(self, entry: int) -> CalendarEntry:
         """The entry with this id; raises NotFound."""
@@ -216,7 +216,7 @@ class CalendarEntries:
             next_at=first.timestamp(),
             failures=0,
         )
-        entry = replace(blank, id=rows.add(db, blank))
+        entry = replace(blank, id=rows.insert_entry(db, blank))
         self._audit(db, entry, "created", by, turn)
         self._follow(entry, "created", self._announcer.made(entry, turn) if by is None else None)
         return entry
@@ -239,7 +239,7 @@ class CalendarEntries:
 
     def remove_in(self, db: sqlite3.Connection, before: CalendarEntry, *, by: User | None, turn: int | None) -> None:
         """As ``remove``."""
-        rows.remove(db, before.id)
+        rows.delete_entry(db, before.id)
         self._audit(db, before, "removed", by, turn)
         is_news = by is None and before.status is not EntryStatus.ENDED
         self._follow(before, "removed", self._announcer.removed(before, turn) if is_news else None)
@@ -265,7 +265,7 @@ class CalendarEntries:
         if entry == before:
             return before
         entry = replace(entry, changed_at=self._now())
-        rows.change(db, entry)
+        rows.update_entry(db, entry)
         self._audit(db, entry, "changed", by, turn)
         return entry
 
@@ -290,7 +290,7 @@ class CalendarEntries:
         )
 
     def _check_room(self, db: sqlite3.Connection, key: CubicleKey) -> None:
-        if rows.standing(db, key) >= MOST_ENTRIES:
+        if rows.count_open(db, key) >= MOST_ENTRIES:
             raise TooMany(f"This calendar holds {MOST_ENTRIES} entries already (a fixed limit). Delete some first.")
 
     def _times(
@@ -316,7 +316,7 @@ class CalendarEntries:
         key, who = entry.cubicle, "the agent" if by is None else by.name
         text = f"{saying.quoted(entry)} was {what} by {who}: {self.words(entry)}."
         detail = {"entry": entry.id}
-        audit_rows.add(
+        audit_rows.insert_record(
             db, f"calendar.{what}", text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail=detail
         )
 
@@ -331,7 +331,7 @@ def _apart(fields: Mapping[str, Any]) -> tuple[dict[str, Any], EntryStatus | Non
 
 
 def _found(db: sqlite3.Connection, entry: int) -> CalendarEntry:
-    found = rows.one(db, entry)
+    found = rows.get_entry(db, entry)
     if found is None:
         raise NotFound(f"There is no entry {entry} in the calendar.")
     return found

@@ -47,7 +47,7 @@ class Feeds:
     def url(self, key: CubicleKey) -> str:
         """The feed's address; made on first use."""
         with self._store.reading() as db:
-            secret = rows.feed_of(db, key)
+            secret = rows.get_feed(db, key)
         return self.renew(key) if secret is None else self._url(secret)
 
     def renew(self, key: CubicleKey) -> str:
@@ -60,14 +60,14 @@ class Feeds:
     def read(self, secret: str) -> str:
         """The calendar as iCalendar text. Raises NotFound for a wrong secret, TooMany when asked too often."""
         with self._store.reading() as db:
-            key = rows.cubicle_of_feed(db, _hash(secret))
-            if key is not None and leaving_rows.is_leaving(db, key):
+            key = rows.get_cubicle_of_feed(db, _hash(secret))
+            if key is not None and leaving_rows.is_being_deleted(db, key):
                 key = None
         self._check_pace(key or _NOBODY, MOST_GUESSES if key is None else MOST_READS)
         if key is None:
             raise NotFound("There is no such calendar.")
         with self._store.reading() as db:
-            entries = rows.every(db, key.agent, key.user)
+            entries = rows.list_entries(db, key.agent, key.user)
         now = at(self._now())
         shown = [self._event(entry) for entry in entries if self._is_shown(entry)]
         return ics.feed(f"{key.agent} (HermitShell)", shown, now=now)

@@ -112,32 +112,32 @@ _COLUMNS = ("agent", "user", *(field.name for field in fields(CalendarEntry) if 
 _NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
 
 
-def add(db: sqlite3.Connection, entry: CalendarEntry) -> int:
+def insert_entry(db: sqlite3.Connection, entry: CalendarEntry) -> int:
     """Write an entry down; with the id 0 it gets the next one, which comes back."""
     marks = ", ".join("?" * (len(_COLUMNS) + 1))
     sql = f"INSERT INTO agenda_entries (id, {_NAMES}) VALUES ({marks})"  # noqa: S608 - names of columns
     return int(db.execute(sql, (entry.id or None, *_values(entry))).lastrowid or 0)
 
 
-def change(db: sqlite3.Connection, entry: CalendarEntry) -> None:
+def update_entry(db: sqlite3.Connection, entry: CalendarEntry) -> None:
     """Write an entry anew."""
     marks = ", ".join("?" * len(_COLUMNS))
     sql = f"UPDATE agenda_entries SET ({_NAMES}) = ({marks}) WHERE id = ?"  # noqa: S608 - names of columns
     db.execute(sql, (*_values(entry), entry.id))
 
 
-def remove(db: sqlite3.Connection, entry: int) -> None:
+def delete_entry(db: sqlite3.Connection, entry: int) -> None:
     """The entry goes, with its runs."""
     db.execute("DELETE FROM agenda_entries WHERE id = ?", (entry,))
 
 
-def one(db: sqlite3.Connection, entry: int) -> CalendarEntry | None:
+def get_entry(db: sqlite3.Connection, entry: int) -> CalendarEntry | None:
     """The entry with this id."""
     row = db.execute("SELECT * FROM agenda_entries WHERE id = ?", (entry,)).fetchone()
     return None if row is None else _entry(row)
 
 
-def every(db: sqlite3.Connection, agent: str | None = None, user: int | None = None) -> list[CalendarEntry]:
+def list_entries(db: sqlite3.Connection, agent: str | None = None, user: int | None = None) -> list[CalendarEntry]:
     """The entries of an agent, of a person, of a cubicle or all; what comes due first is first."""
     rows = db.execute(
         "SELECT * FROM agenda_entries WHERE (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?) "
@@ -147,7 +147,7 @@ def every(db: sqlite3.Connection, agent: str | None = None, user: int | None = N
     return [_entry(row) for row in rows]
 
 
-def coming(
+def list_due_before(
     db: sqlite3.Connection, before: float, agent: str | None, user: int | None
 ) -> list[tuple[int, float, str, str, str, str, str]]:
     """What is due next before that time: id, when, and the words that decide how it goes on (start, end, time zone,
@@ -160,14 +160,14 @@ def coming(
     return [tuple(row) for row in rows]
 
 
-def some(db: sqlite3.Connection, entries: Iterable[int]) -> dict[int, CalendarEntry]:
+def get_entries(db: sqlite3.Connection, entries: Iterable[int]) -> dict[int, CalendarEntry]:
     """These entries by their ids."""
     marks = json.dumps(sorted(entries))
     found = db.execute("SELECT * FROM agenda_entries WHERE id IN (SELECT value FROM json_each(?))", (marks,))
     return {entry.id: entry for entry in map(_entry, found)}
 
 
-def paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: int) -> list[CalendarEntry]:
+def list_paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: int) -> list[CalendarEntry]:
     """The entries that are paused, the last changed first."""
     rows = db.execute(
         "SELECT * FROM agenda_entries WHERE status = 'paused' AND (? IS NULL OR agent = ?) AND (? IS NULL OR user = ?) "
@@ -177,7 +177,7 @@ def paused(db: sqlite3.Connection, agent: str | None, user: int | None, limit: i
     return [_entry(row) for row in rows]
 
 
-def standing(db: sqlite3.Connection, key: CubicleKey) -> int:
+def count_open(db: sqlite3.Connection, key: CubicleKey) -> int:
     """How many entries of a cubicle have not ended."""
     row = db.execute(
         "SELECT COUNT(*) FROM agenda_entries WHERE agent = ? AND user = ? AND status != 'ended'", (key.agent, key.user)
@@ -185,7 +185,7 @@ def standing(db: sqlite3.Connection, key: CubicleKey) -> int:
     return int(row[0])
 
 
-def due(db: sqlite3.Connection, now: float, limit: int) -> list[CalendarEntry]:
+def list_due(db: sqlite3.Connection, now: float, limit: int) -> list[CalendarEntry]:
     """The entries whose time has come, the earliest first."""
     rows = db.execute(
         "SELECT * FROM agenda_entries WHERE status = 'active' AND next_at <= ? ORDER BY next_at LIMIT ?", (now, limit)
@@ -193,7 +193,9 @@ def due(db: sqlite3.Connection, now: float, limit: int) -> list[CalendarEntry]:
     return [_entry(row) for row in rows]
 
 
-def punctual(db: sqlite3.Connection, now: float, within_s: float, limit: int) -> list[tuple[CalendarEntry, float]]:
+def list_due_just_now(
+    db: sqlite3.Connection, now: float, within_s: float, limit: int
+) -> list[tuple[CalendarEntry, float]]:
     """The entries whose time came just now, with that time, where nothing stands in the way: it was not dealt with yet,
     no run is under way, nobody is being deleted."""
     found = db.execute(
@@ -207,19 +209,19 @@ def punctual(db: sqlite3.Connection, now: float, within_s: float, limit: int) ->
     return [(entry, entry.next_at) for entry in map(_entry, found) if entry.next_at is not None]
 
 
-def earliest(db: sqlite3.Connection) -> float | None:
+def get_earliest_due(db: sqlite3.Connection) -> float | None:
     """When the next entry is due, of all."""
     row = db.execute("SELECT MIN(next_at) FROM agenda_entries WHERE status = 'active'").fetchone()
     return None if row[0] is None else float(row[0])
 
 
-def ahead(db: sqlite3.Connection, now: float) -> list[CalendarEntry]:
+def list_settled_ahead(db: sqlite3.Connection, now: float) -> list[CalendarEntry]:
     """The entries that were settled up to a moment that is still to come: the clock was put back."""
     rows = db.execute("SELECT * FROM agenda_entries WHERE status != 'paused' AND settled_at > ?", (now,))
     return [_entry(row) for row in rows]
 
 
-def settle(
+def settle_entry(
     db: sqlite3.Connection,
     entry: CalendarEntry,
     *,
@@ -241,7 +243,7 @@ def set_failures(db: sqlite3.Connection, entry: int, failures: int) -> None:
     db.execute("UPDATE agenda_entries SET failures = ? WHERE id = ?", (failures, entry))
 
 
-def forget_ended(db: sqlite3.Connection, key: CubicleKey, kept: int) -> None:
+def delete_ended(db: sqlite3.Connection, key: CubicleKey, kept: int) -> None:
     """Of a cubicle's entries that have ended, only the newest stay, and those that run."""
     db.execute(
         "DELETE FROM agenda_entries WHERE id IN (SELECT id FROM agenda_entries WHERE agent = ? AND user = ? "
@@ -254,13 +256,13 @@ def forget_ended(db: sqlite3.Connection, key: CubicleKey, kept: int) -> None:
 # --- times that are dealt with ---------------------------------------------------------------------------------------
 
 
-def covered(db: sqlite3.Connection, entry: int, after: float) -> list[tuple[float, float]]:
+def list_covered_spans(db: sqlite3.Connection, entry: int, after: float) -> list[tuple[float, float]]:
     """The spans, both ends among them, whose times are dealt with for good, whatever the clock says."""
     rows = db.execute("SELECT begin, until FROM agenda_covered WHERE entry = ? AND until >= ?", (entry, after))
     return [(float(begin), float(until)) for begin, until in rows]
 
 
-def cover(db: sqlite3.Connection, entry: int, begin: float, until: float, *, after: float | None) -> None:
+def insert_covered_span(db: sqlite3.Connection, entry: int, begin: float, until: float, *, after: float | None) -> None:
     """The times from ``begin`` until ``until`` are dealt with; with ``after``, nothing lies between that and them, so
     that a span which ends there grows."""
     if after is not None:
@@ -276,7 +278,7 @@ def cover(db: sqlite3.Connection, entry: int, begin: float, until: float, *, aft
 # --- feeds -----------------------------------------------------------------------------------------------------------
 
 
-def feed_of(db: sqlite3.Connection, key: CubicleKey) -> str | None:
+def get_feed(db: sqlite3.Connection, key: CubicleKey) -> str | None:
     """The secret of a cubicle's feed."""
     row = db.execute("SELECT secret FROM agenda_feeds WHERE agent = ? AND user = ?", (key.agent, key.user)).fetchone()
     return None if row is None else str(row[0])
@@ -291,7 +293,7 @@ def set_feed(db: sqlite3.Connection, key: CubicleKey, secret: str, sha256: str) 
     )
 
 
-def cubicle_of_feed(db: sqlite3.Connection, sha256: str) -> CubicleKey | None:
+def get_cubicle_of_feed(db: sqlite3.Connection, sha256: str) -> CubicleKey | None:
     """Whose feed has the secret with this hash."""
     row = db.execute("SELECT agent, user FROM agenda_feeds WHERE sha256 = ?", (sha256,)).fetchone()
     return None if row is None else CubicleKey(str(row[0]), int(row[1]))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.capabilities.calendar.rows import CalendarEntry, EndedRun, Run, RunResult, one
+from orchestrator.capabilities.calendar.rows import CalendarEntry, EndedRun, Run, RunResult, get_entry
 from orchestrator.core.models import TurnStatus
 
 _RUN = (
@@ -16,23 +16,23 @@ _RUN = (
 )
 
 
-def add_run(db: sqlite3.Connection, run: Run) -> int | None:
+def insert_run(db: sqlite3.Connection, run: Run) -> int | None:
     """Write down what is to come of a time; the run's id, or None when that time was dealt with before."""
     row = db.execute(f"{_RUN} RETURNING id", _run_values(run)).fetchone()
     return None if row is None else int(row[0])
 
 
-def add_runs(db: sqlite3.Connection, runs: Iterable[Run]) -> None:
+def insert_runs(db: sqlite3.Connection, runs: Iterable[Run]) -> None:
     """The same of many; of what was dealt with before, nothing."""
     db.executemany(_RUN, map(_run_values, runs))
 
 
-def forget_missed(db: sqlite3.Connection, entry: int, due_at: float) -> None:
+def delete_missed(db: sqlite3.Connection, entry: int, due_at: float) -> None:
     """A time that was missed has come again."""
     db.execute("DELETE FROM agenda_runs WHERE entry = ? AND due_at = ? AND outcome = 'missed'", (entry, due_at))
 
 
-def forget_runs(db: sqlite3.Connection, entry: int, kept: int) -> None:
+def delete_runs(db: sqlite3.Connection, entry: int, kept: int) -> None:
     """Of an entry's runs only the newest stay."""
     db.execute(
         "DELETE FROM agenda_runs WHERE ended_at IS NOT NULL AND entry = ? AND id < "
@@ -41,13 +41,13 @@ def forget_runs(db: sqlite3.Connection, entry: int, kept: int) -> None:
     )
 
 
-def runs(db: sqlite3.Connection, entry: int, limit: int) -> list[Run]:
+def list_runs(db: sqlite3.Connection, entry: int, limit: int) -> list[Run]:
     """The newest runs of an entry, the newest first."""
     rows = db.execute("SELECT * FROM agenda_runs WHERE entry = ? ORDER BY id DESC LIMIT ?", (entry, limit))
     return [_run(row) for row in rows]
 
 
-def within(
+def list_runs_within(
     db: sqlite3.Connection, begin: float, end: float, *, agent: str | None, user: int | None, limit: int
 ) -> list[Run]:
     """The runs of an agent, of a person, of a cubicle or all that were due from ``begin`` on and before ``end``, the
@@ -67,11 +67,11 @@ def is_running(db: sqlite3.Connection, entry: int) -> bool:
     return row is not None
 
 
-def unsent(db: sqlite3.Connection, limit: int) -> list[tuple[Run, CalendarEntry]]:
+def list_runs_without_turn(db: sqlite3.Connection, limit: int) -> list[tuple[Run, CalendarEntry]]:
     """The runs that have no turn yet, with their entries, in order."""
     rows = db.execute("SELECT * FROM agenda_runs WHERE ended_at IS NULL AND turn IS NULL ORDER BY id LIMIT ?", (limit,))
     found = [_run(row) for row in rows.fetchall()]
-    entries = {entry: one(db, entry) for entry in {run.entry for run in found}}
+    entries = {entry: get_entry(db, entry) for entry in {run.entry for run in found}}
     return [(run, entry) for run in found if (entry := entries[run.entry]) is not None]
 
 
@@ -83,7 +83,7 @@ def set_turns(db: sqlite3.Connection, turns: Iterable[tuple[int, int]]) -> None:
     )
 
 
-def ended(db: sqlite3.Connection) -> list[EndedRun]:
+def list_ended_runs(db: sqlite3.Connection) -> list[EndedRun]:
     """The runs whose turns have an outcome, or are no more, in the order in which they ended."""
     rows = db.execute(
         "SELECT agenda_runs.id, agenda_runs.entry, turns.status FROM agenda_runs "
@@ -102,7 +102,7 @@ def end_run(db: sqlite3.Connection, run: int, outcome: RunResult, now: float) ->
     return cursor.rowcount == 1
 
 
-def of_turn(db: sqlite3.Connection, turn: int) -> Run | None:
+def get_run_of_turn(db: sqlite3.Connection, turn: int) -> Run | None:
     """The run that became this turn, whether or not it knows that yet."""
     row = db.execute(
         "SELECT agenda_runs.* FROM turns JOIN agenda_runs ON agenda_runs.origin = turns.origin WHERE turns.id = ?",

@@ -88,18 +88,18 @@ class CalendarRuns:
     def earliest(self) -> float | None:
         """When something is due next."""
         with self._store.reading() as db:
-            return rows.earliest(db)
+            return rows.get_earliest_due(db)
 
     def of(self, entry: int, limit: int) -> list[Run]:
         """The newest runs of an entry, the newest first."""
         with self._store.reading() as db:
-            return run_rows.runs(db, entry, limit)
+            return run_rows.list_runs(db, entry, limit)
 
     def of_turn(self, turn: int) -> tuple[Run, CalendarEntry] | None:
         """The run that became this turn, with its entry."""
         with self._store.reading() as db:
-            run = run_rows.of_turn(db, turn)
-            entry = None if run is None else rows.one(db, run.entry)
+            run = run_rows.get_run_of_turn(db, turn)
+            entry = None if run is None else rows.get_entry(db, run.entry)
         return None if run is None or entry is None else (run, entry)
 
     def claim_by_hand(self, db: sqlite3.Connection, entry: CalendarEntry) -> Run:
@@ -108,7 +108,7 @@ class CalendarRuns:
             raise Conflict(f"{saying.quoted(entry)} is running already. Wait until it has ended, or stop it.")
         now = self._now()
         run = replace(_run_of(entry, at(now), now), by_hand=True, origin=f"entry:{entry.id}:{secrets.token_hex(8)}")
-        number = run_rows.add_run(db, run)
+        number = run_rows.insert_run(db, run)
         if number is None:
             raise Conflict(f"{saying.quoted(entry)} runs at this very moment.")
         return replace(run, id=number)
@@ -124,7 +124,7 @@ class CalendarRuns:
     def next_time(self, db: sqlite3.Connection, entry: CalendarEntry, after: datetime) -> datetime | None:
         """The first time after that which was never run; None when there is none."""
         plan = plan_of(*EntryInput.of(entry).when)
-        spans = rows.covered(db, entry.id, after.timestamp())
+        spans = rows.list_covered_spans(db, entry.id, after.timestamp())
         if not spans:
             return next_after(plan, after)
         return next((moment for moment in occurrences(plan, after) if not _is_in(spans, moment)), None)
@@ -135,12 +135,12 @@ class CalendarRuns:
         """What lies ahead again comes due again, but for what was run."""
         now = self._now()
         with self._store.reading() as db:
-            if not rows.ahead(db, now):
+            if not rows.list_settled_ahead(db, now):
                 return
         with self._store.writing() as db:
-            found = rows.ahead(db, now)
+            found = rows.list_settled_ahead(db, now)
             for entry in found:
-                rows.settle(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, at(now))))
+                rows.settle_entry(db, entry, settled_at=now, next_at=_seconds(self.next_time(db, entry, at(now))))
         logger.warning("the clock was put back: %d entries of the calendar are looked at again", len(found))
         for key in {entry.cubicle for entry in found}:
             self._hooks.calendar_changed.fire(key)
@@ -150,27 +150,27 @@ class CalendarRuns:
         later, by ``_claim``, so that nothing waits for that. False when there was none."""
         now = self._now()
         with self._store.reading() as db:
-            if not rows.punctual(db, now, PUNCTUAL.total_seconds(), 1):
+            if not rows.list_due_just_now(db, now, PUNCTUAL.total_seconds(), 1):
                 return False
         with self._store.writing() as db:
-            found = rows.punctual(db, now, PUNCTUAL.total_seconds(), _BATCH)
-            run_rows.add_runs(db, [_run_of(entry, at(when), now) for entry, when in found])
+            found = rows.list_due_just_now(db, now, PUNCTUAL.total_seconds(), _BATCH)
+            run_rows.insert_runs(db, [_run_of(entry, at(when), now) for entry, when in found])
             for entry, when in found:
-                rows.cover(db, entry.id, when, when, after=entry.settled_at)
+                rows.insert_covered_span(db, entry.id, when, when, after=entry.settled_at)
         return bool(found)
 
     def _claim(self) -> bool:
         """What is due is claimed, or written down as not run, and gets its next time; False when nothing was due."""
         now = self._now()
         with self._store.reading() as db:
-            if not rows.due(db, now, 1):
+            if not rows.list_due(db, now, 1):
                 return False
         with self._store.writing() as db:
-            found = rows.due(db, now, _BATCH)
+            found = rows.list_due(db, now, _BATCH)
             for entry in found:
                 self._claim_one(db, entry, now)
             for key in {entry.cubicle for entry in found}:
-                rows.forget_ended(db, key, KEPT_ENDED)
+                rows.delete_ended(db, key, KEPT_ENDED)
         for key in {entry.cubicle for entry in found}:
             self._hooks.calendar_changed.fire(key)
         return bool(found)
@@ -178,16 +178,16 @@ class CalendarRuns:
     def _claim_one(self, db: sqlite3.Connection, entry: CalendarEntry, now: float) -> None:
         plan = plan_of(*EntryInput.of(entry).when)
         found = due(plan, settled=at(entry.settled_at), now=at(now), missed=Missed(entry.missed))
-        if found is None or leaving_rows.is_leaving(db, entry.cubicle):
+        if found is None or leaving_rows.is_being_deleted(db, entry.cubicle):
             upcoming = self.next_time(db, entry, at(now))
-            rows.settle(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
+            rows.settle_entry(db, entry, settled_at=entry.settled_at, next_at=_seconds(upcoming))
             if upcoming is None:
                 self._store.after_commit(partial(self._announcer.over, entry, has_run=True, but=None))
             return
         upcoming = self.next_time(db, entry, found.settle)
-        if not _is_in(rows.covered(db, entry.id, found.at.timestamp()), found.at):
+        if not _is_in(rows.list_covered_spans(db, entry.id, found.at.timestamp()), found.at):
             self._write_down(db, entry, self._judged(db, entry, plan, found), now)
-        rows.settle(db, entry, settled_at=found.settle.timestamp(), next_at=_seconds(upcoming))
+        rows.settle_entry(db, entry, settled_at=found.settle.timestamp(), next_at=_seconds(upcoming))
         if upcoming is not None:
             return
         missed = self._announcer.missed(entry, found.at) if not found.runs and entry.missed == Missed.RUN else None
@@ -215,13 +215,13 @@ class CalendarRuns:
             outcome=time.outcome,
             ended_at=None if time.outcome is RunResult.CLAIMED else now,
         )
-        run_rows.forget_missed(db, entry.id, run.due_at)
-        run_rows.add_run(db, run)
-        run_rows.forget_runs(db, entry.id, KEPT_RUNS)
+        run_rows.delete_missed(db, entry.id, run.due_at)
+        run_rows.insert_run(db, run)
+        run_rows.delete_runs(db, entry.id, KEPT_RUNS)
         if time.outcome is not RunResult.MISSED:
             is_next = next_after(plan_of(*EntryInput.of(entry).when), at(entry.settled_at)) == time.first
             after = entry.settled_at if is_next else None
-            rows.cover(db, entry.id, time.first.timestamp(), run.due_at, after=after)
+            rows.insert_covered_span(db, entry.id, time.first.timestamp(), run.due_at, after=after)
         if time.outcome is not RunResult.CLAIMED:
             self._store.after_commit(partial(self._told, entry, str(time.outcome)))
 
@@ -229,7 +229,7 @@ class CalendarRuns:
         """Claimed runs become turns; what can't become one stays claimed, until it makes no sense any more."""
         while True:
             with self._store.reading() as db:
-                waiting = run_rows.unsent(db, _BATCH)
+                waiting = run_rows.list_runs_without_turn(db, _BATCH)
             sent: list[tuple[Run, CalendarEntry, int]] = []
             for run, entry in waiting:
                 try:
@@ -254,12 +254,12 @@ class CalendarRuns:
     def _book_ended(self) -> None:
         """Runs whose turns have ended get their outcomes; an entry that fails again and again is paused."""
         with self._store.reading() as db:
-            if not run_rows.ended(db):
+            if not run_rows.list_ended_runs(db):
                 return
         touched: list[CalendarEntry] = []
         with self._store.writing() as db:
-            for ended in run_rows.ended(db):
-                entry = rows.one(db, ended.entry)
+            for ended in run_rows.list_ended_runs(db):
+                entry = rows.get_entry(db, ended.entry)
                 if entry is None or not run_rows.end_run(db, ended.run, ended.outcome, self._now()):
                     continue
                 touched.append(entry)
@@ -277,7 +277,7 @@ class CalendarRuns:
             rows.set_failures(db, entry.id, failures)
             return
         paused = replace(entry, status=EntryStatus.PAUSED, next_at=None, failures=failures)
-        rows.change(db, paused)
+        rows.update_entry(db, paused)
         self._announcer.paused(paused)
 
     def _told(self, entry: CalendarEntry, what: str, *, turn: int | None = None) -> None:

@@ -60,7 +60,7 @@ class Deliveries:
     def destination(self, key: CubicleKey, turn: int | None) -> tuple[Carrier | None, str]:
         """Who takes a file of this turn, and where to; nobody but the dashboard when no carrier does."""
         with self._store.reading() as db:
-            made_by = None if turn is None else turn_rows.one(db, turn)
+            made_by = None if turn is None else turn_rows.get_turn(db, turn)
         for carrier in self._carriers:
             if to := carrier.reaches(key, made_by):
                 return carrier, to
@@ -86,7 +86,7 @@ class Deliveries:
     def reconcile(self) -> None:
         """After a start, before anything new is taken: what a death interrupted goes on."""
         with self._store.reading() as db:
-            open_ones, notices = rows.on_their_way(db), rows.notices(db, since=time.time() - _TOLD_AGAIN_S)
+            open_ones, notices = rows.list_open(db), rows.list_unsent(db, since=time.time() - _TOLD_AGAIN_S)
         self._clear(older_than=float("inf"))
         for delivery in open_ones:
             self._hand(delivery, is_repeated=delivery.status is DeliveryStatus.HANDED)
@@ -96,10 +96,10 @@ class Deliveries:
     def tidy(self, now: float) -> None:
         """Copies that were kept long enough go, and the oldest of a cubicle that has too many."""
         with self._store.reading() as db:
-            going = rows.old_copies(db, before=now - KEPT_FOR_S)
-            for key, size in rows.copied_bytes(db).items():
+            going = rows.list_old_copies(db, before=now - KEPT_FOR_S)
+            for key, size in rows.sum_copied_bytes(db).items():
                 excess = size - KEPT_BYTES
-                for delivery in rows.oldest_copies(db, key) if excess > 0 else ():
+                for delivery in rows.list_oldest_copies(db, key) if excess > 0 else ():
                     if excess <= 0:
                         break
                     going.append(delivery)
@@ -114,7 +114,7 @@ class Deliveries:
         """Copies of which no row speaks go: a death left them, or their agent was deleted."""
         files = [path for path in self._outbox.iterdir() if path.stat().st_mtime < older_than]
         with self._store.reading() as db:
-            known = rows.copies(db)
+            known = rows.list_copies(db)
         for path in files:
             if path.name not in known:
                 path.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ class Deliveries:
     def get(self, delivery: int) -> Delivery:
         """The delivery with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, delivery)
+            found = rows.get_delivery(db, delivery)
         if found is None:
             raise NotFound(f"There is no delivery {delivery}.")
         return found
@@ -132,12 +132,12 @@ class Deliveries:
     def every(self, key: CubicleKey, *, limit: int, before: int | None = None) -> list[Delivery]:
         """The newest deliveries of a cubicle, newest first; ``before`` is an id to page back from."""
         with self._store.reading() as db:
-            return rows.every(db, key, limit=limit, before=before)
+            return rows.list_deliveries(db, key, limit=limit, before=before)
 
     def of_turns(self, turns: Sequence[int]) -> list[Delivery]:
         """What these turns delivered, in order."""
         with self._store.reading() as db:
-            return rows.of_turns(db, turns)
+            return rows.list_of_turns(db, turns)
 
     def copy_of(self, delivery: Delivery) -> Path:
         """Its private copy; raises NotFound when it is not kept any more."""
@@ -160,7 +160,7 @@ class Deliveries:
 
     def _hand(self, delivery: Delivery, *, is_repeated: bool = False) -> None:
         with self._store.writing() as db:
-            if not rows.hand(db, delivery.id) and not is_repeated:
+            if not rows.claim_delivery(db, delivery.id) and not is_repeated:
                 return
         carrier = self._carrier_of(delivery.to)
         try:
@@ -190,9 +190,9 @@ class Deliveries:
 
     def _end(self, delivery: int, status: DeliveryStatus, why: str | None) -> None:
         with self._store.writing() as db:
-            if not rows.end(db, delivery, status, why=why):
+            if not rows.end_delivery(db, delivery, status, why=why):
                 return
-            settled = rows.one(db, delivery)
+            settled = rows.get_delivery(db, delivery)
             if settled is not None:
                 self._store.after_commit(partial(self._hooks.delivery_settled.fire, settled))
         self._publish(delivery)

@@ -133,7 +133,7 @@ class Intake:
             carrier, to = self._deliveries.destination(key, turn)
             status = DeliveryStatus.SENT if carrier is None else DeliveryStatus.KEPT
             with self._store.writing() as db:
-                is_sent = turn is not None and rows.is_known(db, key, draft.path, draft.sha256, turn=turn)
+                is_sent = turn is not None and rows.is_delivered(db, key, draft.path, draft.sha256, turn=turn)
                 if is_wanted_again or not is_sent:
                     made = self._insert(db, replace(draft, to=to, status=status), is_again=True)
                 written(draft if made is None else made)
@@ -161,7 +161,7 @@ class Intake:
     def mark(self, key: CubicleKey) -> int:
         """Until when, by the kernel's clock in nanoseconds, all in the tray was dealt with."""
         with self._store.reading() as db:
-            return rows.mark(db, key)
+            return rows.get_mark(db, key)
 
     def set_mark(self, key: CubicleKey, until_ns: int) -> None:
         """Everything in the tray that changed until then was dealt with."""
@@ -178,16 +178,16 @@ class Intake:
     def asked(self, turn: int) -> tuple[bytes, ...]:
         """The files that a turn's answer asks for by name."""
         with self._store.reading() as db:
-            return words.asked_for(rows.action_of(db, turn))
+            return words.asked_for(rows.get_action(db, turn))
 
     def unanswered(self, *, since: float) -> list[tuple[CubicleKey, int, bytes]]:
         """What turns that ended since then asked for by name, and a death came between."""
         with self._store.reading() as db:
             return [
                 (asking.cubicle, asking.turn, path)
-                for asking in rows.asking(db, since=since)
+                for asking in rows.list_asking_turns(db, since=since)
                 for path in words.asked_for(asking.action)
-                if path not in rows.asked_paths(db, asking.turn)
+                if path not in rows.list_asked_paths(db, asking.turn)
             ]
 
     # --- how ---------------------------------------------------------------------------------------------------
@@ -218,8 +218,8 @@ class Intake:
             status = DeliveryStatus.SENT if carrier is None else DeliveryStatus.KEPT
             draft = replace(draft, to=to, status=status)
             with self._store.writing() as db:
-                is_known = rows.is_known(db, draft.cubicle, draft.path, draft.sha256)
-                if asked is not None and rows.is_known(db, draft.cubicle, draft.path, draft.sha256, turn=asked):
+                is_known = rows.is_delivered(db, draft.cubicle, draft.path, draft.sha256)
+                if asked is not None and rows.is_delivered(db, draft.cubicle, draft.path, draft.sha256, turn=asked):
                     rows.mark_asked(db, asked, draft.path, draft.sha256)
                 elif asked is not None or not is_known:
                     if self._is_full_by(db, draft.cubicle, draft.size_bytes, asked):
@@ -256,10 +256,10 @@ class Intake:
     def _insert(
         self, db: sqlite3.Connection, draft: Delivery, *, asked: int | None = None, is_again: bool = False
     ) -> Delivery | None:
-        made = rows.add(db, draft, asked=asked, is_again=is_again)
+        made = rows.insert_delivery(db, draft, asked=asked, is_again=is_again)
         if made is None:
             return None
-        audit_rows.add(
+        audit_rows.insert_record(
             db,
             f"delivery.{draft.status}",
             shown(b"out", draft.path) if draft.path else draft.name,
@@ -275,7 +275,7 @@ class Intake:
 
     def _turn_at(self, key: CubicleKey, at: float) -> int | None:
         with self._store.reading() as db:
-            return rows.turn_at(db, key, at, afterglow_s=_AFTERGLOW_S)
+            return rows.find_turn_at(db, key, at, afterglow_s=_AFTERGLOW_S)
 
     def _is_full(self, key: CubicleKey, more_bytes: int, asked: int | None) -> bool:
         with self._store.reading() as db:
@@ -284,10 +284,10 @@ class Intake:
     def _is_full_by(self, db: sqlite3.Connection, key: CubicleKey, more_bytes: int, asked: int | None) -> bool:
         """What a turn asked for by name counts for the day alone."""
         now = time.time()
-        files, size = rows.used(db, key, since=now - _DAY_S)
+        files, size = rows.sum_delivered(db, key, since=now - _DAY_S)
         if files >= self._rates.files_per_day or size + more_bytes > BYTES_A_DAY:
             return True
-        files, size = rows.used(db, key, since=now - _MINUTE_S)
+        files, size = rows.sum_delivered(db, key, since=now - _MINUTE_S)
         return asked is None and (
             files >= self._rates.files_per_minute or (size > 0 and size + more_bytes > BYTES_A_MINUTE)
         )

@@ -20,7 +20,9 @@ class Asked:
     action: str
 
 
-def add(db: sqlite3.Connection, new: Delivery, *, asked: int | None = None, is_again: bool = False) -> int | None:
+def insert_delivery(
+    db: sqlite3.Connection, new: Delivery, *, asked: int | None = None, is_again: bool = False
+) -> int | None:
     """Write a delivery down before anything is done; its id, or None when there is one like it already.
 
     ``asked`` is the turn that asked for it by name, ``is_again`` says that it may be one that was delivered before.
@@ -55,13 +57,15 @@ def add(db: sqlite3.Connection, new: Delivery, *, asked: int | None = None, is_a
     return None if row is None else int(row["id"])
 
 
-def one(db: sqlite3.Connection, delivery: int) -> Delivery | None:
+def get_delivery(db: sqlite3.Connection, delivery: int) -> Delivery | None:
     """The delivery with this id."""
     row = db.execute("SELECT * FROM deliveries WHERE id = ?", (delivery,)).fetchone()
     return None if row is None else _delivery(row)
 
 
-def every(db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int | None = None) -> list[Delivery]:
+def list_deliveries(
+    db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int | None = None
+) -> list[Delivery]:
     """The newest deliveries of a cubicle, newest first; ``before`` is the id to go on from."""
     rows = db.execute(
         "SELECT * FROM deliveries WHERE agent = ? AND user = ? AND id < ? ORDER BY id DESC LIMIT ?",
@@ -70,14 +74,14 @@ def every(db: sqlite3.Connection, key: CubicleKey, *, limit: int, before: int | 
     return [_delivery(row) for row in rows]
 
 
-def of_turns(db: sqlite3.Connection, turns: Sequence[int]) -> list[Delivery]:
+def list_of_turns(db: sqlite3.Connection, turns: Sequence[int]) -> list[Delivery]:
     """What turns delivered, in order, those included that they asked for again."""
     marks = ", ".join("?" * len(turns))
     rows = db.execute(f"SELECT * FROM deliveries WHERE turn IN ({marks}) ORDER BY id", tuple(turns))  # noqa: S608 - marks
     return [_delivery(row) for row in rows]
 
 
-def is_known(db: sqlite3.Connection, key: CubicleKey, path: bytes, sha256: str, *, turn: int | None = None) -> bool:
+def is_delivered(db: sqlite3.Connection, key: CubicleKey, path: bytes, sha256: str, *, turn: int | None = None) -> bool:
     """This content of this file was delivered before; with a ``turn``, in that turn."""
     row = db.execute(
         "SELECT 1 FROM deliveries WHERE agent = ? AND user = ? AND path = ? AND sha256 = ? AND (? IS NULL OR turn = ?)",
@@ -95,12 +99,12 @@ def mark_asked(db: sqlite3.Connection, turn: int, path: bytes, sha256: str) -> N
     )
 
 
-def asked_paths(db: sqlite3.Connection, turn: int) -> set[bytes]:
+def list_asked_paths(db: sqlite3.Connection, turn: int) -> set[bytes]:
     """The files that this turn asked for by name and got an answer about."""
     return {bytes(row["path"]) for row in db.execute("SELECT path FROM deliveries WHERE asked = ?", (turn,))}
 
 
-def asking(db: sqlite3.Connection, *, since: float) -> list[Asked]:
+def list_asking_turns(db: sqlite3.Connection, *, since: float) -> list[Asked]:
     """The turns that asked for files by name and ended since then."""
     rows = db.execute(
         "SELECT id, agent, user, action FROM turns WHERE ended_at >= ? AND action LIKE 'FILE:%' ORDER BY id", (since,)
@@ -108,13 +112,13 @@ def asking(db: sqlite3.Connection, *, since: float) -> list[Asked]:
     return [Asked(CubicleKey(str(r["agent"]), int(r["user"])), int(r["id"]), str(r["action"])) for r in rows]
 
 
-def action_of(db: sqlite3.Connection, turn: int) -> str:
+def get_action(db: sqlite3.Connection, turn: int) -> str:
     """What the turn's answer asked for beside its words; mostly empty."""
     row = db.execute("SELECT action FROM turns WHERE id = ?", (turn,)).fetchone()
     return "" if row is None or row["action"] is None else str(row["action"])
 
 
-def turn_at(db: sqlite3.Connection, key: CubicleKey, at: float, *, afterglow_s: float) -> int | None:
+def find_turn_at(db: sqlite3.Connection, key: CubicleKey, at: float, *, afterglow_s: float) -> int | None:
     """The turn that was under way in a cubicle at a time, or had ended moments before."""
     row = db.execute(
         "SELECT id FROM turns WHERE agent = ? AND user = ? AND started_at <= ? "
@@ -124,7 +128,7 @@ def turn_at(db: sqlite3.Connection, key: CubicleKey, at: float, *, afterglow_s: 
     return None if row is None else int(row["id"])
 
 
-def used(db: sqlite3.Connection, key: CubicleKey, *, since: float) -> tuple[int, int]:
+def sum_delivered(db: sqlite3.Connection, key: CubicleKey, *, since: float) -> tuple[int, int]:
     """How many files, and bytes, a cubicle delivered since then. Notices about many count as one."""
     row = db.execute(
         "SELECT COUNT(*), COALESCE(SUM(size_bytes), 0) FROM deliveries WHERE agent = ? AND user = ? AND at > ?",
@@ -133,13 +137,13 @@ def used(db: sqlite3.Connection, key: CubicleKey, *, since: float) -> tuple[int,
     return int(row[0]), int(row[1])
 
 
-def on_their_way(db: sqlite3.Connection) -> list[Delivery]:
+def list_open(db: sqlite3.Connection) -> list[Delivery]:
     """What was written down and has not ended, oldest first."""
     rows = db.execute(f"SELECT * FROM deliveries WHERE status IN {_ON_THEIR_WAY} ORDER BY id")  # noqa: S608 - constant
     return [_delivery(row) for row in rows]
 
 
-def notices(db: sqlite3.Connection, *, since: float) -> list[Delivery]:
+def list_unsent(db: sqlite3.Connection, *, since: float) -> list[Delivery]:
     """What was not sent since then, and is to be said elsewhere than in the dashboard."""
     rows = db.execute(
         "SELECT * FROM deliveries WHERE at >= ? AND status IN ('withheld', 'refused', 'failed') AND copy = '' "
@@ -149,13 +153,13 @@ def notices(db: sqlite3.Connection, *, since: float) -> list[Delivery]:
     return [_delivery(row) for row in rows]
 
 
-def hand(db: sqlite3.Connection, delivery: int) -> bool:
+def claim_delivery(db: sqlite3.Connection, delivery: int) -> bool:
     """Claim it for handing over; False when somebody else did, or it has ended."""
     cursor = db.execute("UPDATE deliveries SET status = 'handed' WHERE id = ? AND status = 'kept'", (delivery,))
     return cursor.rowcount == 1
 
 
-def end(db: sqlite3.Connection, delivery: int, status: DeliveryStatus, *, why: str | None = None) -> bool:
+def end_delivery(db: sqlite3.Connection, delivery: int, status: DeliveryStatus, *, why: str | None = None) -> bool:
     """How it ended, once; False when it had ended before. Without a ``why`` the old one stays."""
     cursor = db.execute(
         f"UPDATE deliveries SET status = ?, why = COALESCE(?, why) "  # noqa: S608 - constant
@@ -168,12 +172,12 @@ def end(db: sqlite3.Connection, delivery: int, status: DeliveryStatus, *, why: s
 # --- copies ----------------------------------------------------------------------------------------------------
 
 
-def copies(db: sqlite3.Connection) -> set[str]:
+def list_copies(db: sqlite3.Connection) -> set[str]:
     """The names of all private copies that a row speaks of."""
     return {str(row["copy"]) for row in db.execute("SELECT copy FROM deliveries WHERE copy <> ''")}
 
 
-def old_copies(db: sqlite3.Connection, *, before: float) -> list[Delivery]:
+def list_old_copies(db: sqlite3.Connection, *, before: float) -> list[Delivery]:
     """Ended deliveries from before then that still have their copies."""
     rows = db.execute(
         "SELECT * FROM deliveries WHERE copy <> '' AND at < ? "  # noqa: S608 - constant
@@ -183,13 +187,13 @@ def old_copies(db: sqlite3.Connection, *, before: float) -> list[Delivery]:
     return [_delivery(row) for row in rows]
 
 
-def copied_bytes(db: sqlite3.Connection) -> dict[CubicleKey, int]:
+def sum_copied_bytes(db: sqlite3.Connection) -> dict[CubicleKey, int]:
     """What the copies of each cubicle take."""
     rows = db.execute("SELECT agent, user, SUM(size_bytes) AS size FROM deliveries WHERE copy <> '' GROUP BY 1, 2")
     return {CubicleKey(str(row["agent"]), int(row["user"])): int(row["size"]) for row in rows}
 
 
-def oldest_copies(db: sqlite3.Connection, key: CubicleKey) -> list[Delivery]:
+def list_oldest_copies(db: sqlite3.Connection, key: CubicleKey) -> list[Delivery]:
     """A cubicle's ended deliveries that still have their copies, oldest first."""
     rows = db.execute(
         "SELECT * FROM deliveries WHERE agent = ? AND user = ? AND copy <> '' "  # noqa: S608 - constant
@@ -207,7 +211,7 @@ def forget_copy(db: sqlite3.Connection, delivery: int) -> None:
 # --- marks -----------------------------------------------------------------------------------------------------
 
 
-def mark(db: sqlite3.Connection, key: CubicleKey) -> int:
+def get_mark(db: sqlite3.Connection, key: CubicleKey) -> int:
     """Until when, in nanoseconds of the kernel's clock, all that changed in ``out/`` was dealt with."""
     row = db.execute(
         "SELECT until_ns FROM delivery_marks WHERE agent = ? AND user = ?", (key.agent, key.user)

@@ -167,7 +167,7 @@ class Assets:
     def agreed(self, asset: Asset) -> tuple[Link, frozenset[str]]:
         """What may be fetched, and to which other hosts it may send on. Raises Forbidden when nobody has agreed."""
         with self._store.reading() as db:
-            approval = approval_rows.one(db, asset.id)
+            approval = approval_rows.get_approval(db, asset.id)
             allowed = self._grants.hosts(db, asset.cubicle)
             before = frozenset(earlier.host for earlier in waiting_for(db, asset))
         link = parse(asset.url, self._rules)
@@ -206,7 +206,9 @@ class Assets:
     def _audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
         key, detail = asset.cubicle, {"asset": asset.id, "url": asset.url, "host": asset.host}
         now = time.time()
-        audit_rows.add(db, kind, text, now=now, agent=key.agent, user=key.user, turn=asset.turn, detail=detail)
+        audit_rows.insert_record(
+            db, kind, text, now=now, agent=key.agent, user=key.user, turn=asset.turn, detail=detail
+        )
 
 
 def _under_way(db: sqlite3.Connection, key: CubicleKey, url: str) -> Asset | None:

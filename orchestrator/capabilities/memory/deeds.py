@@ -49,7 +49,7 @@ class MemoryDeeds:
     def reconcile(self) -> None:
         """After a start: searches that a death cut off are over."""
         with self._store.reading() as db:
-            waiting = call_rows.waiting_for(db, SEARCHES)
+            waiting = call_rows.list_waiting_for(db, SEARCHES)
         for reference in waiting:
             self._finish(reference, ok=False, text=_CUT_OFF)
 

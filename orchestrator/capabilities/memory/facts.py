@@ -105,7 +105,7 @@ class Facts:
 
     def _audit(self, db: sqlite3.Connection, kind: str, text: str, fact: Fact, turn: int | None) -> None:
         key = fact.cubicle
-        audit_rows.add(
+        audit_rows.insert_record(
             db, kind, text, now=self._now(), agent=key.agent, user=key.user, turn=turn, detail={"memory": fact.id}
         )
 

@@ -70,7 +70,7 @@ class Memories:
         """Snapshots and vectors are made from now on, and those that are missing."""
         self._handlers.reconcile()
         with self._store.reading() as db:
-            cubicles = agent_rows.cubicles(db)
+            cubicles = agent_rows.list_cubicles(db)
         self._snapshots.start(cubicles)  # a death may have come between a change and its snapshot
         if self._meaning is not None:
             self._meaning.start()

@@ -62,7 +62,7 @@ class Recollection:
 
     def _looked_up(self, key: CubicleKey, turn: int) -> tuple[str, str]:
         with self._store.reading() as db:
-            asked = turn_rows.one(db, turn)
+            asked = turn_rows.get_turn(db, turn)
         if asked is None or asked.cubicle != key or not asked.prompt.strip():
             return _NOTHING
         facts = self._search.best(key, asked.prompt, MAX_FACTS, turn=turn)

@@ -66,7 +66,7 @@ class StatusReport:
         money, space, upcoming = self._money(key.agent), self._space(key), self._upcoming(key)
         waiting = {
             "questions": self._open_questions(db, key),
-            "approvals": approval_rows.pending_count(db, key),
+            "approvals": approval_rows.count_pending(db, key),
         }
         toolsets = self._toolsets(key.agent)
         said = [

@@ -42,7 +42,9 @@ class AccessContext:
     def audit(self, what: str, text: str, *, agent: str, user: int | None = None) -> None:
         """The audit log says it, in the transaction that is open."""
         with self.store.writing() as db:
-            audit_rows.add(db.sql, f"{self.store.channel}.{what}", text, now=self.now(), agent=agent, user=user)
+            audit_rows.insert_record(
+                db.sql, f"{self.store.channel}.{what}", text, now=self.now(), agent=agent, user=user
+            )
 
 
 def check_operator(user: User) -> None:

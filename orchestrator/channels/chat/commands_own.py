@@ -216,8 +216,8 @@ def handlers(desk: CommandContext) -> dict[str, ButtonHandler]:
 def _open_turns(desk: CommandContext, key: CubicleKey) -> tuple[list[Turn], list[Turn]]:
     """What is under way, and what waits."""
     with desk.store.reading() as db:
-        held = [claim.turn for _, claim in turn_rows.under_way(db.sql, key)]
-        waiting = turn_rows.queued_ids(db.sql, key)
+        held = [claim.turn for _, claim in turn_rows.list_running(db.sql, key)]
+        waiting = turn_rows.list_queued(db.sql, key)
     turns = desk.services.turns
     return [turns.get(turn) for turn in held], [turns.get(turn) for turn in waiting]
 

@@ -89,7 +89,7 @@ class ChatNotifications:
         self.sweep()
         with self._store.reading() as db:
             subjects = rows.subjects(db, (DEED,))
-            standing = notice_rows.open_since(db.sql, self._now() - _MENDED_S)
+            standing = notice_rows.list_open_since(db.sql, self._now() - _MENDED_S)
         for number in sorted({_parts(subject)[0] for subject in subjects}):
             self._show(number)
         for notice in standing:
@@ -99,7 +99,7 @@ class ChatNotifications:
 
     def _tell_some(self) -> bool:
         with self._store.writing() as db:
-            found = notice_rows.after(db.sql, marks.mark(db, _MARK), limit=_BATCH)
+            found = notice_rows.list_after(db.sql, marks.mark(db, _MARK), limit=_BATCH)
             for notice in found:
                 self._tell(notice)
             if found:

@@ -230,7 +230,9 @@ class ChatSender:
                 if failed:
                     text = f"Messages to a {self._traits.label} chat were not sent. {why}"
                     detail = {"chat": self._chat, "letters": failed[:20]}
-                    audit.add(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
+                    audit.insert_record(
+                        db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail
+                    )
             for ref in failed:
                 self._means.told(ref, why)
 
@@ -265,7 +267,7 @@ class ChatSender:
                     rows.fail(db, letter.id, why)
                 text = f"A {what} for a {self._traits.label} chat was given up. {why}"
                 detail = {"chat": self._chat, "letter": letter.ref}
-                audit.add(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
+                audit.insert_record(db.sql, self._traits.name, text, now=self._now(), agent=self._agent, detail=detail)
             if not is_sent:
                 self._means.told(letter.ref, why)
 

@@ -1,6 +1,6 @@
 """Rows of the audit log: append and search. Every search costs what its page has, at a million rows too.
 
-A row is searched by its words from the next ``index`` on, not from its own transaction on.
+A row is searched by its words from the next ``index_records`` on, not from its own transaction on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AuditRow:
     detail: dict[str, Any]
 
 
-def add(
+def insert_record(
     db: sqlite3.Connection,
     kind: str,
     text: str,
@@ -52,14 +52,14 @@ def is_indexed(db: sqlite3.Connection) -> bool:
     return db.execute(f"SELECT 1 FROM audit WHERE {_INDEX_LACKS} LIMIT 1").fetchone() is None  # noqa: S608 - a constant
 
 
-def index(db: sqlite3.Connection, *, most: int) -> None:
+def index_records(db: sqlite3.Connection, *, most: int) -> None:
     """The words of rows that were added since the last time get into the index: the oldest ``most`` of them. They go
     in together, because each transaction with new words costs the index far more than the words do."""
     new = f"SELECT id, text, detail FROM audit WHERE {_INDEX_LACKS} ORDER BY id LIMIT ?"  # noqa: S608 - a constant
     db.execute(f"INSERT INTO audit_fts (rowid, text, detail) {new}", (most,))
 
 
-def search(
+def search_records(
     db: sqlite3.Connection,
     *,
     words: str = "",
@@ -69,7 +69,7 @@ def search(
     limit: int = 100,
 ) -> list[AuditRow]:
     """The newest rows that match everything given, newest first; ``before`` is the id to go on from. By ``words`` only
-    rows are found that ``index`` has seen."""
+    rows are found that ``index_records`` has seen."""
     wanted: list[tuple[str, Any]] = []
     source = "audit a"
     if words.replace("\0", " ").strip():
@@ -91,12 +91,12 @@ def search(
     return [AuditRow(**{**dict(row), "detail": json.loads(row["detail"])}) for row in rows]
 
 
-def kinds(db: sqlite3.Connection) -> list[str]:
+def list_kinds(db: sqlite3.Connection) -> list[str]:
     """Every kind that there is, found in as many steps as there are kinds, however many rows."""
     return _each(db, "kind")
 
 
-def agents(db: sqlite3.Connection) -> list[str]:
+def list_agents(db: sqlite3.Connection) -> list[str]:
     """Every agent that the log tells of, those that are gone too."""
     return _each(db, "agent")
 

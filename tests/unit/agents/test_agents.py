@@ -13,20 +13,20 @@ import pytest
 from orchestrator.agents.agents import FIELDS, as_json
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import ApprovalPolicy, CubicleLimits
-from tests.support.core_fixture import Rooms, at_once, rooms
+from tests.support.core_fixture import CoreFixture, at_once, core_fixture
 
 TOKEN = "123456789:" + "A" * 35
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """One agent, ``crab``."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 @pytest.mark.parametrize("name", ["a", "helper-2", "0", "a" * 32])
-def test_takes_a_plain_name(house: Rooms, name: str) -> None:
+def test_takes_a_plain_name(house: CoreFixture, name: str) -> None:
     """Small letters, digits, hyphens."""
     assert house.agents.create({"name": name}).name == name
 
@@ -54,7 +54,7 @@ def test_takes_a_plain_name(house: Rooms, name: str) -> None:
         True,
     ],
 )
-def test_refuses_a_name_that_would_need_care(house: Rooms, name: Any) -> None:
+def test_refuses_a_name_that_would_need_care(house: CoreFixture, name: Any) -> None:
     """It is part of paths and of container names."""
     with pytest.raises(BadInput, match="name"):
         house.agents.create({"name": name})
@@ -106,7 +106,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fields", WRONG.values(), ids=WRONG)
-def test_refuses_what_can_not_be(house: Rooms, fields: dict[str, Any]) -> None:
+def test_refuses_what_can_not_be(house: CoreFixture, fields: dict[str, Any]) -> None:
     """New or changed, the setting is named and nothing has changed."""
     before = house.crab
     with pytest.raises(BadInput) as refused:
@@ -118,7 +118,7 @@ def test_refuses_what_can_not_be(house: Rooms, fields: dict[str, Any]) -> None:
     assert [agent.name for agent in house.agents.every()] == ["crab"]
 
 
-def test_changes_what_is_named_and_nothing_else(house: Rooms) -> None:
+def test_changes_what_is_named_and_nothing_else(house: CoreFixture) -> None:
     """Limits one by one, too."""
     before = house.crab
     house.agents.change("crab", {"approval": "all", "limits": {"cpus": 2}, "daily_budget_usd": 0.1, "toolsets": []})
@@ -132,7 +132,7 @@ def test_changes_what_is_named_and_nothing_else(house: Rooms) -> None:
     )
 
 
-def test_changes_at_once_are_all_kept(house: Rooms) -> None:
+def test_changes_at_once_are_all_kept(house: CoreFixture) -> None:
     """Nobody overwrites what somebody else has just changed."""
     changes: list[dict[str, Any]] = [
         {"step_limit": 7},
@@ -154,7 +154,7 @@ def test_changes_at_once_are_all_kept(house: Rooms) -> None:
     )
 
 
-def test_a_name_stays(house: Rooms) -> None:
+def test_a_name_stays(house: CoreFixture) -> None:
     """It can't be changed, nor taken twice."""
     with pytest.raises(BadInput):
         house.agents.change("crab", {"name": "other"})
@@ -162,14 +162,14 @@ def test_a_name_stays(house: Rooms) -> None:
         house.agents.create({"name": "crab"})
 
 
-def test_unknown_agents_are_not_found(house: Rooms) -> None:
+def test_unknown_agents_are_not_found(house: CoreFixture) -> None:
     """To read, change and remove; the name is shown so that it can do no harm."""
     for act in (house.agents.get, house.agents.remove, partial(house.agents.change, fields={})):
         with pytest.raises(NotFound, match=r"no agent called 'no\\x1b'"):
             act("no\x1b")
 
 
-def test_the_telegram_token_is_never_shown(house: Rooms) -> None:
+def test_the_telegram_token_is_never_shown(house: CoreFixture) -> None:
     """It is stored, and whether there is one can be asked."""
     house.agents.change("crab", {"telegram_token": TOKEN})
     assert house.agents.has_telegram("crab")
@@ -178,7 +178,7 @@ def test_the_telegram_token_is_never_shown(house: Rooms) -> None:
     assert not house.agents.has_telegram("crab")
 
 
-def test_is_shown_with_all_its_settings(house: Rooms) -> None:
+def test_is_shown_with_all_its_settings(house: CoreFixture) -> None:
     """Dollars for micro-dollars, no token."""
     body = as_json(house.crab)
     assert set(body) == {"name", *FIELDS} - {"telegram_token"}
@@ -186,7 +186,7 @@ def test_is_shown_with_all_its_settings(house: Rooms) -> None:
     assert body["limits"] == {"cpus": 1.0, "memory_mb": 1024, "pids": 256, "disk_mb": 2048}
 
 
-def test_removing_takes_its_turns_along(house: Rooms) -> None:
+def test_removing_takes_its_turns_along(house: CoreFixture) -> None:
     """The audit log and the spending stay."""
     turn = house.under_way()
     house.agents.remove("crab")
@@ -195,7 +195,7 @@ def test_removing_takes_its_turns_along(house: Rooms) -> None:
     assert [row.text for row in house.audited("turn.asked")] == ["go"]
 
 
-def test_what_is_known_of_an_agent_is_what_it_is(house: Rooms) -> None:
+def test_what_is_known_of_an_agent_is_what_it_is(house: CoreFixture) -> None:
     """However often it was asked for before; a change that came to nothing changes nothing."""
     assert house.agents.get("crab").step_limit == house.agents.get("crab").step_limit
     house.agents.change("crab", {"step_limit": 7})
@@ -208,7 +208,7 @@ def test_what_is_known_of_an_agent_is_what_it_is(house: Rooms) -> None:
         house.agents.get("crab")
 
 
-def test_whoever_follows_an_agent_hears_of_what_is_there_by_then(house: Rooms) -> None:
+def test_whoever_follows_an_agent_hears_of_what_is_there_by_then(house: CoreFixture) -> None:
     """After the commit: whoever looks sees the change. What was refused is no change."""
     seen: list[tuple[str, str]] = []
 

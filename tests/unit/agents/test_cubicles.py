@@ -18,7 +18,7 @@ from orchestrator.agents.waker import Waker
 from orchestrator.core.errors import NotFound, Unavailable, WallMissing
 from orchestrator.core.hooks import CubicleFailed
 from orchestrator.core.models import CubicleKey, TurnStatus
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture
 from tests.support.fakes import DeadEngine, FakeEngine, RefusingEngine, SlowEngine
 
 NAME = "hermit-abcd1234-crab-1"
@@ -48,7 +48,7 @@ class PaperDoors:
 class Block:
     """Cubicles over an engine."""
 
-    def __init__(self, house: Rooms, engine: FakeEngine, *, image: str = "v1") -> None:
+    def __init__(self, house: CoreFixture, engine: FakeEngine, *, image: str = "v1") -> None:
         self.engine = engine
         self.doors = PaperDoors()
         self.hooks = house.hooks
@@ -66,13 +66,13 @@ class Block:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def test_a_cubicle_is_started_with_its_door_open(house: Rooms) -> None:
+def test_a_cubicle_is_started_with_its_door_open(house: CoreFixture) -> None:
     """Named after install, agent and person; the spec says what the agent's settings say; told once."""
     block = Block(house, FakeEngine())
     container = block.cubicles.ensure(KEY)
@@ -88,7 +88,7 @@ def test_a_cubicle_is_started_with_its_door_open(house: Rooms) -> None:
     assert block.cubicles.poll(KEY) is None
 
 
-def test_twenty_at_once_are_one_container(house: Rooms) -> None:
+def test_twenty_at_once_are_one_container(house: CoreFixture) -> None:
     """Whoever asks gets the same."""
     block = Block(house, FakeEngine())
     results = at_once(*[partial(block.cubicles.ensure, KEY)] * 20)
@@ -96,7 +96,7 @@ def test_twenty_at_once_are_one_container(house: Rooms) -> None:
     assert len(house.audited("cubicle.started")) == 1
 
 
-def test_cubicles_of_root_run_as_users_of_their_own(house: Rooms) -> None:
+def test_cubicles_of_root_run_as_users_of_their_own(house: CoreFixture) -> None:
     """Each keeps its number for ever."""
     block = Block(house, FakeEngine())
     block.cubicles._install = InstallId("abcd1234", str(house.home), "", is_root=True, uid=0, gid=0)
@@ -107,7 +107,7 @@ def test_cubicles_of_root_run_as_users_of_their_own(house: Rooms) -> None:
     assert second == 20_000 + (first - 20_000 + 1) % 1_000
 
 
-def test_starting_by_hand_replaces_nothing_that_runs(house: Rooms) -> None:
+def test_starting_by_hand_replaces_nothing_that_runs(house: CoreFixture) -> None:
     """New settings wait for the moment between two turns."""
     block = Block(house, FakeEngine())
     block.cubicles.start(KEY)
@@ -120,7 +120,7 @@ def test_starting_by_hand_replaces_nothing_that_runs(house: Rooms) -> None:
     assert block.engine.specs[-1].limits.memory_mb == 256
 
 
-def test_stopping_and_resetting(house: Rooms) -> None:
+def test_stopping_and_resetting(house: CoreFixture) -> None:
     """Stopped twice is told once; a reset makes another container over the same workspace."""
     block = Block(house, FakeEngine())
     first = block.cubicles.ensure(KEY)
@@ -135,7 +135,7 @@ def test_stopping_and_resetting(house: Rooms) -> None:
     assert block.cubicles.state(KEY).usage is not None
 
 
-def test_removing_an_agent_leaves_nothing(house: Rooms) -> None:
+def test_removing_an_agent_leaves_nothing(house: CoreFixture) -> None:
     """Containers, doors and folders of all its people."""
     block = Block(house, FakeEngine())
     for key in (KEY, OTHER):
@@ -147,7 +147,7 @@ def test_removing_an_agent_leaves_nothing(house: Rooms) -> None:
     block.cubicles.remove_agent("crab")
 
 
-def test_nothing_of_an_agent_starts_while_it_is_deleted(house: Rooms) -> None:
+def test_nothing_of_an_agent_starts_while_it_is_deleted(house: CoreFixture) -> None:
     """A start that was under way is waited for and undone; later ones are refused."""
     engine = SlowEngine()
     block = Block(house, engine)
@@ -166,7 +166,7 @@ def test_nothing_of_an_agent_starts_while_it_is_deleted(house: Rooms) -> None:
     starting.join(5)
 
 
-def test_a_start_adopts_what_runs_and_clears_what_is_nobodys(house: Rooms) -> None:
+def test_a_start_adopts_what_runs_and_clears_what_is_nobodys(house: CoreFixture) -> None:
     """Doors open again for running cubicles; containers of unknown cubicles go."""
     engine = FakeEngine()
     before = Block(house, engine)
@@ -184,7 +184,7 @@ def test_a_start_adopts_what_runs_and_clears_what_is_nobodys(house: Rooms) -> No
     assert set(after.doors.now_open) == {KEY}
 
 
-def test_changed_settings_reach_an_idle_cubicle_before_its_next_turn(house: Rooms) -> None:
+def test_changed_settings_reach_an_idle_cubicle_before_its_next_turn(house: CoreFixture) -> None:
     """Once replaced it is fresh; unchanged ones are never looked at again."""
     block = Block(house, FakeEngine())
     first = block.cubicles.ensure(KEY)
@@ -196,7 +196,7 @@ def test_changed_settings_reach_an_idle_cubicle_before_its_next_turn(house: Room
     assert block.cubicles.is_fresh(KEY)
 
 
-def test_a_stopped_cubicle_is_not_fresh_until_it_runs_again(house: Rooms) -> None:
+def test_a_stopped_cubicle_is_not_fresh_until_it_runs_again(house: CoreFixture) -> None:
     """From before the engine stops it, so that a message meanwhile has it started again."""
     engine = FakeEngine()
     block = Block(house, engine)
@@ -209,7 +209,7 @@ def test_a_stopped_cubicle_is_not_fresh_until_it_runs_again(house: Rooms) -> Non
     assert block.cubicles.is_fresh(KEY)
 
 
-def test_a_change_while_a_cubicle_is_started_is_noticed(house: Rooms) -> None:
+def test_a_change_while_a_cubicle_is_started_is_noticed(house: CoreFixture) -> None:
     """It is out of date until it is looked at once more."""
     engine = SlowEngine()
     block = Block(house, engine)
@@ -224,7 +224,7 @@ def test_a_change_while_a_cubicle_is_started_is_noticed(house: Rooms) -> None:
     assert not block.cubicles.is_fresh(KEY)
 
 
-def test_an_engine_that_does_not_answer_is_said(house: Rooms) -> None:
+def test_an_engine_that_does_not_answer_is_said(house: CoreFixture) -> None:
     """And nothing is remembered of the attempt."""
     engine = DeadEngine()
     block = Block(house, engine)
@@ -239,7 +239,7 @@ def test_an_engine_that_does_not_answer_is_said(house: Rooms) -> None:
 # --- waking ----------------------------------------------------------------------------------------------------
 
 
-def test_no_turn_is_handed_out_before_the_engine_is_content(house: Rooms) -> None:
+def test_no_turn_is_handed_out_before_the_engine_is_content(house: CoreFixture) -> None:
     """A crab that asks while its walls are still looked at is told nothing; afterwards it is."""
     engine = FakeEngine()
     block = Block(house, engine)
@@ -263,7 +263,7 @@ class Ward:
         self.reported.set()
 
 
-def test_waking_returns_at_once_and_starts_once(house: Rooms) -> None:
+def test_waking_returns_at_once_and_starts_once(house: CoreFixture) -> None:
     """Ten calls while the engine is slow make one start."""
     engine = SlowEngine()
     ward = Ward(Block(house, engine))
@@ -277,7 +277,7 @@ def test_waking_returns_at_once_and_starts_once(house: Rooms) -> None:
     assert ward.failures == []
 
 
-def test_a_missing_wall_is_told_at_once(house: Rooms) -> None:
+def test_a_missing_wall_is_told_at_once(house: CoreFixture) -> None:
     """It is not tried again, as that would end the same way."""
     engine = FakeEngine()
 
@@ -293,7 +293,7 @@ def test_a_missing_wall_is_told_at_once(house: Rooms) -> None:
     assert len(engine.specs) == 1
 
 
-def test_an_engine_that_restarts_is_waited_for(house: Rooms) -> None:
+def test_an_engine_that_restarts_is_waited_for(house: CoreFixture) -> None:
     """Nothing fails meanwhile."""
     engine = DeadEngine()
     ward, started = Ward(Block(house, engine)), threading.Event()
@@ -305,7 +305,7 @@ def test_an_engine_that_restarts_is_waited_for(house: Rooms) -> None:
     assert ward.failures == []
 
 
-def test_what_can_not_start_fails_every_message_with_the_reason(house: Rooms) -> None:
+def test_what_can_not_start_fails_every_message_with_the_reason(house: CoreFixture) -> None:
     """Each gets its outcome."""
     turns = [house.turns.submit(KEY, text, source="test") for text in "ab"]
     ward = Ward(Block(house, RefusingEngine()))
@@ -315,7 +315,7 @@ def test_what_can_not_start_fails_every_message_with_the_reason(house: Rooms) ->
     ward.waker.close()
 
 
-def test_a_start_that_breaks_is_told_in_plain_words(house: Rooms) -> None:
+def test_a_start_that_breaks_is_told_in_plain_words(house: CoreFixture) -> None:
     """Also when it is our own mistake, and the waker goes on."""
     engine = FakeEngine()
     engine.on_start = _break
@@ -330,7 +330,7 @@ def test_a_start_that_breaks_is_told_in_plain_words(house: Rooms) -> None:
     ward.waker.close()
 
 
-def test_closing_gives_up_and_leaves_the_messages(house: Rooms) -> None:
+def test_closing_gives_up_and_leaves_the_messages(house: CoreFixture) -> None:
     """They stay queued for the next start; waking afterwards does nothing."""
     turn = house.turns.submit(KEY, "a", source="test")
     ward = Ward(Block(house, DeadEngine()))

@@ -12,13 +12,13 @@ import pytest
 from orchestrator.agents.users import Users
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.models import Role
-from tests.support.core_fixture import PASSWORD, Rooms, at_once, rooms
+from tests.support.core_fixture import PASSWORD, CoreFixture, at_once, core_fixture
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """Operator ``ada`` and member ``bob``."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
@@ -51,7 +51,7 @@ def house(tmp_path: Path) -> Iterator[Rooms]:
         {"name": "eve", "password": "x"},
     ],
 )
-def test_refuses_who_can_not_be(house: Rooms, fields: dict[str, Any]) -> None:
+def test_refuses_who_can_not_be(house: CoreFixture, fields: dict[str, Any]) -> None:
     """As a new person and as a change; nothing has changed then."""
     before = house.people.every()
     with pytest.raises(BadInput):
@@ -62,7 +62,7 @@ def test_refuses_who_can_not_be(house: Rooms, fields: dict[str, Any]) -> None:
     assert house.people.every() == before
 
 
-def test_adds_changes_and_removes(house: Rooms) -> None:
+def test_adds_changes_and_removes(house: CoreFixture) -> None:
     """Each with an audit row; what is not named stays."""
     eve = house.people.add({"name": " eve ", "telegram_id": 42, "time_zone": "Europe/Vienna"})
     assert (eve.name, eve.role, eve.id_in("telegram"), eve.time_zone) == ("eve", Role.MEMBER, 42, "Europe/Vienna")
@@ -75,7 +75,7 @@ def test_adds_changes_and_removes(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"name": "ada"}, {"name": "eve", "telegram_id": 42}])
-def test_names_and_telegram_ids_belong_to_one(house: Rooms, fields: dict[str, Any]) -> None:
+def test_names_and_telegram_ids_belong_to_one(house: CoreFixture, fields: dict[str, Any]) -> None:
     """A second one is a conflict, new or changed."""
     house.people.change(house.operator.id, {"telegram_id": 42})
     with pytest.raises(Conflict):
@@ -84,13 +84,13 @@ def test_names_and_telegram_ids_belong_to_one(house: Rooms, fields: dict[str, An
         house.people.change(house.member.id, fields)
 
 
-def test_twenty_of_the_same_name_at_once_are_one(house: Rooms) -> None:
+def test_twenty_of_the_same_name_at_once_are_one(house: CoreFixture) -> None:
     """The others are told."""
     results = at_once(*[partial(house.people.add, {"name": "eve"})] * 20)
     assert sum(isinstance(result, Conflict) for result in results) == 19
 
 
-def test_there_is_always_an_operator(house: Rooms) -> None:
+def test_there_is_always_an_operator(house: CoreFixture) -> None:
     """The first one can neither go nor step down; unknown people are not found."""
     with pytest.raises(Conflict):
         house.people.remove(house.operator.id)
@@ -101,7 +101,7 @@ def test_there_is_always_an_operator(house: Rooms) -> None:
             act()
 
 
-def test_the_settings_say_who_the_operator_is(house: Rooms) -> None:
+def test_the_settings_say_who_the_operator_is(house: CoreFixture) -> None:
     """Name, password and Telegram id are taken over at each start; empty ones leave what is there."""
     house.people.ensure_operator("grace", PASSWORD, telegram_id=7)
     assert house.people.ensure_operator("", "") == house.people.operator()
@@ -114,7 +114,7 @@ def test_the_settings_say_who_the_operator_is(house: Rooms) -> None:
 # --- passwords and sessions ------------------------------------------------------------------------------------
 
 
-def test_a_password_opens_a_session(house: Rooms) -> None:
+def test_a_password_opens_a_session(house: CoreFixture) -> None:
     """The right one alone, of somebody who has one."""
     house.people.set_password(house.operator.id, PASSWORD)
     assert house.people.has_password(house.operator.id)
@@ -133,13 +133,13 @@ def test_a_password_opens_a_session(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 9, "x" * 1_001])
-def test_a_password_has_a_sensible_length(house: Rooms, password: str) -> None:
+def test_a_password_has_a_sensible_length(house: CoreFixture, password: str) -> None:
     """Ten characters at least, and an end."""
     with pytest.raises(BadInput):
         house.people.set_password(house.operator.id, password)
 
 
-def test_a_new_password_ends_all_sessions(house: Rooms) -> None:
+def test_a_new_password_ends_all_sessions(house: CoreFixture) -> None:
     """Of this person."""
     house.people.set_password(house.operator.id, PASSWORD)
     token = house.people.log_in("ada", PASSWORD)
@@ -147,7 +147,7 @@ def test_a_new_password_ends_all_sessions(house: Rooms) -> None:
     assert house.people.of_session(token) is None
 
 
-def test_a_session_grows_old(house: Rooms) -> None:
+def test_a_session_grows_old(house: CoreFixture) -> None:
     """After its time it is nobody's."""
     token = house.people.use_link(house.people.make_link(house.member.id))
     with house.store.writing() as db:
@@ -155,7 +155,7 @@ def test_a_session_grows_old(house: Rooms) -> None:
     assert house.people.of_session(token) is None
 
 
-def test_a_removed_person_has_no_way_in(house: Rooms) -> None:
+def test_a_removed_person_has_no_way_in(house: CoreFixture) -> None:
     """Session, link and token end with them."""
     session = house.people.use_link(house.people.make_link(house.member.id))
     link, token = house.people.make_link(house.member.id), house.people.make_token("phone", house.member.id)
@@ -166,7 +166,7 @@ def test_a_removed_person_has_no_way_in(house: Rooms) -> None:
         house.people.use_link(link)
 
 
-def test_guessing_is_throttled_per_name(house: Rooms) -> None:
+def test_guessing_is_throttled_per_name(house: CoreFixture) -> None:
     """After ten wrong guesses the right one does not help either; others may go on."""
     house.people.set_password(house.operator.id, PASSWORD)
     house.people.set_password(house.member.id, PASSWORD)
@@ -178,7 +178,7 @@ def test_guessing_is_throttled_per_name(house: Rooms) -> None:
     assert house.people.log_in("bob", PASSWORD)
 
 
-def test_guessing_at_once_is_throttled_too(house: Rooms) -> None:
+def test_guessing_at_once_is_throttled_too(house: CoreFixture) -> None:
     """Thirty at the same moment: ten are looked at."""
     house.people.set_password(house.operator.id, PASSWORD)
     results = at_once(*[partial(house.people.log_in, "ada", "wrong password")] * 30)
@@ -186,7 +186,7 @@ def test_guessing_at_once_is_throttled_too(house: Rooms) -> None:
     assert sum(isinstance(result, TooMany) for result in results) == 20
 
 
-def test_logging_in_rightly_is_not_throttled(house: Rooms) -> None:
+def test_logging_in_rightly_is_not_throttled(house: CoreFixture) -> None:
     """However often."""
     house.people.set_password(house.operator.id, PASSWORD)
     for _ in range(12):
@@ -196,7 +196,7 @@ def test_logging_in_rightly_is_not_throttled(house: Rooms) -> None:
 # --- links and tokens ------------------------------------------------------------------------------------------
 
 
-def test_a_link_opens_once(house: Rooms) -> None:
+def test_a_link_opens_once(house: CoreFixture) -> None:
     """Also when twenty try it at the same moment."""
     code = house.people.make_link(house.operator.id)
     results = at_once(*[partial(house.people.use_link, code)] * 20)
@@ -206,13 +206,13 @@ def test_a_link_opens_once(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("code", ["", "x", "\0", "x" * 10_000, "' OR 1=1 --"])
-def test_an_unknown_link_opens_nothing(house: Rooms, code: str) -> None:
+def test_an_unknown_link_opens_nothing(house: CoreFixture, code: str) -> None:
     """Whatever it looks like."""
     with pytest.raises(NotFound):
         house.people.use_link(code)
 
 
-def test_a_link_grows_old(house: Rooms) -> None:
+def test_a_link_grows_old(house: CoreFixture) -> None:
     """After fifteen minutes it opens nothing."""
     code = house.people.make_link(house.operator.id)
     with house.store.writing() as db:
@@ -221,7 +221,7 @@ def test_a_link_grows_old(house: Rooms) -> None:
         house.people.use_link(code)
 
 
-def test_nobody_has_a_link_who_is_not_there(house: Rooms) -> None:
+def test_nobody_has_a_link_who_is_not_there(house: CoreFixture) -> None:
     """Nor a password."""
     with pytest.raises(NotFound):
         house.people.make_link(99)
@@ -229,7 +229,7 @@ def test_nobody_has_a_link_who_is_not_there(house: Rooms) -> None:
         house.people.set_password(99, PASSWORD)
 
 
-def test_tokens_belong_to_their_people(house: Rooms) -> None:
+def test_tokens_belong_to_their_people(house: CoreFixture) -> None:
     """One name each; the fixed ones are the operator's; nothing else is anybody's."""
     token = house.people.make_token("phone", house.member.id)
     assert house.people.of_token(token) == house.member
@@ -242,13 +242,13 @@ def test_tokens_belong_to_their_people(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 65, "a\nb", "\x1b[2J"])
-def test_a_token_needs_a_name(house: Rooms, name: str) -> None:
+def test_a_token_needs_a_name(house: CoreFixture, name: str) -> None:
     """That can be read in a list."""
     with pytest.raises(BadInput):
         house.people.make_token(name, house.operator.id)
 
 
-def test_no_secret_is_in_the_database(house: Rooms) -> None:
+def test_no_secret_is_in_the_database(house: CoreFixture) -> None:
     """Password, session, link and token are there as hashes alone."""
     house.people.set_password(house.operator.id, PASSWORD)
     secrets = [

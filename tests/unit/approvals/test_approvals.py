@@ -14,20 +14,20 @@ from orchestrator.approvals.limits import MAX_PENDING
 from orchestrator.approvals.serialize import approval_json
 from orchestrator.core.errors import Conflict, NotFound, TooMany
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Turn, TurnStatus
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 COMMAND = "rm -rf build"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 def _asked(
-    house: Rooms, turn: Turn | None = None, n: int = 1, command: str = COMMAND, key: CubicleKey = KEY
+    house: CoreFixture, turn: Turn | None = None, n: int = 1, command: str = COMMAND, key: CubicleKey = KEY
 ) -> Approval:
     found = turn or house.under_way(key=key)
     assert house.steps.start(key, found.id, n, thought="", command=command, approval=None).do == "ask"
@@ -40,22 +40,22 @@ def turn_of(approval: Approval) -> int:
     return approval.turn
 
 
-def _decide(house: Rooms, approval: Approval, *, approve: bool = True) -> Approval:
+def _decide(house: CoreFixture, approval: Approval, *, approve: bool = True) -> Approval:
     return house.approvals.decide(approval.id, approve=approve, by=house.operator, surface="test")
 
 
-def _make_overdue(house: Rooms, approval: Approval) -> None:
+def _make_overdue(house: CoreFixture, approval: Approval) -> None:
     with house.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1 WHERE id = ?", (approval.id,))
 
 
-def _lock(house: Rooms, name: str) -> dict[str, object]:
+def _lock(house: CoreFixture, name: str) -> dict[str, object]:
     loaded = json.loads((house.home / "run" / "crab" / "1" / name).read_text())
     assert isinstance(loaded, dict)
     return loaded
 
 
-def test_asking_writes_the_question_before_anybody_sees_it(house: Rooms) -> None:
+def test_asking_writes_the_question_before_anybody_sees_it(house: CoreFixture) -> None:
     """Row, audit, step and turn agree when the news goes out."""
     turn = house.under_way()
     with watching(house.broker) as news:
@@ -71,7 +71,7 @@ def test_asking_writes_the_question_before_anybody_sees_it(house: Rooms) -> None
     assert house.audited("approval.asked")[0].detail["sha256"] == approval.sha256
 
 
-def test_asking_again_is_the_same_question(house: Rooms) -> None:
+def test_asking_again_is_the_same_question(house: CoreFixture) -> None:
     """A repeated call, also twenty at once, asks the person once."""
     approval = _asked(house)
     results = at_once(*[partial(house.steps.ask, KEY, turn_of(approval), 1)] * 20)
@@ -79,7 +79,7 @@ def test_asking_again_is_the_same_question(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize(("approve", "status", "kind"), [(True, "approved", "approval"), (False, "denied", "deny")])
-def test_a_decision_reaches_the_crab_as_a_lock(house: Rooms, approve: bool, status: str, kind: str) -> None:  # noqa: FBT001 - a table's column
+def test_a_decision_reaches_the_crab_as_a_lock(house: CoreFixture, approve: bool, status: str, kind: str) -> None:  # noqa: FBT001 - a table's column
     """The lock says what was decided about which exact text, and everybody is told."""
     approval = _asked(house)
     with watching(house.broker) as news:
@@ -93,7 +93,7 @@ def test_a_decision_reaches_the_crab_as_a_lock(house: Rooms, approve: bool, stat
     assert house.turns.get(turn_of(approval)).status is TurnStatus.RUNNING
 
 
-def test_fifty_decisions_at_once_are_one(house: Rooms) -> None:
+def test_fifty_decisions_at_once_are_one(house: CoreFixture) -> None:
     """One wins, all others are told by whom it was decided; one lock, one audit row."""
     approval = _asked(house)
     results = at_once(*(partial(_decide, house, approval, approve=n % 2 == 0) for n in range(50)))
@@ -106,7 +106,7 @@ def test_fifty_decisions_at_once_are_one(house: Rooms) -> None:
     assert house.lock_names() == {f"hermit_{kind}.{approval.id}.lock"}
 
 
-def test_only_its_own_people_may_decide(house: Rooms) -> None:
+def test_only_its_own_people_may_decide(house: CoreFixture) -> None:
     """A member sees and decides their own questions; the operator all; for others it does not exist."""
     mine, theirs = _asked(house, key=OTHER), _asked(house)
     with pytest.raises(NotFound):
@@ -117,13 +117,13 @@ def test_only_its_own_people_may_decide(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("approval", ["", "unknown1", "approve:crab:rm", "\0", "x" * 10_000])
-def test_an_unknown_id_decides_nothing(house: Rooms, approval: str) -> None:
+def test_an_unknown_id_decides_nothing(house: CoreFixture, approval: str) -> None:
     """It is not found, whatever it looks like."""
     with pytest.raises(NotFound):
         house.approvals.decide(approval, approve=True, by=house.operator, surface="test")
 
 
-def test_nobody_answers_in_time(house: Rooms) -> None:
+def test_nobody_answers_in_time(house: CoreFixture) -> None:
     """It expires once, the crab and the surfaces hear it, and later answers come too late."""
     approval = _asked(house)
     _make_overdue(house, approval)
@@ -136,7 +136,7 @@ def test_nobody_answers_in_time(house: Rooms) -> None:
         _decide(house, approval)
 
 
-def test_an_overdue_question_can_not_be_approved_before_it_was_noticed(house: Rooms) -> None:
+def test_an_overdue_question_can_not_be_approved_before_it_was_noticed(house: CoreFixture) -> None:
     """The clock decides, not the sweep."""
     approval = _asked(house)
     _make_overdue(house, approval)
@@ -145,14 +145,14 @@ def test_an_overdue_question_can_not_be_approved_before_it_was_noticed(house: Ro
     assert house.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
 
 
-def test_an_approval_grows_old(house: Rooms) -> None:
+def test_an_approval_grows_old(house: CoreFixture) -> None:
     """Approved but not used until its time is up: it serves no more."""
     approval = _decide(house, _asked(house))
     _make_overdue(house, approval)
     assert not house.approvals.use(approval.id, house.turns.steps(turn_of(approval))[0])
 
 
-def test_asking_anew_about_an_overdue_step_is_a_new_question(house: Rooms) -> None:
+def test_asking_anew_about_an_overdue_step_is_a_new_question(house: CoreFixture) -> None:
     """The old one is expired first, so the turn waits for the new one."""
     old = _asked(house)
     _make_overdue(house, old)
@@ -163,7 +163,7 @@ def test_asking_anew_about_an_overdue_step_is_a_new_question(house: Rooms) -> No
     assert house.turns.steps(turn_of(old))[0].approval == new.id
 
 
-def test_a_cubicle_asks_only_so_much_at_a_time(house: Rooms) -> None:
+def test_a_cubicle_asks_only_so_much_at_a_time(house: CoreFixture) -> None:
     """One question over the cap is refused, until another is decided; other cubicles ask on."""
     turn = house.under_way()
     asked = [_asked(house, turn, n) for n in range(1, MAX_PENDING + 1)]
@@ -174,7 +174,7 @@ def test_a_cubicle_asks_only_so_much_at_a_time(house: Rooms) -> None:
     assert house.steps.ask(KEY, turn.id, 10).status is ApprovalStatus.PENDING
 
 
-def test_the_end_of_a_turn_cancels_its_questions(house: Rooms) -> None:
+def test_the_end_of_a_turn_cancels_its_questions(house: CoreFixture) -> None:
     """Nobody can decide them any more, no lock is left, and the turn's last news is its outcome."""
     approval = _asked(house)
     with watching(house.broker) as news:
@@ -187,7 +187,7 @@ def test_the_end_of_a_turn_cancels_its_questions(house: Rooms) -> None:
         _decide(house, approval)
 
 
-def test_a_change_of_the_agent_withdraws_its_questions(house: Rooms) -> None:
+def test_a_change_of_the_agent_withdraws_its_questions(house: CoreFixture) -> None:
     """What was asked under other settings is not approved under these; other agents' questions stay."""
     asked = _asked(house)
     house.approvals.withdraw("somebody-else")
@@ -196,7 +196,7 @@ def test_a_change_of_the_agent_withdraws_its_questions(house: Rooms) -> None:
     assert house.approvals.get(asked.id).status is ApprovalStatus.CANCELLED
 
 
-def test_an_unused_approval_goes_with_its_turn(house: Rooms) -> None:
+def test_an_unused_approval_goes_with_its_turn(house: CoreFixture) -> None:
     """Approved but not used: the lock goes, and it serves no more."""
     approval = _decide(house, _asked(house))
     step = house.turns.steps(turn_of(approval))[0]
@@ -205,7 +205,7 @@ def test_an_unused_approval_goes_with_its_turn(house: Rooms) -> None:
     assert house.steps.start(KEY, step.turn, 1, thought="", command=COMMAND, approval=approval.id).do == "stop"
 
 
-def test_a_turn_that_has_ended_asks_nothing(house: Rooms) -> None:
+def test_a_turn_that_has_ended_asks_nothing(house: CoreFixture) -> None:
     """Also when the end came between the crab's call and the question."""
     turn = house.under_way()
     house.steps.start(KEY, turn.id, 1, thought="", command=COMMAND, approval=None)
@@ -222,11 +222,11 @@ def test_a_turn_that_has_ended_asks_nothing(house: Rooms) -> None:
 def test_a_lock_that_a_crash_kept_from_being_written_is_written(tmp_path: Path) -> None:
     """Decided, then killed: at the next start the crab hears it; open questions are asked anew."""
     home = tmp_path / "home"
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         decided, pending = _asked(house), _asked(house, key=OTHER)
         with house.store.writing() as db:
-            rows.decide(db, decided.id, ApprovalStatus.APPROVED, "ada", decided.asked_at)
-    with rooms(home) as house, watching(house.broker) as news:
+            rows.decide_approval(db, decided.id, ApprovalStatus.APPROVED, "ada", decided.asked_at)
+    with core_fixture(home) as house, watching(house.broker) as news:
         assert house.lock_names() == set()
         house.approvals.reconcile()
         house.step_approvals.reconcile()
@@ -237,13 +237,13 @@ def test_a_lock_that_a_crash_kept_from_being_written_is_written(tmp_path: Path) 
 def test_what_is_over_gets_no_lock_at_a_start(tmp_path: Path) -> None:
     """Answers that were used, and those of ended turns, are not written again."""
     home = tmp_path / "home"
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         used = _decide(house, _asked(house))
         house.steps.start(KEY, turn_of(used), 1, thought="", command=COMMAND, approval=used.id)
         house.turns.end(KEY, turn_of(used), TurnStatus.DONE, reply="ok")
         denied = _decide(house, _asked(house), approve=False)
         house.turns.end(KEY, turn_of(denied), TurnStatus.DONE, reply="ok")
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         house.approvals.reconcile()
         house.step_approvals.reconcile()
         assert house.lock_names() == set()
@@ -252,13 +252,13 @@ def test_what_is_over_gets_no_lock_at_a_start(tmp_path: Path) -> None:
 def test_a_death_right_after_a_turns_end_leaves_no_open_question(tmp_path: Path) -> None:
     """The row of the turn was written, nothing else: the question is cancelled at the next start."""
     home = tmp_path / "home"
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         approval = _asked(house)
         with house.store.writing() as db:
             db.execute(
                 "UPDATE turns SET status = 'failed', error = 'x', ended_at = 1 WHERE id = ?", (turn_of(approval),)
             )
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         house.approvals.reconcile()
         house.step_approvals.reconcile()
         assert house.approvals.get(approval.id).status is ApprovalStatus.CANCELLED
@@ -268,7 +268,7 @@ def test_a_death_right_after_a_turns_end_leaves_no_open_question(tmp_path: Path)
 def test_more_than_a_page_of_answers_is_reconciled(tmp_path: Path) -> None:
     """However many newer questions there are, an old one of a running turn is not forgotten."""
     home = tmp_path / "home"
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         old = _decide(house, _asked(house))
         (home / "run" / "crab" / "1" / f"hermit_approval.{old.id}.lock").unlink()
         with house.store.writing() as db:
@@ -279,13 +279,13 @@ def test_more_than_a_page_of_answers_is_reconciled(tmp_path: Path) -> None:
                     "FROM approvals WHERE id = ?",
                     (f"copy{n}", old.id),
                 )
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         house.approvals.reconcile()
         house.step_approvals.reconcile()
         assert f"hermit_approval.{old.id}.lock" in house.lock_names()
 
 
-def test_a_decision_stands_when_its_lock_can_not_be_written(house: Rooms) -> None:
+def test_a_decision_stands_when_its_lock_can_not_be_written(house: CoreFixture) -> None:
     """The person's answer counts; the crab hears it as soon as the disk takes it."""
     approval = _asked(house)
     run = house.home / "run"
@@ -296,7 +296,7 @@ def test_a_decision_stands_when_its_lock_can_not_be_written(house: Rooms) -> Non
     assert house.lock_names() == {f"hermit_approval.{approval.id}.lock"}
 
 
-def test_a_lock_that_could_not_be_written_is_not_left_behind_a_turn_that_ended(house: Rooms) -> None:
+def test_a_lock_that_could_not_be_written_is_not_left_behind_a_turn_that_ended(house: CoreFixture) -> None:
     """Answered while the disk took nothing, and the turn ended before it did: nobody waits for the file any more."""
     approval = _asked(house)
     run = house.home / "run"
@@ -310,7 +310,7 @@ def test_a_lock_that_could_not_be_written_is_not_left_behind_a_turn_that_ended(h
     assert house.lock_names() == set()
 
 
-def test_a_lock_file_is_whole_or_not_there(house: Rooms) -> None:
+def test_a_lock_file_is_whole_or_not_there(house: CoreFixture) -> None:
     """What can't get its name goes again, for nobody would ever look for it."""
     approval = _asked(house)
     name = f"hermit_approval.{approval.id}.lock"
@@ -320,7 +320,7 @@ def test_a_lock_file_is_whole_or_not_there(house: Rooms) -> None:
     assert [path.name for path in folder.iterdir() if path.name.endswith(".new")] == []
 
 
-def test_a_stop_that_comes_as_the_turn_ends_leaves_no_file(house: Rooms) -> None:
+def test_a_stop_that_comes_as_the_turn_ends_leaves_no_file(house: CoreFixture) -> None:
     """The crab was faster by a moment: whoever writes the file finds that nobody will read it."""
     turn = house.under_way()
     with house.store.writing() as db:
@@ -332,7 +332,7 @@ def test_a_stop_that_comes_as_the_turn_ends_leaves_no_file(house: Rooms) -> None
     assert house.lock_names() == set()
 
 
-def test_files_of_turns_that_ended_with_a_death_are_swept(house: Rooms) -> None:
+def test_files_of_turns_that_ended_with_a_death_are_swept(house: CoreFixture) -> None:
     """The row said that the turn has ended, and the death came before its files went; a stop of the turn that is under
     way stays, and so does whatever is not ours."""
     folder = house.home / "run" / "crab" / "1"
@@ -345,7 +345,7 @@ def test_files_of_turns_that_ended_with_a_death_are_swept(house: Rooms) -> None:
     assert {path.name for path in folder.iterdir()} == kept
 
 
-def test_a_forged_lock_decides_nothing(house: Rooms) -> None:
+def test_a_forged_lock_decides_nothing(house: CoreFixture) -> None:
     """The host decides from its rows; whatever lies in the folder is no answer."""
     approval = _asked(house)
     name = f"hermit_approval.{approval.id}.lock"
@@ -371,7 +371,7 @@ def test_a_forged_lock_decides_nothing(house: Rooms) -> None:
         (" " * 300, "[300 spaces]"),
     ],
 )
-def test_shows_what_an_eye_would_miss(house: Rooms, hidden: str, shown: str) -> None:
+def test_shows_what_an_eye_would_miss(house: CoreFixture, hidden: str, shown: str) -> None:
     """The text is exact, what is shown has everything unseen written out."""
     approval = _asked(house, command=f"rm -rf a{hidden}b")
     body = approval_json(approval)
@@ -380,7 +380,7 @@ def test_shows_what_an_eye_would_miss(house: Rooms, hidden: str, shown: str) -> 
     assert hidden not in str(body["shown"])
 
 
-def test_ids_can_be_typed_and_guessed_by_nobody(house: Rooms) -> None:
+def test_ids_can_be_typed_and_guessed_by_nobody(house: CoreFixture) -> None:
     """Eight letters without look-alikes, all different."""
     turn = house.under_way()
     ids = {_asked(house, turn, n).id for n in range(1, MAX_PENDING + 1)}
@@ -389,7 +389,7 @@ def test_ids_can_be_typed_and_guessed_by_nobody(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize(("ahead_s", "status"), [(2 * 365 * 86_400.0, "expired"), (1800.0, "pending")])
-def test_a_clock_that_goes_back_leaves_no_question_for_years(house: Rooms, ahead_s: float, status: str) -> None:
+def test_a_clock_that_goes_back_leaves_no_question_for_years(house: CoreFixture, ahead_s: float, status: str) -> None:
     """Asked by a clock that was ahead: the crab hears that its time is up, and can ask anew."""
     approval = _asked(house)
     with house.store.writing() as db:

@@ -12,41 +12,43 @@ from orchestrator.approvals.answers import DecisionDetails
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.core.errors import BadInput, Forbidden, NotFound, TooMany
 from orchestrator.core.models import Approval, Turn, TurnStatus, User
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
 BUILD = "delete below work/build/"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def _start(house: Rooms, turn: Turn, n: int, command: str, approval: str | None = None) -> str:
+def _start(house: CoreFixture, turn: Turn, n: int, command: str, approval: str | None = None) -> str:
     return house.steps.start(turn.cubicle, turn.id, n, thought="", command=command, approval=approval).do
 
 
-def _asked(house: Rooms, turn: Turn, n: int, command: str) -> Approval:
+def _asked(house: CoreFixture, turn: Turn, n: int, command: str) -> Approval:
     assert _start(house, turn, n, command) == "ask"
     return house.steps.ask(turn.cubicle, turn.id, n)
 
 
-def _say(house: Rooms, asked: Approval, *, approve: bool, said: DecisionDetails, by: User | None = None) -> Approval:
+def _say(
+    house: CoreFixture, asked: Approval, *, approve: bool, said: DecisionDetails, by: User | None = None
+) -> Approval:
     return house.approvals.decide(asked.id, approve=approve, by=by or house.operator, surface="test", said=said)
 
 
-def _held(house: Rooms) -> list[tuple[str, str]]:
+def _held(house: CoreFixture) -> list[tuple[str, str]]:
     return [(grant.subject, str(grant.scope)) for grant in house.grants.of_agent("crab", viewer=house.operator)]
 
 
-def _pass_time(house: Rooms, seconds: float) -> None:
+def _pass_time(house: CoreFixture, seconds: float) -> None:
     with house.store.writing() as db:
         db.execute("UPDATE grants SET since = since - ?, until = until - ?", (seconds, seconds))
 
 
-def test_a_kind_is_approved_for_an_hour(house: Rooms) -> None:
+def test_a_kind_is_approved_for_an_hour(house: CoreFixture) -> None:
     """The same kind runs without a question, another asks, and so does the same after the hour."""
     turn = house.under_way()
     _say(house, _asked(house, turn, 1, "rm -rf build/x"), approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
@@ -61,7 +63,7 @@ def test_a_kind_is_approved_for_an_hour(house: Rooms) -> None:
     assert _held(house) == []
 
 
-def test_a_conversation_ends_what_it_was_allowed(house: Rooms) -> None:
+def test_a_conversation_ends_what_it_was_allowed(house: CoreFixture) -> None:
     """When it is cleared, or after a day; another person's conversation never had it."""
     turn = house.under_way()
     _say(
@@ -76,7 +78,7 @@ def test_a_conversation_ends_what_it_was_allowed(house: Rooms) -> None:
     assert _start(house, turn, 4, "rm -rf build") == "ask"
 
 
-def test_an_operator_allows_for_everybody_and_takes_it_back(house: Rooms) -> None:
+def test_an_operator_allows_for_everybody_and_takes_it_back(house: CoreFixture) -> None:
     """Always holds in each conversation, until it is revoked; both are in the audit log."""
     given = house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="cli")
     assert (given.user, given.until, given.by) == (None, None, "ada (cli)")
@@ -86,7 +88,7 @@ def test_an_operator_allows_for_everybody_and_takes_it_back(house: Rooms) -> Non
     assert [len(house.audited(kind)) for kind in ("command.allowed", "command.revoked")] == [1, 1]
 
 
-def test_members_decide_for_their_own_conversation(house: Rooms) -> None:
+def test_members_decide_for_their_own_conversation(house: CoreFixture) -> None:
     """They see what holds there, take back what is theirs, and allow nothing for ever."""
     house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
     own = house.grants.add(
@@ -116,7 +118,7 @@ def test_members_decide_for_their_own_conversation(house: Rooms) -> None:
         ("host", "u@a.example"),
     ],
 )
-def test_what_is_no_subject_is_refused(house: Rooms, kind: str, subject: str) -> None:
+def test_what_is_no_subject_is_refused(house: CoreFixture, kind: str, subject: str) -> None:
     """By a sentence that says how it is written."""
     with pytest.raises(BadInput):
         house.grants.add("crab", GrantKind(kind), subject, GrantScope.HOUR, by=house.operator, surface="test")
@@ -125,7 +127,7 @@ def test_what_is_no_subject_is_refused(house: Rooms, kind: str, subject: str) ->
     assert _held(house) == []
 
 
-def test_a_list_nobody_reads_is_not_made(house: Rooms) -> None:
+def test_a_list_nobody_reads_is_not_made(house: CoreFixture) -> None:
     """At the bound there is an error; the same again replaces what was there."""
     for number in range(200):
         house.grants.add(
@@ -135,7 +137,7 @@ def test_a_list_nobody_reads_is_not_made(house: Rooms) -> None:
         house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
 
 
-def test_what_has_no_kind_is_approved_once(house: Rooms) -> None:
+def test_what_has_no_kind_is_approved_once(house: CoreFixture) -> None:
     """Longer is refused, and the question stays open."""
     asked = _asked(house, house.under_way(), 1, f"rm -rf $X {'x' * 600}")
     with pytest.raises(BadInput, match="once"):
@@ -145,7 +147,7 @@ def test_what_has_no_kind_is_approved_once(house: Rooms) -> None:
     assert str(house.approvals.get(asked.id).status) == "pending"
 
 
-def test_grants_go_with_their_agent(house: Rooms) -> None:
+def test_grants_go_with_their_agent(house: CoreFixture) -> None:
     """A new one of the same name begins with none."""
     house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="test")
     house.agents.remove("crab")
@@ -156,7 +158,7 @@ def test_grants_go_with_their_agent(house: Rooms) -> None:
 # --- a no with words, and a no that lasts ------------------------------------------------------------------------
 
 
-def test_a_no_takes_words_to_the_agent(house: Rooms) -> None:
+def test_a_no_takes_words_to_the_agent(house: CoreFixture) -> None:
     """They stand with the question, in the audit log, and in the lock that the crab reads."""
     asked = _asked(house, house.under_way(), 1, "rm -rf build")
     denied = _say(house, asked, approve=False, said=DecisionDetails(note="No, use “trash” instead."))
@@ -167,7 +169,7 @@ def test_a_no_takes_words_to_the_agent(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("note", ["x" * 2_001, "\ud800"])
-def test_words_are_bounded(house: Rooms, note: str) -> None:
+def test_words_are_bounded(house: CoreFixture, note: str) -> None:
     """And with a yes there are none."""
     asked = _asked(house, house.under_way(), 1, "rm -rf build")
     with pytest.raises(BadInput, match="note"):
@@ -177,7 +179,7 @@ def test_words_are_bounded(house: Rooms, note: str) -> None:
     assert str(house.approvals.get(asked.id).status) == "pending"
 
 
-def test_a_no_lasts_for_the_turn(house: Rooms) -> None:
+def test_a_no_lasts_for_the_turn(house: CoreFixture) -> None:
     """The same text is not asked again in it, whatever ran in between; in the next turn it is."""
     turn = house.under_way()
     _say(house, _asked(house, turn, 1, "rm -rf build"), approve=False, said=DecisionDetails())
@@ -190,7 +192,7 @@ def test_a_no_lasts_for_the_turn(house: Rooms) -> None:
     _asked(house, house.under_way(), 1, "rm -rf build")
 
 
-def test_many_noes_end_the_asking(house: Rooms) -> None:
+def test_many_noes_end_the_asking(house: CoreFixture) -> None:
     """A text that changes by a letter each time is no way around it."""
     turn = house.under_way()
     for n in range(1, 6):
@@ -203,18 +205,18 @@ def test_many_noes_end_the_asking(house: Rooms) -> None:
 
 
 @pytest.fixture
-def careful(tmp_path: Path) -> Iterator[Rooms]:
+def careful(tmp_path: Path) -> Iterator[CoreFixture]:
     """An agent that asks before every command, with a workspace."""
-    with rooms(tmp_path / "home", approval="all") as made:
+    with core_fixture(tmp_path / "home", approval="all") as made:
         made.workspaces.prepare(KEY, uid=1000, gid=1000)
         yield made
 
 
-def _work(house: Rooms) -> Path:
+def _work(house: CoreFixture) -> Path:
     return house.home / "workspaces" / "crab" / "1" / "work"
 
 
-def test_a_script_that_changed_does_not_run(careful: Rooms) -> None:
+def test_a_script_that_changed_does_not_run(careful: CoreFixture) -> None:
     """What a person agreed to is what the file held then; the audit log says why nothing ran."""
     script = _work(careful) / "x.sh"
     script.write_text("echo fine\n")
@@ -231,7 +233,7 @@ def test_a_script_that_changed_does_not_run(careful: Rooms) -> None:
     assert _start(careful, turn, 2, "bash x.sh", approval=asked.id) == "run"
 
 
-def test_a_script_that_appears_or_becomes_a_link_does_not_run(careful: Rooms) -> None:
+def test_a_script_that_appears_or_becomes_a_link_does_not_run(careful: CoreFixture) -> None:
     """Nothing outside is ever read for it."""
     turn = careful.under_way()
     missing = _asked(careful, turn, 1, "python3 later.py")
@@ -249,7 +251,7 @@ def test_a_script_that_appears_or_becomes_a_link_does_not_run(careful: Rooms) ->
     assert _asked(careful, turn, 3, "bash linked.sh").detail["runs_more"] is True
 
 
-def test_what_makes_its_own_script_runs(careful: Rooms) -> None:
+def test_what_makes_its_own_script_runs(careful: CoreFixture) -> None:
     """It was not there when the person was asked, and is not there when it begins."""
     turn, command = careful.under_way(), "echo ls > new.sh && bash new.sh"
     asked = _asked(careful, turn, 1, command)

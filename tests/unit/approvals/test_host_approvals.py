@@ -17,7 +17,7 @@ from orchestrator.approvals.limits import MAX_PENDING
 from orchestrator.approvals.serialize import approval_json
 from orchestrator.core.errors import BadInput, Conflict, TooMany
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, TurnStatus
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 URL = "https://example.com/report.pdf"
 DETAIL = {"host": "example.com", "warnings": []}
@@ -27,7 +27,7 @@ DETAIL = {"host": "example.com", "warnings": []}
 class Gate:
     """Questions about downloads, and what was heard of how they ended."""
 
-    house: Rooms
+    house: CoreFixture
     ended: list[tuple[str, ApprovalStatus, bool]] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class Gate:
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Gate]:
     """A house where somebody follows downloads."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = Gate(house)
 
         def decided(_db: sqlite3.Connection, approval: Approval) -> None:

@@ -14,7 +14,7 @@ from orchestrator.approvals.notification_rows import Notice, Offer
 from orchestrator.approvals.notifications import Deed, Notifications, as_json
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import User
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 CANCEL = Offer("Cancel it", "calendar.cancel")
 
@@ -23,7 +23,7 @@ CANCEL = Offer("Cancel it", "calendar.cancel")
 class Board:
     """Notices, and what their buttons did."""
 
-    house: Rooms
+    house: CoreFixture
     notices: Notifications
     done: list[str] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Board:
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Board]:
     """A board whose one button cancels."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = Board(house, Notifications(house.store, house.broker))
         made.notices.on("calendar.cancel", _cancelling(made))
         yield made

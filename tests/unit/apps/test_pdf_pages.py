@@ -24,9 +24,9 @@ from orchestrator.capabilities.calls import Calls
 from orchestrator.core.errors import NotFound, OrchestratorError, TooLarge, TooMany, Unavailable
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.jobs.pool import Jobs
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 from tests.support.fake_browser import png
-from tests.support.fake_pdf_renderer import LONG_S, PAGE, Draughtsman
+from tests.support.fake_pdf_renderer import LONG_S, PAGE, FakePdfRenderer
 
 PDF = b"%PDF-1.7\n%%EOF\n"
 
@@ -34,8 +34,8 @@ PDF = b"%PDF-1.7\n%%EOF\n"
 class Desk:
     """A house that draws, and a cubicle's ``out``."""
 
-    def __init__(self, house: Rooms, **more: float) -> None:
-        self.house, self.drawing = house, Draughtsman()
+    def __init__(self, house: CoreFixture, **more: float) -> None:
+        self.house, self.drawing = house, FakePdfRenderer()
         self.outs: dict[object, Path] = {}
         for key in (KEY, OTHER):
             house.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
@@ -73,7 +73,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A house in which PDFs are drawn."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = Desk(house)
         yield made
         made.drawing.may_go.set()
@@ -199,7 +199,7 @@ def test_an_engine_that_is_away_is_told_and_asked_again(desk: Desk) -> None:
 
 def test_pages_are_kept_for_a_while_and_not_too_many(tmp_path: Path) -> None:
     """Old ones go by themselves, the oldest also when there are many, and all with the next start."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         desk = Desk(house)
         kept = desk.folder / "kept"
         for n in range(MOST_KEPT + 3):
@@ -238,7 +238,7 @@ def test_a_house_that_closes_breaks_off(desk: Desk) -> None:
 
 def test_a_house_without_an_engine_draws_nothing(tmp_path: Path) -> None:
     """And says so before anybody asks."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         desk = Desk(house)
         pages = PdfPages(None, house.workspaces, house.store, desk.jobs, folder=tmp_path / "none", image=lambda: "")
         pages.start()

@@ -24,8 +24,8 @@ from orchestrator.apps.terminals.terminals import IDLE_S, LOST_S, MOST, Terminal
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
 from orchestrator.engine.tty import MARK, Size
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.fake_ttys import SpokenLine, SpokenLines
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.fake_ttys import ScriptedTty, ScriptedTtys
 from tests.support.real_app import eventually
 from tests.unit.conftest import OWN_ORIGIN, Browser, logged_in
 
@@ -35,22 +35,20 @@ PATH = "/api/agents/crab/terminals"
 
 
 @pytest.fixture(scope="module")
-def all_lines() -> SpokenLines:
+def all_lines() -> ScriptedTtys:
     """What shells of the shared house print and take."""
-    return SpokenLines()
+    return ScriptedTtys()
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, all_lines: SpokenLines) -> Iterator[PaperHouse]:
+def house(tmp_path_factory: pytest.TempPathFactory, all_lines: ScriptedTtys) -> Iterator[AppFixture]:
     """A house with terminals, for all tests that leave it standing."""
-    with paper_house(
-        tmp_path_factory.mktemp("house"), environment=WITH_TERMINALS, crabs=False, lines=all_lines
-    ) as made:
+    with run_app(tmp_path_factory.mktemp("house"), environment=WITH_TERMINALS, crabs=False, lines=all_lines) as made:
         yield made
 
 
 @pytest.fixture
-def lines(house: PaperHouse, all_lines: SpokenLines) -> Iterator[SpokenLines]:
+def lines(house: AppFixture, all_lines: ScriptedTtys) -> Iterator[ScriptedTtys]:
     """The same, of one test alone."""
     all_lines.lines, all_lines.hung_up, all_lines.is_broken = [], [], False
     yield all_lines
@@ -60,37 +58,37 @@ def lines(house: PaperHouse, all_lines: SpokenLines) -> Iterator[SpokenLines]:
 
 
 @pytest.fixture
-def key(house: PaperHouse, lines: SpokenLines) -> CubicleKey:
+def key(house: AppFixture, lines: ScriptedTtys) -> CubicleKey:
     """A cubicle of an agent that no other test has."""
     name = f"a{len(house.services.agents.every())}"
     return CubicleKey(house.services.agents.create({"name": name}).name, 1)
 
 
 @pytest.fixture
-def terminals(house: PaperHouse) -> Terminals:
+def terminals(house: AppFixture) -> Terminals:
     """Its terminals."""
     return house.services.terminals
 
 
 @pytest.fixture
-def web(house: PaperHouse) -> Flask:
+def web(house: AppFixture) -> Flask:
     """Its dashboard."""
     return create_app(house.services)
 
 
 @pytest.fixture
-def ada(house: PaperHouse, web: Flask) -> Browser:
+def ada(house: AppFixture, web: Flask) -> Browser:
     """The operator in a browser."""
     return logged_in(house, web, house.services.people.operator())
 
 
-def opened(house: PaperHouse, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
+def opened(house: AppFixture, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
     """A terminal of somebody."""
     opener = Opener(house.services.people.operator(), "login", lambda: is_welcome)
     return house.services.terminals.open(key, opener, Size(80, 24))
 
 
-def audited(house: PaperHouse, kind: str, key: CubicleKey | None = None) -> list[Any]:
+def audited(house: AppFixture, kind: str, key: CubicleKey | None = None) -> list[Any]:
     """What the audit log says of terminals."""
     return house.services.audit.search(kind=f"terminal.{kind}", agent=key.agent if key else None)
 
@@ -151,7 +149,7 @@ def test_a_flood_is_slowed_down_and_a_page_of_text_is_not() -> None:
 # --- what is typed ---------------------------------------------------------------------------------------------
 
 
-def test_what_is_typed_arrives_once_and_in_order(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
+def test_what_is_typed_arrives_once_and_in_order(house: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
     """A piece sent twice is typed once, and none is skipped."""
     terminal = opened(house, key)
     terminal.type(1, "ec")
@@ -173,7 +171,7 @@ def test_a_window_has_a_size(columns: int, rows: int) -> None:
         Size(columns, rows)
 
 
-def test_the_shell_knows_its_terminal_and_the_zone(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
+def test_the_shell_knows_its_terminal_and_the_zone(house: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
     """The mark is how everything that it starts is found again."""
     terminal = opened(house, key)
     assert lines.lines[0].environment == {MARK: terminal.id, "TZ": "UTC"}
@@ -183,7 +181,7 @@ def test_the_shell_knows_its_terminal_and_the_zone(house: PaperHouse, key: Cubic
 
 
 def test_closing_ends_what_runs_inside_and_is_written_down(
-    house: PaperHouse, key: CubicleKey, lines: SpokenLines
+    house: AppFixture, key: CubicleKey, lines: ScriptedTtys
 ) -> None:
     """With who, how long and how much, and nothing of what."""
     terminal = opened(house, key)
@@ -210,7 +208,7 @@ def test_closing_ends_what_runs_inside_and_is_written_down(
         ("lost", "Its page was closed."),
     ],
 )
-def test_its_time_comes(house: PaperHouse, key: CubicleKey, what: str, why: str) -> None:
+def test_its_time_comes(house: AppFixture, key: CubicleKey, what: str, why: str) -> None:
     """With the login, after a while without a key, a minute after the page was seen last."""
     terminal = opened(house, key, is_welcome=what != "login")
     if what == "idle":
@@ -222,7 +220,7 @@ def test_its_time_comes(house: PaperHouse, key: CubicleKey, what: str, why: str)
     assert terminal.why == why
 
 
-def test_one_that_is_used_stays(house: PaperHouse, key: CubicleKey) -> None:
+def test_one_that_is_used_stays(house: AppFixture, key: CubicleKey) -> None:
     """However long it has been there, while somebody looks and types."""
     terminal = opened(house, key)
     with terminal.looked_at():
@@ -234,7 +232,7 @@ def test_one_that_is_used_stays(house: PaperHouse, key: CubicleKey) -> None:
 
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_a_shell_that_ends_says_why(
-    house: PaperHouse, key: CubicleKey, lines: SpokenLines, *, is_stopped: bool
+    house: AppFixture, key: CubicleKey, lines: ScriptedTtys, *, is_stopped: bool
 ) -> None:
     """By itself, or with its cubicle."""
     terminal = opened(house, key)
@@ -246,9 +244,9 @@ def test_a_shell_that_ends_says_why(
     assert len(lines.hung_up) == 1
 
 
-def test_the_house_takes_its_terminals_along(tmp_path: Path, lines: SpokenLines) -> None:
+def test_the_house_takes_its_terminals_along(tmp_path: Path, lines: ScriptedTtys) -> None:
     """When it is stopped, none is open and nothing of them runs."""
-    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
+    with run_app(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
         made.services.cubicles.start(CRAB)
         terminal = opened(made, CRAB)
     assert terminal.why == "HermitShell was stopped."
@@ -257,22 +255,22 @@ def test_the_house_takes_its_terminals_along(tmp_path: Path, lines: SpokenLines)
         opened(made, CRAB)
 
 
-def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: SpokenLines) -> None:
+def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: ScriptedTtys) -> None:
     """Also when the engine did not answer at first; and where nothing was left, nobody is asked."""
-    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
+    with run_app(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
         opened(made, CRAB)
         lines.is_broken = True
         name = made.services.cubicles.name(CRAB)
-    with paper_house(tmp_path, lines=lines):
+    with run_app(tmp_path, lines=lines):
         assert lines.hung_up == []
     lines.is_broken = False
     for _ in range(2):
-        with paper_house(tmp_path, lines=lines) as made:
+        with run_app(tmp_path, lines=lines) as made:
             assert lines.hung_up == [(name, "")]
             assert len(audited(made, "ended")) == 1
 
 
-def test_there_are_a_few_at_once(house: PaperHouse, key: CubicleKey, terminals: Terminals) -> None:
+def test_there_are_a_few_at_once(house: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
     """One more is refused with a remedy, until another is closed."""
     found = [opened(house, key) for _ in range(MOST)]
     with pytest.raises(TooMany, match="Close one"):
@@ -281,7 +279,7 @@ def test_there_are_a_few_at_once(house: PaperHouse, key: CubicleKey, terminals: 
     opened(house, key)
 
 
-def test_a_broken_engine_takes_no_place(house: PaperHouse, key: CubicleKey, lines: SpokenLines) -> None:
+def test_a_broken_engine_takes_no_place(house: AppFixture, key: CubicleKey, lines: ScriptedTtys) -> None:
     """It is said, and there is room for the next."""
     lines.is_broken = True
     for _ in range(MOST + 1):
@@ -291,7 +289,7 @@ def test_a_broken_engine_takes_no_place(house: PaperHouse, key: CubicleKey, line
     opened(house, key)
 
 
-def test_the_watch_rests_when_none_is_open(house: PaperHouse, key: CubicleKey, terminals: Terminals) -> None:
+def test_the_watch_rests_when_none_is_open(house: AppFixture, key: CubicleKey, terminals: Terminals) -> None:
     """A house without terminals has no thread for them."""
     terminals.end(opened(house, key), "Its page was closed.")
     eventually(lambda: terminals._watch is None)
@@ -313,7 +311,7 @@ def test_without_the_setting_there_is_nothing(app: Flask, browser: Browser) -> N
 
 def test_members_have_none(tmp_path: Path) -> None:
     """Every route says 403, and no page shows the way."""
-    with paper_house(tmp_path, environment=WITH_TERMINALS, lines=SpokenLines()) as made:
+    with run_app(tmp_path, environment=WITH_TERMINALS, lines=ScriptedTtys()) as made:
         ben = logged_in(made, create_app(made.services), made.services.people.add({"name": "ben"}))
         for path in ("", "/x/input", "/x/taken", "/x/size"):
             assert ben.post(f"{PATH}{path}", {}).status_code == 403
@@ -323,7 +321,7 @@ def test_members_have_none(tmp_path: Path) -> None:
         assert "/terminal" not in ben.client.get("/agents/crab").get_data(as_text=True)
 
 
-def test_no_foreign_page_opens_one(ada: Browser, lines: SpokenLines) -> None:
+def test_no_foreign_page_opens_one(ada: Browser, lines: ScriptedTtys) -> None:
     """The session, its token and our own origin are asked for."""
     for given in ({"Origin": "https://evil.example"}, {"X-CSRF-Token": ""}, {"Origin": ""}):
         assert ada.post(PATH, {}, **given).status_code == 403
@@ -334,7 +332,7 @@ def test_no_foreign_page_opens_one(ada: Browser, lines: SpokenLines) -> None:
 
 
 def test_a_terminal_belongs_to_the_login_that_opened_it(
-    house: PaperHouse, web: Flask, ada: Browser, lines: SpokenLines
+    house: AppFixture, web: Flask, ada: Browser, lines: ScriptedTtys
 ) -> None:
     """Another login of the same person, and another agent's address, find nothing."""
     number = ada.post(PATH, {"columns": 90, "rows": 20}).get_json()["id"]
@@ -346,7 +344,7 @@ def test_a_terminal_belongs_to_the_login_that_opened_it(
     assert ada.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 204
 
 
-def test_the_whole_way(house: PaperHouse, key: CubicleKey, ada: Browser, lines: SpokenLines) -> None:
+def test_the_whole_way(house: AppFixture, key: CubicleKey, ada: Browser, lines: ScriptedTtys) -> None:
     """Opened, typed into, resized, read, closed; the log-out of its login ends the next."""
     base = f"/api/agents/{key.agent}/terminals"
     number = ada.post(base, {"columns": 90, "rows": 20}).get_json()["id"]
@@ -418,7 +416,7 @@ def test_the_library_is_as_its_makers_published_it() -> None:
 
 def test_lines_of_tests_know_when_they_are_closed() -> None:
     """A stand-in says what the real one says."""
-    line = SpokenLine(Size(80, 24), {})
+    line = ScriptedTty(Size(80, 24), {})
     line.close()
     assert line.read() == b""
     with pytest.raises(Unavailable):

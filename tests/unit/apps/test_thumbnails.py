@@ -20,8 +20,8 @@ from orchestrator.core.models import CubicleKey, TurnStatus
 from orchestrator.engine.helpers import HelperSpec
 from orchestrator.jobs import rows as job_rows
 from orchestrator.jobs.pool import Jobs
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
-from tests.support.fake_browser import PaperBrowser, png
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
+from tests.support.fake_browser import FakeBrowser, png
 
 FRONT = b"<!doctype html><title>Game</title><canvas></canvas>"
 
@@ -29,7 +29,7 @@ FRONT = b"<!doctype html><title>Game</title><canvas></canvas>"
 class Desk:
     """A house with thumbnails, and a cubicle's ``www``."""
 
-    def __init__(self, house: Rooms, browser: PaperBrowser) -> None:
+    def __init__(self, house: CoreFixture, browser: FakeBrowser) -> None:
         self.house, self.browser, self.now = house, browser, 1_000_000.0
         self.images = 0
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
@@ -96,8 +96,8 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A house with a browser."""
-    with rooms(tmp_path / "home") as house:
-        made = Desk(house, PaperBrowser())
+    with core_fixture(tmp_path / "home") as house:
+        made = Desk(house, FakeBrowser())
         yield made
         house.broker.unsubscribe(made.news)
 

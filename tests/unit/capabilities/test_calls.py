@@ -20,7 +20,7 @@ from orchestrator.capabilities.memory.capability import MemoryAdd
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.models import TurnStatus
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture
 
 ME = Caller(KEY, None)
 FACT = {"text": "the cat is called Mia"}
@@ -31,7 +31,7 @@ ASSET = {"description": "a picture", "url": "https://example.com/a.png"}
 class Desk:
     """Calls over a table whose deeds are counted in the database, so that what is rolled back is not done."""
 
-    house: Rooms
+    house: CoreFixture
     calls: Calls
     followed: list[str] = field(default_factory=list)
     now: float = 1_000_000.0
@@ -45,7 +45,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A memory that takes anything but "bad", a download that waits, and a status."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = Desk(house, Calls(store=house.store, agents=house.agents, now=lambda: made.now))
 
         def add(db: sqlite3.Connection, caller: Caller, action: MemoryAdd) -> Outcome:

@@ -11,20 +11,20 @@ from orchestrator.capabilities.ask import rows as question_rows
 from orchestrator.capabilities.capability import Caller, Outcome
 from orchestrator.capabilities.status.capability import Status
 from orchestrator.capabilities.status.report import Next, Space, StatusReport
-from tests.support.core_fixture import KEY, rooms
+from tests.support.core_fixture import KEY, core_fixture
 
 NEXT = Next(7, "Tea\n\u202etime", datetime(2026, 3, 2, 9, tzinfo=UTC))
 
 
 def told(home: Path, *, space: Space | None, upcoming: Next | None, toolsets: tuple[str, ...]) -> Outcome:
     """What an agent with these hears."""
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         report = StatusReport(
             money=house.budget.standing,
             space=lambda _key: space,
             upcoming=lambda _key: upcoming,
             toolsets=lambda _agent: toolsets,
-            open_questions=question_rows.pending_count,
+            open_questions=question_rows.count_pending,
             commands=lambda _key: ["STATUS"],
         )
         with house.store.writing() as db:

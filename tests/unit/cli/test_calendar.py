@@ -13,7 +13,7 @@ import pytest
 from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import BadInput, OrchestratorError
-from tests.support.app_fixture import paper_house
+from tests.support.app_fixture import run_app
 
 ROOT = Path(__file__).resolve().parents[3]
 Hermit = Callable[..., str]
@@ -24,7 +24,7 @@ HINTS: list[str] = []
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Hermit]:
     """What ``./hermit calendar crab …`` prints; raises the error that would be its one line."""
-    with paper_house(tmp_path) as house:
+    with run_app(tmp_path) as house:
 
         def run(*arguments: str) -> str:
             options = parser().parse_args(["calendar", "crab", *arguments])

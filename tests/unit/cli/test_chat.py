@@ -16,7 +16,7 @@ from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
 from orchestrator.cli.event_stream import Growing, News
 from orchestrator.core.models import TurnStatus
-from tests.support.app_fixture import API_TOKEN, PATIENCE_S, PaperHouse, Scene, paper_house
+from tests.support.app_fixture import API_TOKEN, PATIENCE_S, AppFixture, Scene, run_app
 from tests.support.free_ports import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,7 +44,7 @@ class Interrupted(Screen):
 class Terminal:
     """A person at one."""
 
-    house: PaperHouse
+    house: AppFixture
     monkeypatch: pytest.MonkeyPatch
     code: int = 0
 
@@ -69,7 +69,7 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     """With no conversation yet."""
-    with paper_house(tmp_path / "home") as house:
+    with run_app(tmp_path / "home") as house:
         yield Terminal(house, monkeypatch)
 
 

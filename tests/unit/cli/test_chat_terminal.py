@@ -21,7 +21,7 @@ import pytest
 
 from orchestrator.capabilities.capability import Caller
 from orchestrator.core.models import ApprovalStatus, CubicleKey, TurnStatus
-from tests.support.app_fixture import API_TOKEN, PATIENCE_S, PaperHouse, Scene, paper_house
+from tests.support.app_fixture import API_TOKEN, PATIENCE_S, AppFixture, Scene, run_app
 from tests.support.command_line import ROOT
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>()][A-Z0-9]?)")
@@ -33,7 +33,7 @@ _READ_S = 0.7
 class Desk:
     """A person in front of a terminal, with a chat on it."""
 
-    house: PaperHouse
+    house: AppFixture
     process: subprocess.Popen[bytes]
     terminal: int
     seen: str = ""
@@ -83,7 +83,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """At an empty prompt."""
-    with paper_house(tmp_path / "home") as house:
+    with run_app(tmp_path / "home") as house:
         settings = house.services.settings
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))

@@ -16,7 +16,7 @@ from orchestrator.cli.confirm import confirm
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -31,9 +31,9 @@ DEEDS: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PaperHouse]:
+def house(tmp_path: Path) -> Iterator[AppFixture]:
     """An install with something to lose in it."""
-    with paper_house(tmp_path / "home") as made:
+    with run_app(tmp_path / "home") as made:
         mounts = made.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
         (mounts.work / "notes.txt").write_text("irreplaceable")
         _run(made, "memory", "crab", "add", "I like green tea")
@@ -42,7 +42,7 @@ def house(tmp_path: Path) -> Iterator[PaperHouse]:
         yield made
 
 
-def _run(house: PaperHouse, *arguments: str) -> None:
+def _run(house: AppFixture, *arguments: str) -> None:
     options = parser().parse_args(list(arguments))
     assert options.run(Context(ROOT, {}, house.services.settings), options) == 0
 
@@ -69,7 +69,7 @@ def _piped(monkeypatch: pytest.MonkeyPatch, text: str) -> Iterator[None]:
         yield
 
 
-def _left(house: PaperHouse) -> set[str]:
+def _left(house: AppFixture) -> set[str]:
     """Which of the things to lose are there."""
     with Context(ROOT, {}, house.services.settings).client as client:
         agents = client.get("/agents")["agents"]
@@ -89,7 +89,7 @@ def _left(house: PaperHouse) -> set[str]:
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("piped", ["", "\n", "y\n", "yes\n", "crab\n"])
-def test_no_terminal_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPatch, deed: str, piped: str) -> None:
+def test_no_terminal_is_no_yes(house: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, piped: str) -> None:
     """Whatever is piped in, closed and empty standard input included; the line names the option."""
     arguments, _ = DEEDS[deed]
     with _piped(monkeypatch, piped), pytest.raises(OrchestratorError) as caught:
@@ -101,7 +101,7 @@ def test_no_terminal_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("typed", ["", "no", "y es", "CRAB"])
-def test_another_word_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPatch, deed: str, typed: str) -> None:
+def test_another_word_is_no_yes(house: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, typed: str) -> None:
     """Pressing Enter deletes nothing."""
     with _typed(monkeypatch, typed), pytest.raises(OrchestratorError, match=r"Nothing was (deleted|removed)\."):
         _run(house, *DEEDS[deed][0])
@@ -110,7 +110,7 @@ def test_another_word_is_no_yes(house: PaperHouse, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("way", ["typed", "--yes"])
-def test_a_yes_is_one(house: PaperHouse, monkeypatch: pytest.MonkeyPatch, deed: str, way: str) -> None:
+def test_a_yes_is_one(house: AppFixture, monkeypatch: pytest.MonkeyPatch, deed: str, way: str) -> None:
     """Typed to the letter, or given as an option where nobody sits."""
     arguments, expected = DEEDS[deed]
     if way == "typed":
@@ -133,7 +133,7 @@ def test_what_was_not_done_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     "arguments", [["agent", "list"], ["agent", "show", "crab"], ["agent", "set", "crab", "role=x"]]
 )
 def test_secret_addresses_are_not_shown(
-    house: PaperHouse, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    house: AppFixture, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     """They land in bug reports otherwise; whoever asks for them gets them."""
     for more in ([], ["--json"]):

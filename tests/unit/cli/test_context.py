@@ -20,14 +20,14 @@ from orchestrator.cli.tunnel import has_browser, tunnel
 from orchestrator.core.config import load
 from orchestrator.core.home import HomeLock, prepare
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import API_TOKEN, paper_house
+from tests.support.app_fixture import API_TOKEN, run_app
 from tests.support.command_line import ROOT, CommandLine
 
 
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
     """A command line in front of a house."""
-    with paper_house(tmp_path / "home") as house:
+    with run_app(tmp_path / "home") as house:
         yield CommandLine(house, capsys)
 
 

@@ -15,7 +15,7 @@ from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 class Terminal:
     """A person with a folder of their own."""
 
-    house: PaperHouse
+    house: AppFixture
     workspace: Path
     here: Path
     capture: pytest.CaptureFixture[str]
@@ -49,7 +49,7 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
     """In a folder of its own."""
     here = tmp_path / "here"
     here.mkdir()
-    with paper_house(tmp_path / "home") as house, monkeypatch.context() as moved:
+    with run_app(tmp_path / "home") as house, monkeypatch.context() as moved:
         mounts = house.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
         moved.chdir(here)
         yield Terminal(house, mounts.out.parent, here, capsys)

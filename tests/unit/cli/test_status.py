@@ -14,14 +14,14 @@ import pytest
 from orchestrator.cli.colors import Paint, paint_for
 from orchestrator.cli.context import Context, table
 from orchestrator.core.home import HomeLock, prepare
-from tests.support.app_fixture import PATIENCE_S, Scene, paper_house
+from tests.support.app_fixture import PATIENCE_S, Scene, run_app
 from tests.support.command_line import ROOT, CommandLine
 
 
 @pytest.fixture
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
     """A command line in front of a house that counts as running."""
-    with paper_house(tmp_path / "home") as house:
+    with run_app(tmp_path / "home") as house:
         claim = HomeLock(prepare(house.services.settings.home))
         yield CommandLine(house, capsys)
         claim.release()

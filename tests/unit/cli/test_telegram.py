@@ -21,7 +21,7 @@ from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
 from orchestrator.cli.telegram import to_do
 from orchestrator.core.errors import OrchestratorError
-from tests.support.app_fixture import API_TOKEN, PaperHouse, paper_house
+from tests.support.app_fixture import API_TOKEN, AppFixture, run_app
 from tests.support.bot_api import BotApi
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,7 +32,7 @@ ADA = 4_200_001
 class Terminal:
     """Somebody who types commands."""
 
-    house: PaperHouse
+    house: AppFixture
     telegram: BotApi
     screen: pytest.CaptureFixture[str]
     keys: pytest.MonkeyPatch
@@ -63,7 +63,7 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
     """A terminal in front of a house."""
     with (
         BotApi() as telegram,
-        paper_house(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house,
+        run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house,
     ):
         yield Terminal(house, telegram, capsys, monkeypatch)
 
@@ -128,7 +128,7 @@ def test_rm_names_a_setting_that_would_bring_the_bot_back(
     """At the next start."""
     with BotApi() as telegram:
         environment = {"HERMIT_TELEGRAM_API_URL": telegram.url, "TELEGRAM_BOT_TOKEN": telegram.bot()}
-        with paper_house(tmp_path, environment=environment) as house:
+        with run_app(tmp_path, environment=environment) as house:
             assert "TELEGRAM_BOT_TOKEN is still set" in Terminal(house, telegram, capsys, monkeypatch).types(
                 "rm", "crab", "--yes"
             )

@@ -9,16 +9,16 @@ import pytest
 from orchestrator.core.audit import MAX_PAGE, Audit
 from orchestrator.core.db import audit_rows as rows
 from orchestrator.core.errors import Unavailable
-from tests.support.core_fixture import rooms
+from tests.support.core_fixture import core_fixture
 
 
 @pytest.mark.parametrize(("limit", "found"), [(-5, 1), (0, 1), (7, 7), (10**6, MAX_PAGE)])
 def test_a_page_has_an_end(tmp_path: Path, limit: int, found: int) -> None:
     """However much is asked for."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         with house.store.writing() as db:
             for n in range(MAX_PAGE + 50):
-                rows.add(db, "noise", f"row {n}", now=float(n))
+                rows.insert_record(db, "noise", f"row {n}", now=float(n))
         audit = Audit(house.store)
         page = audit.search(kind="noise", limit=limit)
         assert len(page) == found
@@ -28,11 +28,11 @@ def test_a_page_has_an_end(tmp_path: Path, limit: int, found: int) -> None:
 
 def test_what_was_just_written_is_found_by_its_words(tmp_path: Path) -> None:
     """However much of it came at once."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         audit = Audit(house.store)
         with house.store.writing() as db:
             for n in range(1_200):
-                rows.add(db, "noise", f"row {n}", now=float(n))
+                rows.insert_record(db, "noise", f"row {n}", now=float(n))
         assert [row.text for row in audit.search(words="row 1199")] == ["row 1199"]
         assert len(audit.search(words="row", limit=MAX_PAGE)) == MAX_PAGE
         with house.store.reading() as db:
@@ -41,11 +41,11 @@ def test_what_was_just_written_is_found_by_its_words(tmp_path: Path) -> None:
 
 def test_a_full_disk_can_be_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was indexed before is found all the same."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         audit = Audit(house.store)
         for text in ("an old reef", "a new reef"):
             with house.store.writing() as db:
-                rows.add(db, "noise", text, now=1.0)
+                rows.insert_record(db, "noise", text, now=1.0)
             if text == "an old reef":
                 audit.index()
         monkeypatch.setattr(house.store, "writing", _full)

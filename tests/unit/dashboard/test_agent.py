@@ -18,7 +18,7 @@ from orchestrator.approvals.notification_rows import Offer
 from orchestrator.capabilities.capability import Caller
 from orchestrator.core.models import CubicleKey, TokenUse
 from orchestrator.llm.budget import BudgetState
-from tests.support.app_fixture import PATIENCE_S, PaperHouse, Scene
+from tests.support.app_fixture import PATIENCE_S, AppFixture, Scene
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import EVALUATED, EVIL, checked
 
@@ -52,13 +52,13 @@ def seen(browser: Browser, path: str) -> str:
     return " ".join(checked(page(browser, path)).text.split())
 
 
-def set_in_motion(paper: PaperHouse, name: str, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> Any:
+def set_in_motion(paper: AppFixture, name: str, key: CubicleKey = KEY, turn: int | None = None, **fields: Any) -> Any:
     """As the agent does it."""
     calls = paper.app._capabilities.calls
     return calls.command(Caller(key, turn), os.urandom(8).hex(), name, fields).result
 
 
-def ask_about(paper: PaperHouse, kind: str, detail: dict[str, Any], text: str, turn: int | None = None) -> str:
+def ask_about(paper: AppFixture, kind: str, detail: dict[str, Any], text: str, turn: int | None = None) -> str:
     """A question about what the host shall do; its id."""
     approvals = paper.services.approvals
     approvals.follow(kind, lambda _db, _approval: ())
@@ -66,7 +66,7 @@ def ask_about(paper: PaperHouse, kind: str, detail: dict[str, Any], text: str, t
         return approvals.ask(db, KEY, turn, kind=kind, text=text, reason=EVIL, detail=detail, timeout_s=60).id
 
 
-def asset(paper: PaperHouse, turn: int | None = None) -> str:
+def asset(paper: AppFixture, turn: int | None = None) -> str:
     """A download, hostile in every field."""
     detail = {
         "host": EVIL,
@@ -79,7 +79,7 @@ def asset(paper: PaperHouse, turn: int | None = None) -> str:
     return ask_about(paper, "asset", detail, f"https://evil.example/{EVIL}", turn)
 
 
-def packages(paper: PaperHouse) -> str:
+def packages(paper: AppFixture) -> str:
     """Packages, hostile in every field."""
     line = {"name": EVIL, "version": EVIL, "size_bytes": 5, "sha256": "x"}
     return ask_about(
@@ -90,7 +90,7 @@ def packages(paper: PaperHouse) -> str:
     )
 
 
-def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: PaperHouse, browser: Browser) -> None:
+def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: AppFixture, browser: Browser) -> None:
     """Cards, questions, answers, notices, entries, memories: hostile in all, text in all."""
     house = paper.services
     turn = house.turns.submit(KEY, EVIL, source="calendar").id
@@ -120,7 +120,7 @@ def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: Pape
     assert "&lt;script&gt;alert(1)" in chat
 
 
-def test_an_address_is_no_link(paper: PaperHouse, browser: Browser) -> None:
+def test_an_address_is_no_link(paper: AppFixture, browser: Browser) -> None:
     """Nobody follows it by mistake; it is there to its last letter, the buttons are off, and nothing has the focus."""
     asset(paper)
     html = page(browser, "/")
@@ -130,7 +130,7 @@ def test_an_address_is_no_link(paper: PaperHouse, browser: Browser) -> None:
     assert "autofocus" not in html
 
 
-def test_what_a_download_sends_is_written_out(paper: PaperHouse, browser: Browser) -> None:
+def test_what_a_download_sends_is_written_out(paper: AppFixture, browser: Browser) -> None:
     """The end of the address, after the host's name: all that the host is sent."""
     detail = {"host": "example.com", "url_chars": 9, "warnings": []}
     ask_about(paper, "asset", detail, "https://example.com/data.csv")
@@ -139,7 +139,7 @@ def test_what_a_download_sends_is_written_out(paper: PaperHouse, browser: Browse
     assert "58 characters:" not in seen(browser, "/")
 
 
-def test_members_may_not_allow_for_ever(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_members_may_not_allow_for_ever(paper: AppFixture, app: Flask, member: Api) -> None:
     """That button is the operator's."""
     approvals = paper.services.approvals
     approvals.follow("asset", lambda _db, _approval: ())
@@ -153,7 +153,7 @@ def test_members_may_not_allow_for_ever(paper: PaperHouse, app: Flask, member: A
     assert "Always allow" not in mine
 
 
-def test_what_was_decided_stands_at_its_turn(paper: PaperHouse, browser: Browser) -> None:
+def test_what_was_decided_stands_at_its_turn(paper: AppFixture, browser: Browser) -> None:
     """How it ended, and who said so."""
     turn = paper.services.turns.submit(KEY, "hi", source="api").id
     paper.services.turns.wait(turn, PATIENCE_S)
@@ -164,7 +164,7 @@ def test_what_was_decided_stands_at_its_turn(paper: PaperHouse, browser: Browser
     assert "Approved by ada (telegram), and always for this host." in seen(browser, "/agents/crab")
 
 
-def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Browser, member: Api) -> None:
+def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """A member finds nothing of the operator's, and the operator's own pages have nothing of a member's."""
     house = paper.services
     house.memories.add(KEY, "the code is in the clock", by="ada")
@@ -195,7 +195,7 @@ def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Bro
     assert "secret meeting" in page(browser, "/agents/crab/calendar")
 
 
-def test_empty_pages_teach(paper: PaperHouse, browser: Browser) -> None:
+def test_empty_pages_teach(paper: AppFixture, browser: Browser) -> None:
     """What could be there, and how it gets there."""
     assert "Nothing is scheduled. Tell crab in the chat" in seen(browser, "/agents/crab/calendar")
     assert "No memories yet. Add a fact above" in seen(browser, "/agents/crab/memory")
@@ -205,7 +205,7 @@ def test_empty_pages_teach(paper: PaperHouse, browser: Browser) -> None:
     assert "Memory is off" in seen(browser, "/agents/crab/memory")
 
 
-def test_members_look_at_settings(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_members_look_at_settings(paper: AppFixture, app: Flask, member: Api) -> None:
     """And can't change them: no button, no field that is on."""
     html = page(logged_in(paper, app, member.user), "/agents/crab/settings")
     assert "Only an admin can change them" in html
@@ -215,7 +215,7 @@ def test_members_look_at_settings(paper: PaperHouse, app: Flask, member: Api) ->
     assert "always fetch" not in html
 
 
-def test_runs_of_the_calendar_are_marked(paper: PaperHouse, browser: Browser) -> None:
+def test_runs_of_the_calendar_are_marked(paper: AppFixture, browser: Browser) -> None:
     """One that told something, and one that was silent: folded."""
     agenda, turns = paper.services.agenda, paper.services.turns
     entry = agenda.create(KEY, {"title": "Tides", "prompt": "tell", "start": "2099-01-01T09:00"}, by=None)
@@ -235,7 +235,7 @@ def test_runs_of_the_calendar_are_marked(paper: PaperHouse, browser: Browser) ->
     assert "nothing to report" in html
 
 
-def test_notices_stand_where_they_were_said(paper: PaperHouse, browser: Browser) -> None:
+def test_notices_stand_where_they_were_said(paper: AppFixture, browser: Browser) -> None:
     """Between the turns by their time, those about a turn within it."""
     house = paper.services
     for n in range(3):
@@ -269,7 +269,7 @@ def test_money_worries_in_time(used: Used, level: str, percent: int) -> None:
     assert (money.level, money.percent) == (level, percent)
 
 
-def test_money_is_said_where_it_counts(paper: PaperHouse, browser: Browser) -> None:
+def test_money_is_said_where_it_counts(paper: AppFixture, browser: Browser) -> None:
     """Spent and left on the card, a warning in the chat, the rest in the settings."""
     budget, agent = paper.services.budget, paper.services.agents.get("crab")
     assert "of today’s budget" not in page(browser, "/agents/crab")
@@ -282,7 +282,7 @@ def test_money_is_said_where_it_counts(paper: PaperHouse, browser: Browser) -> N
     assert "Spent today$4.50 Left$0.50" in seen(browser, "/agents/crab/settings")
 
 
-def test_ones_own_zone_is_set_by_hand_and_guessed_once(paper: PaperHouse, member: Api) -> None:
+def test_ones_own_zone_is_set_by_hand_and_guessed_once(paper: AppFixture, member: Api) -> None:
     """A guess counts only where nobody said anything; nobody sets another's."""
     guess = {"time_zone": "Europe/Vienna", "if_unknown": True}
     assert member.call("PATCH", "/me", guess).get_json()["time_zone"] == "Europe/Vienna"

@@ -10,14 +10,14 @@ from flask import Flask
 from orchestrator.approvals import history_rows
 from orchestrator.approvals.history_rows import ApprovalFilter
 from orchestrator.core.models import ApprovalStatus, CubicleKey, User
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_audit import page
 
 HIDDEN = "rm -rf work \u202e# fdp.exe"
 
 
-def asked(paper: PaperHouse, command: str, user: int = 1, *, agent: str = "crab") -> str:
+def asked(paper: AppFixture, command: str, user: int = 1, *, agent: str = "crab") -> str:
     """A question that waits; its id."""
     key, before = CubicleKey(agent, user), {found.id for found in paper.services.approvals.every()}
     paper.plays[command] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
@@ -31,7 +31,7 @@ def asked(paper: PaperHouse, command: str, user: int = 1, *, agent: str = "crab"
     raise AssertionError("nothing was asked")
 
 
-def decided(paper: PaperHouse, command: str, user: int = 1, *, approve: bool, by: User | None = None) -> str:
+def decided(paper: AppFixture, command: str, user: int = 1, *, approve: bool, by: User | None = None) -> str:
     """A question that was answered on Telegram; its id."""
     question = asked(paper, command, user)
     by = by or paper.services.people.operator()
@@ -39,7 +39,7 @@ def decided(paper: PaperHouse, command: str, user: int = 1, *, approve: bool, by
     return question
 
 
-def test_what_waits_is_on_top_and_what_would_else(paper: PaperHouse, browser: Browser) -> None:
+def test_what_waits_is_on_top_and_what_would_else(paper: AppFixture, browser: Browser) -> None:
     """The card is there with its exact text; without one the page says what it is for."""
     assert "Nothing is waiting for you." in page(browser, "/approvals")
     assert "No decisions yet." in page(browser, "/approvals")
@@ -50,7 +50,7 @@ def test_what_waits_is_on_top_and_what_would_else(paper: PaperHouse, browser: Br
         assert 'title="U+202E right-to-left override">\\u202e</mark>' in html
 
 
-def test_a_kind_without_a_card_of_its_own(paper: PaperHouse, browser: Browser) -> None:
+def test_a_kind_without_a_card_of_its_own(paper: AppFixture, browser: Browser) -> None:
     """Its exact text stands there as of any other, and its facts as text."""
     approvals = paper.services.approvals
     with paper.app._store.writing() as db:
@@ -70,7 +70,7 @@ def test_a_kind_without_a_card_of_its_own(paper: PaperHouse, browser: Browser) -
     assert "wants HermitShell to do this" in page(browser, "/approvals")
 
 
-def test_how_it_ended_is_told_whole(paper: PaperHouse, browser: Browser, member: Api) -> None:
+def test_how_it_ended_is_told_whole(paper: AppFixture, browser: Browser, member: Api) -> None:
     """Its exact text with what hides in it, why, who asked in whose conversation, who decided and where."""
     decided(paper, HIDDEN, member.user.id, approve=False)
     html = browser.client.get("/parts/approvals").get_data(as_text=True)
@@ -81,7 +81,7 @@ def test_how_it_ended_is_told_whole(paper: PaperHouse, browser: Browser, member:
     assert "/agents/crab/turns/1" in html
 
 
-def test_everybody_finds_their_own(paper: PaperHouse, app: Flask, browser: Browser, member: Api) -> None:
+def test_everybody_finds_their_own(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """A member neither sees nor guesses what others were asked; an operator sees all."""
     decided(paper, "rm -rf ours", approve=True)
     decided(paper, "rm -rf theirs", member.user.id, approve=True, by=member.user)
@@ -93,7 +93,7 @@ def test_everybody_finds_their_own(paper: PaperHouse, app: Flask, browser: Brows
     assert [found["text"] for found in member.get("/approvals")["approvals"]] == ["rm -rf theirs"]
 
 
-def test_filters_hold_together(paper: PaperHouse, browser: Browser, operator: Api) -> None:
+def test_filters_hold_together(paper: AppFixture, browser: Browser, operator: Api) -> None:
     """Agent, kind and outcome, on the page and in the API; what fits nothing says so."""
     decided(paper, "rm -rf a", approve=True)
     decided(paper, "rm -rf b", approve=False)
@@ -113,7 +113,7 @@ def test_filters_hold_together(paper: PaperHouse, browser: Browser, operator: Ap
     assert operator.refused("GET", "/approvals?before=gone")[0] == 400
 
 
-def test_pages_follow_each_other(paper: PaperHouse, operator: Api) -> None:
+def test_pages_follow_each_other(paper: AppFixture, operator: Api) -> None:
     """Nothing twice, nothing left out, newest first."""
     rows(paper, 7)
     seen: list[str] = []
@@ -127,7 +127,7 @@ def test_pages_follow_each_other(paper: PaperHouse, operator: Api) -> None:
     assert seen == [f"q{n}" for n in reversed(range(7))]
 
 
-def test_a_page_of_very_many_looks_at_few(paper: PaperHouse) -> None:
+def test_a_page_of_very_many_looks_at_few(paper: AppFixture) -> None:
     """However they are filtered, the rows of a page are read from an index that has them in order."""
     rows(paper, 3000)
     store = paper.app._store
@@ -147,13 +147,13 @@ def test_a_page_of_very_many_looks_at_few(paper: PaperHouse) -> None:
         with store.reading() as db:
             db.set_progress_handler(count, 1)
             try:
-                history_rows.page(db, wanted, before=(2000.0, "q"), limit=10)
+                history_rows.list_page(db, wanted, before=(2000.0, "q"), limit=10)
             finally:
                 db.set_progress_handler(None, 0)
         assert looks[0] < 4000, wanted
 
 
-def rows(paper: PaperHouse, count: int) -> None:
+def rows(paper: AppFixture, count: int) -> None:
     """Approved questions about a command, one a second."""
     with paper.app._store.writing() as db:
         db.executemany(

@@ -13,7 +13,7 @@ from dashboard.api.audit_export import harmless, lines
 from orchestrator.core.audit import MAX_PAGE, Audit
 from orchestrator.core.db import audit_rows
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import EVALUATED, EVIL, checked
 
@@ -28,7 +28,7 @@ def page(browser: Browser, path: str) -> str:
     return " ".join(checked(answer.get_data(as_text=True)).text.split())
 
 
-def test_rows_are_readable_and_hostile_ones_stay_text(paper: PaperHouse, browser: Browser) -> None:
+def test_rows_are_readable_and_hostile_ones_stay_text(paper: AppFixture, browser: Browser) -> None:
     """Kind in words, names of people, facts with their names, times by the viewer's clock."""
     paper.services.people.change(1, {"time_zone": "Asia/Tokyo"})
     paper.services.audit.note("file.uploaded", EVIL, KEY, path=EVIL, expires_at=1772268300)
@@ -39,7 +39,7 @@ def test_rows_are_readable_and_hostile_ones_stay_text(paper: PaperHouse, browser
     assert EVALUATED not in seen
 
 
-def test_a_row_is_one_line_and_the_whole_of_it_within(paper: PaperHouse, browser: Browser) -> None:
+def test_a_row_is_one_line_and_the_whole_of_it_within(paper: AppFixture, browser: Browser) -> None:
     """Line breaks are blanks on the line; what it does not say, or says otherwise, is told when it is opened."""
     paper.services.audit.note("test.noted", "one\n\n```\ntwo", KEY)
     paper.services.audit.note("test.noted", "plain", KEY)
@@ -48,18 +48,20 @@ def test_a_row_is_one_line_and_the_whole_of_it_within(paper: PaperHouse, browser
     assert html.count("Full text") == 1
 
 
-def test_inner_names_are_told_in_plain_words(paper: PaperHouse, browser: Browser) -> None:
+def test_inner_names_are_told_in_plain_words(paper: AppFixture, browser: Browser) -> None:
     """Kinds, facts, decisions and lists, none as the program writes them; what is empty is a dash."""
     detail = {"verdict": "ask", "choices": ["a", "b"], "sha256": "", "cost_usd": 0.5}
     with paper.app._store.writing() as db:
-        audit_rows.add(db, "asset.sent_on", "x", now=NOW, agent=KEY.agent, user=KEY.user, turn=None, detail=detail)
+        audit_rows.insert_record(
+            db, "asset.sent_on", "x", now=NOW, agent=KEY.agent, user=KEY.user, turn=None, detail=detail
+        )
     seen = page(browser, "/audit?kind=asset.sent_on")
     assert "Download redirected · crab" in seen
     for told in ("Decisionasked for approval", "Choicesa, b", "SHA-256–", "Cost in US dollars0.5"):
         assert told in seen, told
 
 
-def test_all_filters_hold_on_every_page(paper: PaperHouse, browser: Browser) -> None:
+def test_all_filters_hold_on_every_page(paper: AppFixture, browser: Browser) -> None:
     """The way to older rows carries the search; the newest rows can be come back to; nothing is shown twice."""
     for n in range(120):
         paper.services.audit.note("test.noted", f"walrus number n{n}", KEY)
@@ -72,7 +74,7 @@ def test_all_filters_hold_on_every_page(paper: PaperHouse, browser: Browser) -> 
     assert "No results" in page(browser, "/audit?q=walrus&agent=nobody")
 
 
-def test_a_deleted_agent_and_person_stay_in_the_log(paper: PaperHouse, browser: Browser) -> None:
+def test_a_deleted_agent_and_person_stay_in_the_log(paper: AppFixture, browser: Browser) -> None:
     """What they did can be found by their name; nothing leads to pages that are gone."""
     ben = paper.services.people.add({"name": "ben"})
     paper.services.agents.create({"name": "other"})
@@ -84,7 +86,7 @@ def test_a_deleted_agent_and_person_stay_in_the_log(paper: PaperHouse, browser: 
     assert "other · somebody who was removed" in seen
 
 
-def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> None:
     """Neither the page, nor the way to it."""
     client = logged_in(paper, app, member.user).client
     assert client.get("/audit").status_code == 403
@@ -98,7 +100,7 @@ def test_no_cell_is_a_formula(text: str) -> None:
     assert [harmless(value) for value in ("a=1", "", None, -5)] == ["a=1", "", None, -5]
 
 
-def test_the_same_rows_as_csv_and_json_lines(paper: PaperHouse, operator: Api) -> None:
+def test_the_same_rows_as_csv_and_json_lines(paper: AppFixture, operator: Api) -> None:
     """More than a page of them, under the same filters, whole and in order."""
     count = MAX_PAGE + 3
     for n in range(count):
@@ -116,7 +118,7 @@ def test_the_same_rows_as_csv_and_json_lines(paper: PaperHouse, operator: Api) -
     assert operator.refused("GET", "/audit?format=xml") == (400, "format: choose json, jsonl or csv.")
 
 
-def test_an_export_holds_one_page_at_a_time(paper: PaperHouse) -> None:
+def test_an_export_holds_one_page_at_a_time(paper: AppFixture) -> None:
     """The next page is read when the one before was taken."""
     for n in range(MAX_PAGE + 1):
         paper.services.audit.note("test.noted", f"n{n}", KEY)

@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 
 from dashboard.headers import HELD
 from dashboard.pages import files, glimpse
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import prepared
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import EVIL, Page
@@ -41,7 +41,7 @@ HOSTILE = (
 
 
 @pytest.fixture
-def workspace(paper: PaperHouse) -> Path:
+def workspace(paper: AppFixture) -> Path:
     """The operator's workspace with ``crab``, with its folders made."""
     return prepared(paper, 1)
 
@@ -70,7 +70,7 @@ def picture(browser: Browser, path: str) -> TestResponse:
 # --- folders ---------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_workspace_teaches(browser: Browser, paper: PaperHouse) -> None:
+def test_an_empty_workspace_teaches(browser: Browser, paper: AppFixture) -> None:
     """Before it is made, and folder by folder."""
     assert "No workspace yet." in text(browser, "/agents/crab/files")
     prepared(paper, 1)
@@ -140,7 +140,7 @@ def test_there_is_nothing_outside(browser: Browser, workspace: Path, path: str) 
     assert picture(browser, path).status_code == 404
 
 
-def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, member: Api, workspace: Path) -> None:
+def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, member: Api, workspace: Path) -> None:
     """Each sees their own workspace."""
     (workspace / "out" / "secret.txt").write_text("secret")
     them = logged_in(paper, app, member.user)

@@ -12,7 +12,7 @@ from flask import Flask
 
 from dashboard.app import create_app
 from dashboard.pages.chat import DEMO_WORDS
-from tests.support.app_fixture import PaperHouse, Scene, paper_house
+from tests.support.app_fixture import AppFixture, Scene, run_app
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser
 
 EVIL = "\"'><script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>{{ 7*7777 }}"
@@ -57,11 +57,11 @@ def checked(answer_text: str) -> Page:
 @pytest.fixture
 def with_password(tmp_path: Path) -> Iterator[Flask]:
     """A house whose operator has a password."""
-    with paper_house(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": "correct horse"}) as house:
+    with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": "correct horse"}) as house:
         yield create_app(house.services)
 
 
-def test_a_login_link_works_by_its_button_and_once(app: Flask, paper: PaperHouse) -> None:
+def test_a_login_link_works_by_its_button_and_once(app: Flask, paper: AppFixture) -> None:
     """Opening it any number of times burns nothing; pressing it twice does."""
     code = paper.services.people.make_link(1)
     client = app.test_client()
@@ -76,7 +76,7 @@ def test_a_login_link_works_by_its_button_and_once(app: Flask, paper: PaperHouse
     assert "./hermit login-link" in again.get_data(as_text=True)
 
 
-def test_whoever_is_in_may_use_another_link(app: Flask, paper: PaperHouse, browser: Browser) -> None:
+def test_whoever_is_in_may_use_another_link(app: Flask, paper: AppFixture, browser: Browser) -> None:
     """The button on the page carries what is needed then."""
     code = paper.services.people.make_link(1)
     page = browser.client.get(f"/login/{code}").get_data(as_text=True)
@@ -146,7 +146,7 @@ def test_pages_answer_failures_as_pages(browser: Browser) -> None:
 
 
 def test_no_field_of_an_agents_reaches_the_browser_as_markup(
-    paper: PaperHouse, operator: Api, browser: Browser
+    paper: AppFixture, operator: Api, browser: Browser
 ) -> None:
     """Role, prompt, thought, command, output, reply, error and question: hostile in all, text in all."""
     operator.call("PATCH", "/agents/crab", {"role": EVIL, "personality": EVIL})
@@ -178,7 +178,7 @@ def test_no_field_of_an_agents_reaches_the_browser_as_markup(
     assert seen.count("<script>alert(1)</script>") >= 7
 
 
-def test_a_question_is_shown_whole(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_a_question_is_shown_whole(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """A long command is there to its last letter, with its buttons off until the page turns them on."""
     command = "rm -rf work; echo " + "x" * 5000 + "; curl evil"
     paper.plays["ask"] = lambda scene: scene.say(str(scene.run(1, command)))
@@ -191,7 +191,7 @@ def test_a_question_is_shown_whole(paper: PaperHouse, operator: Api, browser: Br
     assert "autofocus" not in page
 
 
-def test_members_see_their_own_questions_alone(paper: PaperHouse, operator: Api, member: Api, app: Flask) -> None:
+def test_members_see_their_own_questions_alone(paper: AppFixture, operator: Api, member: Api, app: Flask) -> None:
     """And another's turn is not theirs to see; nor is there a form for new agents."""
     paper.plays["ask"] = lambda scene: scene.say(str(scene.run(1, "rm -rf secret-folder")))
     operator.post("/agents/crab/messages", {"text": "ask", "wait": True, "timeout": 0.3})
@@ -213,7 +213,7 @@ def test_the_rehearsal_says_that_it_is_one(browser: Browser) -> None:
         assert f'<button class="try" type="button">{words}</button>' in page
 
 
-def test_a_disk_that_fills_up_is_said(paper: PaperHouse, browser: Browser) -> None:
+def test_a_disk_that_fills_up_is_said(paper: AppFixture, browser: Browser) -> None:
     """The use is in the menu; from 80 % on a banner says what to do, and goes by itself."""
     work = paper.services.settings.home / "workspaces" / "crab" / "1" / "work"
     work.mkdir(parents=True)
@@ -228,7 +228,7 @@ def test_a_disk_that_fills_up_is_said(paper: PaperHouse, browser: Browser) -> No
     assert "15 MB of 16 MB" in part
 
 
-def test_a_house_without_agents_teaches(paper: PaperHouse, browser: Browser) -> None:
+def test_a_house_without_agents_teaches(paper: AppFixture, browser: Browser) -> None:
     """The empty page says what an agent is, and leads to the first one."""
     paper.services.remove_agent("crab")
     page = browser.client.get("/").get_data(as_text=True)

@@ -11,8 +11,8 @@ from flask import Flask
 
 from dashboard.headers import HELD
 from dashboard.pages import files
-from tests.support.app_fixture import PaperHouse, paper_house
-from tests.support.fake_pdf_renderer import PAGE, Draughtsman
+from tests.support.app_fixture import AppFixture, run_app
+from tests.support.fake_pdf_renderer import PAGE, FakePdfRenderer
 from tests.support.workspace_api import prepared
 from tests.unit.conftest import Api, Browser, logged_in
 
@@ -21,15 +21,15 @@ PLACE = "out/a%20b.pdf"
 
 
 @pytest.fixture
-def drawing() -> Draughtsman:
+def drawing() -> FakePdfRenderer:
     """Who draws."""
-    return Draughtsman()
+    return FakePdfRenderer()
 
 
 @pytest.fixture
-def paper(tmp_path: Path, drawing: Draughtsman) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path, drawing: FakePdfRenderer) -> Iterator[AppFixture]:
     """A house in which PDFs are drawn."""
-    with paper_house(tmp_path, pages=drawing) as house:
+    with run_app(tmp_path, pages=drawing) as house:
         (prepared(house, 1) / "out" / "a b.pdf").write_bytes(PDF)
         yield house
         drawing.may_go.set()
@@ -41,7 +41,7 @@ def _html(browser: Browser, path: str, status: int = 200) -> str:
     return answer.get_data(as_text=True)
 
 
-def test_its_pages_are_pictures_that_nothing_runs_in(browser: Browser, drawing: Draughtsman) -> None:
+def test_its_pages_are_pictures_that_nothing_runs_in(browser: Browser, drawing: FakePdfRenderer) -> None:
     """The file's page asks for them at once; each is served as a picture from elsewhere is."""
     drawing.brings = {"count": b"30", "1.png": PAGE, "2.png": PAGE}
     html = _html(browser, f"/agents/crab/files/{PLACE}")
@@ -60,7 +60,7 @@ def test_its_pages_are_pictures_that_nothing_runs_in(browser: Browser, drawing: 
         assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Browser, member: Api) -> None:
+def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """A page that was drawn for somebody is shown to nobody else who knows its name."""
     (source,) = re.findall(r'<img src="([^"]+)"', _html(browser, f"/parts/pages/crab/{PLACE}"))
     prepared(paper, member.user.id)
@@ -71,14 +71,14 @@ def test_what_is_anothers_is_nowhere(paper: PaperHouse, app: Flask, browser: Bro
 
 
 @pytest.mark.parametrize("path", ["out/none.pdf", "in/a%20b.pdf", "out/..%2Fout%2Fa%20b.pdf", "out"])
-def test_what_is_not_there_is_not_drawn(browser: Browser, drawing: Draughtsman, path: str) -> None:
+def test_what_is_not_there_is_not_drawn(browser: Browser, drawing: FakePdfRenderer, path: str) -> None:
     """Nor what is no file."""
     assert browser.client.get(f"/parts/pages/crab/{path}").status_code in (400, 404)
     assert drawing.given == []
 
 
 def test_what_takes_long_is_asked_for_again(
-    browser: Browser, drawing: Draughtsman, monkeypatch: pytest.MonkeyPatch
+    browser: Browser, drawing: FakePdfRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The part says so in words and to the script."""
     monkeypatch.setattr(files, "DRAWING_S", 0.01)
@@ -88,7 +88,7 @@ def test_what_takes_long_is_asked_for_again(
     assert "Rendering pages" in part
 
 
-def test_what_can_not_be_drawn_says_why(browser: Browser, drawing: Draughtsman) -> None:
+def test_what_can_not_be_drawn_says_why(browser: Browser, drawing: FakePdfRenderer) -> None:
     """In a sentence, with the download beside it."""
     drawing.brings = {}
     part = _html(browser, f"/parts/pages/crab/{PLACE}")
@@ -96,7 +96,7 @@ def test_what_can_not_be_drawn_says_why(browser: Browser, drawing: Draughtsman) 
     assert "data-soon" not in part
 
 
-def test_a_large_one_is_for_ones_own_program(paper: PaperHouse, browser: Browser) -> None:
+def test_a_large_one_is_for_ones_own_program(paper: AppFixture, browser: Browser) -> None:
     """Its page does not even ask."""
     with (prepared(paper, 1) / "out" / "large.pdf").open("wb") as file:
         file.write(PDF)

@@ -8,13 +8,13 @@ import pytest
 from flask import Flask
 
 from dashboard.app import create_app
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser, logged_in, someone
 from tests.unit.dashboard.test_audit import page
 from tests.unit.dashboard.test_pages import EVIL
 
 
-def test_everybody_is_told_in_words(paper: PaperHouse, browser: Browser) -> None:
+def test_everybody_is_told_in_words(paper: AppFixture, browser: Browser) -> None:
     """Role, clock and Telegram; the first operator and oneself can't be removed there."""
     paper.services.people.add({"name": EVIL[:60], "telegram_id": 123456789, "time_zone": "Asia/Tokyo"})
     for path in ("/people", "/parts/people"):
@@ -25,14 +25,14 @@ def test_everybody_is_told_in_words(paper: PaperHouse, browser: Browser) -> None
         assert "Remove ada" not in seen
 
 
-def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> None:
     """Who else there is, is the operator's to know."""
     client = logged_in(paper, app, member.user).client
     assert [client.get(path).status_code for path in ("/people", "/parts/people")] == [403, 403]
 
 
 def test_logging_out_everywhere_ends_sessions_and_links_alone(
-    paper: PaperHouse, app: Flask, operator: Api, member: Api, browser: Browser
+    paper: AppFixture, app: Flask, operator: Api, member: Api, browser: Browser
 ) -> None:
     """Every browser of theirs and every link on its way; not their tokens, and nobody else's session."""
     people = paper.services.people
@@ -55,7 +55,7 @@ def test_a_link_for_somebody_else_is_good_for_a_day(operator: Api, member: Api) 
 
 
 def test_a_link_begins_with_the_address_that_was_chosen(
-    paper: PaperHouse, operator: Api, member: Api, browser: Browser
+    paper: AppFixture, operator: Api, member: Api, browser: Browser
 ) -> None:
     """Until then with one that only this machine opens, and page and answer say so."""
     local = operator.post("/login-links", {"user": member.user.id})
@@ -88,14 +88,14 @@ def test_an_address_that_is_not_answered_to_is_refused(operator: Api) -> None:
 
 def test_how_the_operator_came_and_what_the_settings_say(tmp_path: Path) -> None:
     """Without a choice the name that the operator's browser uses; HERMIT_PUBLIC_URL comes before everything."""
-    with paper_house(tmp_path / "a", environment={"HERMIT_ALLOWED_HOSTS": "nas.local"}) as house:
+    with run_app(tmp_path / "a", environment={"HERMIT_ALLOWED_HOSTS": "nas.local"}) as house:
         app = create_app(house.services)
         api = someone(house, app, house.services.people.operator())
         ben = house.services.people.add({"name": "ben"})
         made = api.call("POST", "/login-links", {"user": ben.id}, Host="nas.local:3000").get_json()
         assert (made["url"].startswith("http://nas.local:3000/login/"), made["is_local"]) == (True, False)
     public = "https://hermit.example.org"
-    with paper_house(tmp_path / "b", environment={"HERMIT_PUBLIC_URL": public}) as house:
+    with run_app(tmp_path / "b", environment={"HERMIT_PUBLIC_URL": public}) as house:
         app = create_app(house.services)
         api = someone(house, app, house.services.people.operator())
         ben = house.services.people.add({"name": "ben"})
@@ -104,7 +104,7 @@ def test_how_the_operator_came_and_what_the_settings_say(tmp_path: Path) -> None
         assert (status, "HERMIT_PUBLIC_URL" in message) == (409, True)
 
 
-def test_the_first_login_of_somebody_who_was_added_is_a_welcome(paper: PaperHouse, app: Flask) -> None:
+def test_the_first_login_of_somebody_who_was_added_is_a_welcome(paper: AppFixture, app: Flask) -> None:
     """With a password and a time zone to set; skipped or done, the next link leads home, as a link elsewhere does."""
     people, own = paper.services.people, {"Origin": OWN_ORIGIN}
     ben, cem = people.add({"name": "ben"}), people.add({"name": "cem", "role": "operator"})

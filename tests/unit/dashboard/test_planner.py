@@ -14,7 +14,7 @@ from orchestrator.capabilities.calendar import rows, run_rows
 from orchestrator.capabilities.calendar.day_view import CalendarScope
 from orchestrator.capabilities.calendar.rows import CalendarEntry, EntryStatus, Run, RunResult
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PATIENCE_S, PaperHouse
+from tests.support.app_fixture import PATIENCE_S, AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_agent import page, seen
 from tests.unit.dashboard.test_pages import EVIL
@@ -25,7 +25,7 @@ YEAR = datetime.now(UTC).year + 1
 """Nothing of it has passed."""
 
 
-def plan(paper: PaperHouse, title: str, start: str, key: CubicleKey = KEY, **words: Any) -> CalendarEntry:
+def plan(paper: AppFixture, title: str, start: str, key: CubicleKey = KEY, **words: Any) -> CalendarEntry:
     """A person's entry."""
     user = paper.services.people.get(key.user)
     return paper.services.agenda.create(key, {"title": title, "prompt": "Look.", "start": start, **words}, by=user)
@@ -40,7 +40,7 @@ def sundays(month: int) -> date:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("month", [3, 10])
 def test_days_are_the_viewers_when_clocks_are_changed(
-    paper: PaperHouse, browser: Browser, view: str, month: int
+    paper: AppFixture, browser: Browser, view: str, month: int
 ) -> None:
     """Just after one midnight and just before the next one, on the day that has 23 hours or 25."""
     paper.services.people.change(1, {"time_zone": "Europe/Vienna"})
@@ -55,7 +55,7 @@ def test_days_are_the_viewers_when_clocks_are_changed(
 
 
 def test_everybody_sees_their_own_and_an_operator_all(
-    paper: PaperHouse, app: Flask, browser: Browser, member: Api
+    paper: AppFixture, app: Flask, browser: Browser, member: Api
 ) -> None:
     """A member gets nothing of others, however they ask; an operator's look at others changes nothing of theirs."""
     ben = CubicleKey("crab", member.user.id)
@@ -78,7 +78,7 @@ def test_everybody_sees_their_own_and_an_operator_all(
     assert f"/turns/{turn}" in page(of_ben, "/calendar")
 
 
-def test_one_agent_alone(paper: PaperHouse, browser: Browser) -> None:
+def test_one_agent_alone(paper: AppFixture, browser: Browser) -> None:
     """The filter holds on the ways to other times; an unknown agent is none."""
     paper.services.agents.create({"name": "other"})
     plan(paper, "of crab", f"{YEAR}-03-10T09:00")
@@ -89,7 +89,7 @@ def test_one_agent_alone(paper: PaperHouse, browser: Browser) -> None:
     assert "of crab" in page(browser, f"/calendar?agent=nobody&at={YEAR}-03-10")
 
 
-def test_a_day_of_a_series_is_left_out(paper: PaperHouse, browser: Browser) -> None:
+def test_a_day_of_a_series_is_left_out(paper: AppFixture, browser: Browser) -> None:
     """The button sends the day of the entry's own zone beside those before; its page says them, and puts them back."""
     paper.services.people.change(1, {"time_zone": "Asia/Tokyo"})
     entry = plan(paper, "tides", f"{YEAR}-03-01T20:00", repeat="FREQ=DAILY", time_zone="UTC", without=[f"{YEAR}-03-10"])
@@ -103,7 +103,7 @@ def test_a_day_of_a_series_is_left_out(paper: PaperHouse, browser: Browser) -> N
     assert "Leave “once” out" not in page(browser, f"/calendar?view=list&at={YEAR}-04-01")
 
 
-def test_hostile_words_stay_words(paper: PaperHouse, browser: Browser) -> None:
+def test_hostile_words_stay_words(paper: AppFixture, browser: Browser) -> None:
     """In titles, prompts, and in the address; a colour is a name or a number alone."""
     plan(paper, EVIL, f"{YEAR}-03-10T09:00", color="#abc", repeat="FREQ=DAILY")
     plan(paper, EVIL, f"{YEAR}-03-10T09:00", status="paused")
@@ -114,7 +114,7 @@ def test_hostile_words_stay_words(paper: PaperHouse, browser: Browser) -> None:
         page(browser, f"/calendar?view={EVIL}&agent={EVIL}&who={EVIL}&at={at}")
 
 
-def test_what_came_of_it_is_on_its_day(paper: PaperHouse, browser: Browser) -> None:
+def test_what_came_of_it_is_on_its_day(paper: AppFixture, browser: Browser) -> None:
     """A run leads to its turn; several of one day are one line, and the worst speaks for all."""
     entry = plan(paper, "tides", f"{YEAR}-03-10T09:00", repeat="FREQ=WEEKLY")
     turn = paper.services.agenda.run_now(entry.id)
@@ -122,14 +122,14 @@ def test_what_came_of_it_is_on_its_day(paper: PaperHouse, browser: Browser) -> N
     with paper.app._store.writing() as db:
         for n, outcome in enumerate((RunResult.FAILED, RunResult.DONE, RunResult.MISSED)):
             due = datetime(2026, 2, 10, 9 + n, tzinfo=UTC).timestamp()
-            run_rows.add_run(db, Run(0, entry.id, due, 0, False, False, f"o{n}", None, outcome, due, due))
+            run_rows.insert_run(db, Run(0, entry.id, due, 0, False, False, f"o{n}", None, outcome, due, due))
     assert f'href="/agents/crab/turns/{turn}"' in page(browser, "/calendar")
     shown = seen(browser, "/calendar?at=2026-02-10")
     assert "09:00 tides ×3 Failed · crab" in shown
     assert "Nothing ran on this day." in seen(browser, "/calendar?at=2026-02-11")
 
 
-def test_a_full_day_is_capped(paper: PaperHouse, browser: Browser) -> None:
+def test_a_full_day_is_capped(paper: AppFixture, browser: Browser) -> None:
     """The first few, and how many more; the day itself has them all."""
     for n in range(14):
         plan(paper, f"number {n}", f"{YEAR}-03-10T09:{n:02}")
@@ -140,7 +140,7 @@ def test_a_full_day_is_capped(paper: PaperHouse, browser: Browser) -> None:
     assert "and 2 more" in page(browser, f"/calendar?view=week&at={YEAR}-03-10")
 
 
-def test_what_is_empty_teaches(paper: PaperHouse, browser: Browser) -> None:
+def test_what_is_empty_teaches(paper: AppFixture, browser: Browser) -> None:
     """No agent, or nothing planned."""
     assert "Nothing is scheduled on this day." in seen(browser, f"/calendar?at={YEAR}-03-10")
     assert "Nothing is scheduled in these two weeks." in seen(browser, "/calendar?view=list")
@@ -161,13 +161,13 @@ def test_ways_to_other_times() -> None:
     assert PlannerQuery("week", date(2026, 3, 29), everybody=False, agent="").title == "23 Mar – 29 Mar 2026"
 
 
-def test_ten_thousand_entries(paper: PaperHouse, browser: Browser) -> None:
+def test_ten_thousand_entries(paper: AppFixture, browser: Browser) -> None:
     """A month of them is made quickly."""
     kinds, now = ("FREQ=DAILY", "0 9 * * 1-5", "FREQ=WEEKLY;BYDAY=MO", "FREQ=MONTHLY", ""), time.time()
     with paper.app._store.writing() as db:
         for n in range(10_000):
             start = f"{YEAR}-03-{1 + n % 20:02}T{n % 24:02}:{n % 60:02}"
-            rows.add(db, CalendarEntry(
+            rows.insert_entry(db, CalendarEntry(
                 id=0, cubicle=KEY, title=f"entry {n}", prompt="x", start=start, end="", time_zone="UTC",
                 repeat=kinds[n % len(kinds)], color="", missed="skip", status=EntryStatus.ACTIVE, by="ada", turn=None,
                 created_at=now, changed_at=now, settled_at=now, failures=0,

@@ -6,7 +6,7 @@ from flask import Flask
 
 from orchestrator.core.models import CubicleKey
 from orchestrator.turns import summary_rows
-from tests.support.app_fixture import PATIENCE_S, PaperHouse
+from tests.support.app_fixture import PATIENCE_S, AppFixture
 from tests.unit.conftest import Browser
 from tests.unit.dashboard.test_agent import page, seen
 from tests.unit.dashboard.test_pages import EVALUATED, EVIL
@@ -14,14 +14,14 @@ from tests.unit.dashboard.test_pages import EVALUATED, EVIL
 KEY = CubicleKey("crab", 1)
 
 
-def said(paper: PaperHouse, text: str, key: CubicleKey = KEY) -> int:
+def said(paper: AppFixture, text: str, key: CubicleKey = KEY) -> int:
     """A turn that has ended."""
     turn = paper.services.turns.submit(key, text, source="dashboard").id
     paper.services.turns.wait(turn, PATIENCE_S)
     return turn
 
 
-def test_what_was_said_is_found_and_leads_to_its_place(paper: PaperHouse, browser: Browser) -> None:
+def test_what_was_said_is_found_and_leads_to_its_place(paper: AppFixture, browser: Browser) -> None:
     """The words marked, hostile text as text, newest first and a page at a time."""
     assert "Search everything" in seen(browser, "/agents/crab/search")
     turn = said(paper, f"{EVIL} the Nautilus \x02\x03")
@@ -40,7 +40,7 @@ def test_what_was_said_is_found_and_leads_to_its_place(paper: PaperHouse, browse
     assert page(browser, f"/agents/crab/search?q=nautilus&before={older}").count('class="hit"') == 6
 
 
-def test_a_moment_stands_in_its_conversation(paper: PaperHouse, browser: Browser, app: Flask) -> None:
+def test_a_moment_stands_in_its_conversation(paper: AppFixture, browser: Browser, app: Flask) -> None:
     """Some turns before and after it, with the way on to either side; one that was cleared is alone."""
     ids = [said(paper, f"word-{n}-") for n in range(20)]
     html = page(browser, f"/agents/crab/turns/{ids[10]}")
@@ -58,7 +58,7 @@ def test_a_moment_stands_in_its_conversation(paper: PaperHouse, browser: Browser
     assert "data-earlier" not in alone
 
 
-def test_the_summary_is_shown_as_a_models_words(paper: PaperHouse, browser: Browser) -> None:
+def test_the_summary_is_shown_as_a_models_words(paper: AppFixture, browser: Browser) -> None:
     """With when it was made and up to where; nothing of it where there is none."""
     turn = said(paper, "hi")
     assert "Summary of earlier" not in seen(browser, "/agents/crab/memory")

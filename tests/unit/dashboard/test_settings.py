@@ -15,7 +15,7 @@ from flask import Flask
 
 from dashboard.pages.settings import span
 from orchestrator.agents.agents import FIELDS, LIMITS
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import EVIL, checked
@@ -32,9 +32,9 @@ def telegram() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def paper(tmp_path: Path, telegram: BotApi) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
     """A house that knows where Telegram is."""
-    with paper_house(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house:
+    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house:
         yield house
 
 
@@ -120,7 +120,7 @@ def text(browser: Browser, path: str) -> str:
     return " ".join(checked(page(browser, path)).text.split())
 
 
-def test_every_setting_is_on_the_page_and_saved_as_it_is(browser: Browser, operator: Api, paper: PaperHouse) -> None:
+def test_every_setting_is_on_the_page_and_saved_as_it_is(browser: Browser, operator: Api, paper: AppFixture) -> None:
     """What the forms send changes nothing while nobody typed; between them they have every setting there is."""
     paper.services.agents.change("crab", {"approval_timeout_s": 4_321, "limits": {"cpus": 0.25}, "personality": EVIL})
     before = paper.services.agents.get("crab")
@@ -133,7 +133,7 @@ def test_every_setting_is_on_the_page_and_saved_as_it_is(browser: Browser, opera
     assert {limit for form in forms for limit in form.body.get("limits", {})} == set(LIMITS)
 
 
-def test_choices_are_told_in_words(browser: Browser, paper: PaperHouse) -> None:
+def test_choices_are_told_in_words(browser: Browser, paper: AppFixture) -> None:
     """Times with their units, what policies mean, what a new container costs; a provider that is gone is named."""
     said = text(browser, SETTINGS)
     for words in (
@@ -168,7 +168,7 @@ def test_times_are_in_the_largest_unit_that_fits(seconds: int, words: str) -> No
     assert span(seconds) == words
 
 
-def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: PaperHouse, telegram: BotApi) -> None:
+def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: AppFixture, telegram: BotApi) -> None:
     """Each state says what to do next; the token is in no page."""
     part = "/parts/bot/crab"
     assert "crab is not on Telegram." in text(browser, part)
@@ -189,7 +189,7 @@ def test_a_bot_from_nothing_to_gone(browser: Browser, operator: Api, paper: Pape
 
 
 def test_a_code_that_the_bot_sent_is_shown_nowhere(
-    browser: Browser, operator: Api, paper: PaperHouse, telegram: BotApi
+    browser: Browser, operator: Api, paper: AppFixture, telegram: BotApi
 ) -> None:
     """It is typed in; when it is too old, another one is offered."""
     paper.services.people.change(1, {"telegram_id": ADA})
@@ -206,7 +206,7 @@ def test_a_code_that_the_bot_sent_is_shown_nowhere(
     assert "the last code has expired" in text(browser, "/parts/bot/crab")
 
 
-def test_members_look_and_do_nothing(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_members_look_and_do_nothing(paper: AppFixture, app: Flask, member: Api) -> None:
     """No button, no bot, no end."""
     them = logged_in(paper, app, member.user)
     html = page(them)

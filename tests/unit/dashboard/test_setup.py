@@ -13,7 +13,7 @@ from flask import Flask
 from dashboard.qr import of_bot
 from orchestrator.core.config import load
 from orchestrator.core.version import VERSION
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.unit.conftest import OWN_ORIGIN, Browser, logged_in, someone
 from tests.unit.dashboard.test_pages import checked
 
@@ -22,13 +22,13 @@ OWN = {"Origin": OWN_ORIGIN}
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path) -> Iterator[AppFixture]:
     """A house that nobody has set up."""
-    with paper_house(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as house:
+    with run_app(tmp_path, environment={"HERMIT_ADMIN_USER": ""}) as house:
         yield house
 
 
-def test_the_link_leads_there_once(paper: PaperHouse, app: Flask) -> None:
+def test_the_link_leads_there_once(paper: AppFixture, app: Flask) -> None:
     """An operator's link, until the page was left; not a member's, who is welcomed, nor a link to somewhere else."""
     people = paper.services.people
     member = people.add({"name": "ben"})
@@ -43,7 +43,7 @@ def test_the_link_leads_there_once(paper: PaperHouse, app: Flask) -> None:
 
 
 def test_it_is_the_operators_alone_and_no_more_once_it_was_left(
-    paper: PaperHouse, app: Flask, browser: Browser
+    paper: AppFixture, app: Flask, browser: Browser
 ) -> None:
     """A stranger goes to the login, a member is refused; afterwards Settings opens it anew, nobody else."""
     people = paper.services.people
@@ -79,7 +79,7 @@ def test_settings_that_say_enough_need_no_page(
     assert load({"HERMIT_HOME": str(tmp_path), **environment}, tmp_path).is_arranged is is_arranged
 
 
-def test_the_bots_code_is_shown_only_where_it_is_to_be_sent(paper: PaperHouse, browser: Browser) -> None:
+def test_the_bots_code_is_shown_only_where_it_is_to_be_sent(paper: AppFixture, browser: Browser) -> None:
     """Telegram can't be reached here, so the code goes by the person."""
     assert "Token" in browser.client.get("/parts/setup/bot").get_data(as_text=True)
     bot = paper.services.bots.set_up("crab", f"123456789:AA{'x' * 33}")
@@ -98,7 +98,7 @@ def test_the_version_is_written_in_one_place(browser: Browser) -> None:
     assert f"<dd>{VERSION}</dd>" in browser.client.get("/settings").get_data(as_text=True)
 
 
-def test_a_bot_with_a_name_is_a_link_and_a_qr_code(paper: PaperHouse, browser: Browser) -> None:
+def test_a_bot_with_a_name_is_a_link_and_a_qr_code(paper: AppFixture, browser: Browser) -> None:
     """For the browser and for the phone's camera; without a name of Telegram's form there is neither."""
     bots = paper.services.bots
     bots.set_up("crab", f"123456789:AA{'x' * 33}")

@@ -9,7 +9,7 @@ from flask import Flask
 
 from dashboard.pages.spending import DAYS, chart, round_up
 from orchestrator.llm import ledger_rows as ledger
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_audit import page
 from tests.unit.dashboard.test_pages import EVALUATED, EVIL
@@ -18,7 +18,7 @@ LONG_AGO = 40
 
 
 def spend(
-    paper: PaperHouse,
+    paper: AppFixture,
     agent: str,
     micro: int,
     *,
@@ -32,15 +32,17 @@ def spend(
     day = time.strftime("%Y-%m-%d", time.gmtime(at))
     most = 10**12
     with paper.app._store.writing() as db:
-        row = ledger.reserve(
+        row = ledger.insert_reservation(
             db, agent=agent, user=1, turn=None, day=day, provider="custom", model=model, micro=0, budget_micro=most,
             now=at, tokens=10 if guess else 0, budget_tokens=most,
         )  # fmt: skip
         assert row is not None
-        ledger.close(db, row, end, cost_micro=micro, prompt_tokens=100, completion_tokens=20, now=at, cost_tokens=120)
+        ledger.close_reservation(
+            db, row, end, cost_micro=micro, prompt_tokens=100, completion_tokens=20, now=at, cost_tokens=120
+        )
 
 
-def test_sums_are_the_ledgers(paper: PaperHouse, browser: Browser) -> None:
+def test_sums_are_the_ledgers(paper: AppFixture, browser: Browser) -> None:
     """Today, a week, thirty days; by agent and by model; what came to nothing or is too old is not counted."""
     paper.services.agents.create({"name": "other"})
     spend(paper, "crab", 1_000_000)
@@ -65,7 +67,7 @@ def test_an_empty_ledger_teaches(browser: Browser) -> None:
         assert "Nothing was spent in the last 30 days." in page(browser, path)
 
 
-def test_hostile_names_stay_text(paper: PaperHouse, browser: Browser) -> None:
+def test_hostile_names_stay_text(paper: AppFixture, browser: Browser) -> None:
     """A model's name comes from elsewhere."""
     spend(paper, "crab", 5, model=EVIL, guess=True)
     seen = page(browser, "/spending")
@@ -73,7 +75,7 @@ def test_hostile_names_stay_text(paper: PaperHouse, browser: Browser) -> None:
     assert EVALUATED not in seen
 
 
-def test_a_deleted_agents_spending_stays(paper: PaperHouse, browser: Browser) -> None:
+def test_a_deleted_agents_spending_stays(paper: AppFixture, browser: Browser) -> None:
     """It was spent all the same; there is no budget to change any more."""
     paper.services.agents.create({"name": "other"})
     spend(paper, "other", 5_000_000)
@@ -82,7 +84,7 @@ def test_a_deleted_agents_spending_stays(paper: PaperHouse, browser: Browser) ->
     assert "Change the budget" not in page(browser, "/spending?agent=other")
 
 
-def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> None:
     """It is the operator's money."""
     assert logged_in(paper, app, member.user).client.get("/spending").status_code == 403
 
@@ -109,7 +111,7 @@ def test_a_budget_is_a_line_unless_it_is_far_above(budget: int, line: float | No
     assert drawn.bars[3].height == 1.0  # a day with something is never a day with nothing
 
 
-def test_days_are_utc_days_in_a_row(paper: PaperHouse) -> None:
+def test_days_are_utc_days_in_a_row(paper: AppFixture) -> None:
     """Today is the last."""
     days = paper.services.budget.last_days(DAYS)
     assert len(set(days)) == DAYS

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 from dashboard.app import create_app
 from dashboard.webhook import MAX_BODY_BYTES, SECRET
 from orchestrator.core.errors import Unavailable
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 
 TOKEN = f"7000000001:AA{'c' * 33}"
 BOT = 7_000_000_001
@@ -26,7 +26,7 @@ HOST = "hook.example"
 class Desk:
     """A house that Telegram posts to, and what came of it."""
 
-    house: PaperHouse
+    house: AppFixture
     taken: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     is_broken: bool = False
 
@@ -53,7 +53,7 @@ class Desk:
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A house with a webhook."""
     environment = {"HERMIT_TELEGRAM_WEBHOOK_URL": f"https://{HOST}:8443"}
-    with paper_house(tmp_path, environment=environment) as house:
+    with run_app(tmp_path, environment=environment) as house:
         yield Desk(house)
 
 
@@ -90,7 +90,7 @@ def test_other_methods_are_none(desk: Desk) -> None:
 
 def test_without_the_setting_there_is_no_such_address(tmp_path: Path) -> None:
     """Not even for somebody who has the secret."""
-    with paper_house(tmp_path) as house:
+    with run_app(tmp_path) as house:
         desk = Desk(house)
         answer = desk.post(Host="localhost")
         assert (answer.status_code, answer.data, desk.taken) == (404, b"", [])

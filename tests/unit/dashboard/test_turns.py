@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from tests.support.app_fixture import PATIENCE_S, PaperHouse
+from tests.support.app_fixture import PATIENCE_S, AppFixture
 from tests.unit.conftest import Api, Browser
 from tests.unit.dashboard.test_agent import KEY, seen
 
 
-def decide(paper: PaperHouse, *, approve: bool) -> None:
+def decide(paper: AppFixture, *, approve: bool) -> None:
     """The operator says yes or no as soon as there is a question."""
     services, pause = paper.services, threading.Event()
     while not (pending := services.approvals.every(status="pending")):  # type: ignore[arg-type]
@@ -19,7 +19,7 @@ def decide(paper: PaperHouse, *, approve: bool) -> None:
     services.approvals.decide(pending[0].id, approve=approve, by=services.people.operator(), surface="test")
 
 
-def asked(paper: PaperHouse, operator: Api, times: tuple[str, ...], *, approve: bool = True) -> int:
+def asked(paper: AppFixture, operator: Api, times: tuple[str, ...], *, approve: bool = True) -> int:
     """A turn with one command that asked; afterwards the database says when everything was."""
     paper.plays["clean"] = lambda scene: scene.say(str(scene.run(1, "rm -r old")))
     person = threading.Thread(target=partial(decide, paper, approve=approve))
@@ -37,7 +37,7 @@ def part_of(browser: Browser) -> Callable[[int], str]:
     return lambda turn: seen(browser, f"/parts/turns/{turn}")
 
 
-def test_the_wait_for_a_person_is_no_run_time(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_the_wait_for_a_person_is_no_run_time(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """The command ran for four seconds, the agent worked for six; the minute and a half was the person's own."""
     turn = asked(
         paper,
@@ -55,7 +55,7 @@ def test_the_wait_for_a_person_is_no_run_time(paper: PaperHouse, operator: Api, 
     assert told.count("1 min 32 s") == 2
 
 
-def test_a_no_that_took_its_time_is_no_work_either(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_a_no_that_took_its_time_is_no_work_either(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """Nothing ran, and the agent was done in a moment."""
     turn = asked(
         paper,
@@ -72,7 +72,7 @@ def test_a_no_that_took_its_time_is_no_work_either(paper: PaperHouse, operator: 
     assert "Denied by ada (test). After 1 min 0 s." in told
 
 
-def test_where_a_message_came_from_is_said_in_words(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_where_a_message_came_from_is_said_in_words(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """Not by the program's own word for it, and not at all for one that was written on this page."""
     assert "From the API · " in part_of(browser)(
         operator.post("/agents/crab/messages", {"text": "a", "wait": True})["turn"]
@@ -87,7 +87,7 @@ def test_where_a_message_came_from_is_said_in_words(paper: PaperHouse, operator:
 
 
 def test_another_persons_answer_was_not_stopped_by_whoever_looks(
-    paper: PaperHouse, operator: Api, browser: Browser, member: Api
+    paper: AppFixture, operator: Api, browser: Browser, member: Api
 ) -> None:
     """Who stopped it nobody knows later, but it was not you."""
     paper.plays["long"] = lambda scene: scene.wait_for_stop()

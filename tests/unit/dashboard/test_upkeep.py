@@ -25,7 +25,7 @@ from orchestrator.files.quota import Room
 from orchestrator.operations.backup import verify as reading
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.doctor.runner import Checkups
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_audit import page
 
@@ -89,7 +89,7 @@ def test_a_round_that_breaks_off_says_so(error: Exception, said: str) -> None:
     checkups.close()
 
 
-def test_what_was_found_is_shown_worst_first(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_what_was_found_is_shown_worst_first(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """With its mend, as text; the API has the same."""
     assert "Run diagnostics" in page(browser, "/parts/doctor")
     paper.services.checkups._examine = lambda: FOUND
@@ -102,7 +102,7 @@ def test_what_was_found_is_shown_worst_first(paper: PaperHouse, operator: Api, b
     assert "Fix: Free some." in seen
 
 
-def test_the_diagnostics_write_the_name_as_it_is(paper: PaperHouse, browser: Browser) -> None:
+def test_the_diagnostics_write_the_name_as_it_is(paper: AppFixture, browser: Browser) -> None:
     """HermitShell, which the program itself calls ``hermitshell``."""
     paper.services.checkups._examine = lambda: [ok("hermitshell", "Running and healthy.")]
     paper.services.checkups.begin()
@@ -113,7 +113,7 @@ def test_the_diagnostics_write_the_name_as_it_is(paper: PaperHouse, browser: Bro
 # --- backups ---------------------------------------------------------------------------------------------------
 
 
-def made(paper: PaperHouse, api: Api) -> str:
+def made(paper: AppFixture, api: Api) -> str:
     """A backup that is there; its name."""
     name: str = api.post("/backups")["file"]
     until(lambda: paper.services.backups.progress().stage is not Stage.RUNNING)
@@ -121,7 +121,7 @@ def made(paper: PaperHouse, api: Api) -> str:
     return name
 
 
-def test_a_backup_is_made_downloaded_and_deleted(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_a_backup_is_made_downloaded_and_deleted(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """What is downloaded is a whole backup; each deed is in the audit log; what is gone is gone."""
     assert "No backup yet." in page(browser, "/parts/backups")
     name = made(paper, operator)
@@ -144,7 +144,7 @@ def test_a_backup_is_made_downloaded_and_deleted(paper: PaperHouse, operator: Ap
 @pytest.mark.parametrize(
     "name", ["..%2fdb%2fhermit.db", "link.tar", "folder.tar", "before-upgrade-3.db", "nothing.tar"]
 )
-def test_nothing_but_a_backup_is_handed_out_or_deleted(paper: PaperHouse, operator: Api, name: str) -> None:
+def test_nothing_but_a_backup_is_handed_out_or_deleted(paper: AppFixture, operator: Api, name: str) -> None:
     """No link, no folder, no other file, and no way out of the folder."""
     backups = paper.services.settings.home / "backups"
     secret = paper.services.settings.home / "keys" / "command.token"
@@ -162,7 +162,7 @@ def test_nothing_but_a_backup_is_handed_out_or_deleted(paper: PaperHouse, operat
     assert secret.is_file()
 
 
-def test_a_disk_without_room_is_said_before_anything_is_written(paper: PaperHouse, operator: Api) -> None:
+def test_a_disk_without_room_is_said_before_anything_is_written(paper: AppFixture, operator: Api) -> None:
     """How much it would take, how much there is, what to do; and nothing is left."""
     backups = paper.services.backups
 
@@ -178,7 +178,7 @@ def test_a_disk_without_room_is_said_before_anything_is_written(paper: PaperHous
     assert list((paper.services.settings.home / "backups").iterdir()) == []
 
 
-def test_a_house_that_stops_gives_a_backup_up(paper: PaperHouse, tmp_path: Path) -> None:
+def test_a_house_that_stops_gives_a_backup_up(paper: AppFixture, tmp_path: Path) -> None:
     """Nothing of it is left, and it says why; one at a time before that."""
     services = paper.services
     begun, going = threading.Event(), threading.Event()
@@ -204,7 +204,7 @@ def test_a_house_that_stops_gives_a_backup_up(paper: PaperHouse, tmp_path: Path)
 # --- hosts, and who may see all this ---------------------------------------------------------------------------
 
 
-def test_the_grants_of_all_agents_stand_together(paper: PaperHouse, browser: Browser) -> None:
+def test_the_grants_of_all_agents_stand_together(paper: AppFixture, browser: Browser) -> None:
     """Each with its agent and a way to revoke it; and the names that the dashboard answers to."""
     paper.services.agents.create({"name": "reader"})
     operator = paper.services.people.operator()
@@ -221,7 +221,7 @@ def test_the_grants_of_all_agents_stand_together(paper: PaperHouse, browser: Bro
     assert re.search(r'data-path="/api/agents/reader/grants/[a-z2-9]{8}"', html)
 
 
-def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_members_see_none_of_it(paper: AppFixture, app: Flask, member: Api) -> None:
     """Neither pages nor parts nor news."""
     client = logged_in(paper, app, member.user).client
     for path in ("/parts/doctor", "/parts/backups", "/parts/allowed", "/parts/strangers", "/agents/new"):
@@ -231,7 +231,7 @@ def test_members_see_none_of_it(paper: PaperHouse, app: Flask, member: Api) -> N
 # --- a new agent -----------------------------------------------------------------------------------------------
 
 
-def test_every_role_makes_an_agent(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_every_role_makes_an_agent(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """As it stands there; the page offers all of them, and knows which names are taken."""
     seen = page(browser, "/agents/new")
     for role in ROLES:
@@ -259,7 +259,7 @@ def test_no_agent_is_called_as_the_page_is(operator: Api, browser: Browser) -> N
     assert browser.client.get("/agents/new").status_code == 200
 
 
-def test_an_empty_house_teaches(paper: PaperHouse, app: Flask, browser: Browser, member: Api) -> None:
+def test_an_empty_house_teaches(paper: AppFixture, app: Flask, browser: Browser, member: Api) -> None:
     """The operator is shown the way, a member whom to ask."""
     paper.services.remove_agent("crab")
     assert "Create your first agent" in page(browser, "/")
@@ -268,7 +268,7 @@ def test_an_empty_house_teaches(paper: PaperHouse, app: Flask, browser: Browser,
     assert "Ask an admin to create one." in seen
 
 
-def test_a_backup_refuses_where_the_disk_does_not_answer(paper: PaperHouse, browser: Browser) -> None:
+def test_a_backup_refuses_where_the_disk_does_not_answer(paper: AppFixture, browser: Browser) -> None:
     """The page is there all the same."""
 
     class Away:

@@ -19,15 +19,15 @@ import pytest
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus
 from orchestrator.door.sockets import DoorSockets
-from tests.support.core_fixture import KEY, OTHER, rooms
-from tests.support.two_doors import Street, street_of
-from tests.support.unix_http import OverSocket
+from tests.support.core_fixture import KEY, OTHER, core_fixture
+from tests.support.two_doors import TwoDoors, street_of
+from tests.support.unix_http import UnixHttp
 
 HUGE = 2**70
 
 
 @pytest.fixture
-def street(tmp_path: Path) -> Iterator[Street]:
+def street(tmp_path: Path) -> Iterator[TwoDoors]:
     """Two cubicles of one agent, each with its door."""
     with street_of(tmp_path / "home") as made:
         yield made
@@ -36,7 +36,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
 # --- the ordinary way ------------------------------------------------------------------------------------------
 
 
-def test_a_turn_carries_what_its_agent_should_know_of_the_disk(street: Street) -> None:
+def test_a_turn_carries_what_its_agent_should_know_of_the_disk(street: TwoDoors) -> None:
     """Its own disk, and only when there is something to know."""
     street.disk_notes[KEY] = "Disk: nearly full."
     for key, notes in ((KEY, ["Disk: nearly full."]), (OTHER, [])):
@@ -44,7 +44,7 @@ def test_a_turn_carries_what_its_agent_should_know_of_the_disk(street: Street) -
         assert street.call("GET", "turns/next?boot=b1&wait=5", key=key)[1]["turn"]["notes"] == notes
 
 
-def test_a_turn_from_its_beginning_to_its_end(street: Street) -> None:
+def test_a_turn_from_its_beginning_to_its_end(street: TwoDoors) -> None:
     """Take, start, end, think, finish; everything is on record."""
     street.rooms.turns.submit(KEY, "what is in in/?", source="test")
     status, body = street.call("GET", "turns/next?boot=b1&wait=5")
@@ -75,7 +75,7 @@ def test_a_turn_from_its_beginning_to_its_end(street: Street) -> None:
     assert set(street.heard) == {KEY}
 
 
-def test_the_next_turn_is_told_of_the_one_before(street: Street) -> None:
+def test_the_next_turn_is_told_of_the_one_before(street: TwoDoors) -> None:
     """The history of its own cubicle, and of no other."""
     for key, text in ((KEY, "mine"), (OTHER, "theirs")):
         turn = street.rooms.under_way(text, key)
@@ -87,7 +87,7 @@ def test_the_next_turn_is_told_of_the_one_before(street: Street) -> None:
     assert "theirs" not in contents
 
 
-def test_a_dangerous_command_waits_for_a_person(street: Street) -> None:
+def test_a_dangerous_command_waits_for_a_person(street: TwoDoors) -> None:
     """Ask, approve, run."""
     turn = street.rooms.under_way()
     start = {"n": 1, "phase": "start", "thought": "", "command": "rm -rf build", "approval": None}
@@ -99,7 +99,7 @@ def test_a_dangerous_command_waits_for_a_person(street: Street) -> None:
     assert street.post(f"turns/{turn.id}/steps", start | {"approval": asked["approval"]}) == (200, {"do": "run"})
 
 
-def test_panel_actions_and_memories_are_answered(street: Street) -> None:
+def test_panel_actions_and_memories_are_answered(street: TwoDoors) -> None:
     """Each action gets a result."""
     turn = street.rooms.under_way()
     actions = {"n": 1, "phase": "actions", "actions": ["CALENDAR_CREATE:a|b", {"name": "MEMORY_ADD"}, 7, None]}
@@ -113,7 +113,7 @@ def test_panel_actions_and_memories_are_answered(street: Street) -> None:
 # --- whose door it is ------------------------------------------------------------------------------------------
 
 
-def test_the_socket_alone_says_who_asks(street: Street) -> None:
+def test_the_socket_alone_says_who_asks(street: TwoDoors) -> None:
     """Names in a body or a query change nothing: it is charged to the door that it came through."""
     body = {"messages": [{"role": "user", "content": "x"}], "agent": "other", "user": 2, "cubicle": "crab/2"}
     assert street.post("llm?agent=other&user=2", body)[0] == 200
@@ -132,7 +132,7 @@ def test_the_socket_alone_says_who_asks(street: Street) -> None:
         ("llm", {"turn": "{}", "messages": [{"role": "user", "content": "x"}]}),
     ],
 )
-def test_another_cubicles_turn_does_not_exist(street: Street, path: str, body: dict[str, Any]) -> None:
+def test_another_cubicles_turn_does_not_exist(street: TwoDoors, path: str, body: dict[str, Any]) -> None:
     """404, the same as for a turn that never was, and nothing has changed."""
     foreign = street.rooms.under_way("x", OTHER)
     for turn in (foreign.id, 999_999, 2**53 - 1):
@@ -181,7 +181,7 @@ ODD_STEPS = {
 
 
 @pytest.mark.parametrize("body", ODD_STEPS.values(), ids=ODD_STEPS)
-def test_an_odd_step_is_bad_input_and_the_next_call_works(street: Street, body: Any) -> None:
+def test_an_odd_step_is_bad_input_and_the_next_call_works(street: TwoDoors, body: Any) -> None:
     """400 with a sentence, nothing on record, and the door is as before."""
     turn = street.rooms.under_way()
     answer = street.post(f"turns/{turn.id}/steps", body)
@@ -200,14 +200,14 @@ def test_an_odd_step_is_bad_input_and_the_next_call_works(street: Street, body: 
         {"status": "done", "error": []},
     ],
 )
-def test_an_odd_finish_ends_nothing(street: Street, body: dict[str, Any]) -> None:
+def test_an_odd_finish_ends_nothing(street: TwoDoors, body: dict[str, Any]) -> None:
     """The turn goes on."""
     turn = street.rooms.under_way()
     assert street.post(f"turns/{turn.id}/finish", body)[0] == 400
     assert street.rooms.turns.get(turn.id).status is TurnStatus.RUNNING
 
 
-def test_a_failure_without_a_reason_gets_one(street: Street) -> None:
+def test_a_failure_without_a_reason_gets_one(street: TwoDoors) -> None:
     """The person always reads something."""
     turn = street.rooms.under_way()
     street.post(f"turns/{turn.id}/finish", {"status": "failed"})
@@ -215,7 +215,7 @@ def test_a_failure_without_a_reason_gets_one(street: Street) -> None:
 
 
 @pytest.mark.parametrize("message", ["", " \n"])
-def test_an_end_without_words_gets_some(street: Street, message: str) -> None:
+def test_an_end_without_words_gets_some(street: TwoDoors, message: str) -> None:
     """A turn that is said to be done always has a reply to read."""
     turn = street.rooms.under_way()
     street.post(f"turns/{turn.id}/finish", {"status": "done", "message": message})
@@ -226,13 +226,13 @@ def test_an_end_without_words_gets_some(street: Street, message: str) -> None:
     "query",
     ["", "boot=", "boot=" + "x" * 65, "boot=a&wait=x", "boot=a&wait=-1", "boot=a&wait=1e9", "boot=a&wait=%D9%A1"],
 )
-def test_an_odd_poll_is_bad_input(street: Street, query: str) -> None:
+def test_an_odd_poll_is_bad_input(street: TwoDoors, query: str) -> None:
     """And returns at once."""
     assert street.call("GET", f"turns/next?{query}")[0] == 400
 
 
 @pytest.mark.parametrize("since", ["soon", "-1", "1e9", "nan", "1" * 13, "٣", "1.2345678"])
-def test_an_odd_time_is_bad_input(street: Street, since: str) -> None:
+def test_an_odd_time_is_bad_input(street: TwoDoors, since: str) -> None:
     """The time since when people were waited for is plain Unix seconds."""
     assert street.code(street.call("GET", f"turns/1/waited?since={quote(since)}")) == "bad_input"
     assert street.call("GET", "turns/1/waited?since=1795000000.125") == (200, {"waited_s": 0.0, "is_waiting": False})
@@ -256,16 +256,16 @@ def test_an_odd_time_is_bad_input(street: Street, since: str) -> None:
         ("POST", "turns/1.5/finish", 404),
     ],
 )
-def test_there_is_nothing_else_at_the_door(street: Street, method: str, path: str, status: int) -> None:
+def test_there_is_nothing_else_at_the_door(street: TwoDoors, method: str, path: str, status: int) -> None:
     """One list of calls, in one spelling each."""
     answer = street.call(method, path, {})
     assert (answer[0], street.code(answer)) == (status, "no_route")
     assert street.model.requests == []
 
 
-def test_a_wrong_method_is_told_the_right_ones_and_leaves_the_connection_whole(street: Street) -> None:
+def test_a_wrong_method_is_told_the_right_ones_and_leaves_the_connection_whole(street: TwoDoors) -> None:
     """Of a HEAD the head alone comes back, so that the next answer is read where it begins."""
-    door = OverSocket(street.door(KEY))
+    door = UnixHttp(street.door(KEY))
     with closing(door):
         for method, path, allowed in (("HEAD", "memories", "GET"), ("PUT", "calls", "POST, GET"), ("HEAD", "x", None)):
             door.request(method, f"/api/internal/{path}")
@@ -276,7 +276,7 @@ def test_a_wrong_method_is_told_the_right_ones_and_leaves_the_connection_whole(s
         assert json.loads(door.getresponse().read()) == {"memories": [{"text": "something about x"}]}
 
 
-def test_what_breaks_behind_the_door_is_not_told_through_it(street: Street) -> None:
+def test_what_breaks_behind_the_door_is_not_told_through_it(street: TwoDoors) -> None:
     """A fixed sentence, no trace, no path, and the door lives."""
     turn = street.rooms.under_way()
     street.rooms.store.close()
@@ -289,14 +289,14 @@ def test_what_breaks_behind_the_door_is_not_told_through_it(street: Street) -> N
 # --- sockets ---------------------------------------------------------------------------------------------------
 
 
-def test_a_door_is_for_its_own_user_alone(street: Street) -> None:
+def test_a_door_is_for_its_own_user_alone(street: TwoDoors) -> None:
     """Mode 0600 in a folder that holds nothing else."""
     folder = street.rooms.home / "run" / "crab" / "1"
     assert stat.S_IMODE((folder / "door.sock").stat().st_mode) == 0o600
     assert [path.name for path in folder.iterdir()] == ["door.sock"]
 
 
-def test_opening_and_closing_again_is_fine(street: Street) -> None:
+def test_opening_and_closing_again_is_fine(street: TwoDoors) -> None:
     """An open door stays as it is; of a closed one nothing is left; it opens again at the same place."""
     street.doors.open(KEY, uid=os.geteuid(), gid=os.getegid())
     assert street.doors.count == 2
@@ -311,11 +311,11 @@ def test_opening_and_closing_again_is_fine(street: Street) -> None:
     assert street.doors.count == 0
 
 
-def test_whoever_has_the_door_before_has_none(street: Street) -> None:
+def test_whoever_has_the_door_before_has_none(street: TwoDoors) -> None:
     """What still sees the older folder is cut off and finds nothing in it; the new door is at the same place."""
     older = os.open(street.rooms.home / "run" / "crab" / "1", os.O_RDONLY)
     try:
-        line = OverSocket(Path(f"/proc/self/fd/{older}/door.sock"))
+        line = UnixHttp(Path(f"/proc/self/fd/{older}/door.sock"))
         line.request("GET", "/api/internal/memories?q=")
         assert line.getresponse().read()
         street.doors.renew(KEY, uid=os.geteuid(), gid=os.getegid())
@@ -328,7 +328,7 @@ def test_whoever_has_the_door_before_has_none(street: Street) -> None:
     assert street.call("GET", "memories")[0] == 200
 
 
-def test_what_a_death_left_behind_is_replaced(street: Street) -> None:
+def test_what_a_death_left_behind_is_replaced(street: TwoDoors) -> None:
     """A socket that was bound but not yet in place, and an old one in place."""
     street.doors.close(KEY)
     folder = street.rooms.home / "run" / "crab" / "1"
@@ -340,7 +340,7 @@ def test_what_a_death_left_behind_is_replaced(street: Street) -> None:
     assert street.call("GET", "memories")[0] == 200
 
 
-def test_what_a_death_left_behind_is_cleared(street: Street) -> None:
+def test_what_a_death_left_behind_is_cleared(street: TwoDoors) -> None:
     """Of a cubicle that does not run any more too; a door that is open stays."""
     street.doors.close(KEY)
     folder = street.rooms.home / "run" / "crab" / "1"
@@ -354,16 +354,16 @@ def test_what_a_death_left_behind_is_cleared(street: Street) -> None:
     assert street.call("GET", "memories")[0] == 200
 
 
-def test_a_long_home_is_no_obstacle(tmp_path: Path, street: Street) -> None:
+def test_a_long_home_is_no_obstacle(tmp_path: Path, street: TwoDoors) -> None:
     """Socket paths end at 107 bytes; a home may be deeper."""
-    with rooms(_deep(tmp_path)) as far:
+    with core_fixture(_deep(tmp_path)) as far:
         doors = DoorSockets(street.server, far.workspaces, lambda _environ, _start: [])
         doors.open(KEY, uid=os.geteuid(), gid=os.getegid())
         assert stat.S_ISSOCK((far.home / "run" / "crab" / "1" / "door.sock").stat().st_mode)
         doors.close_all()
 
 
-def test_a_door_that_can_not_be_made_is_said(street: Street) -> None:
+def test_a_door_that_can_not_be_made_is_said(street: TwoDoors) -> None:
     """With a reason; nothing is left open."""
     street.doors.close(KEY)
     folder = street.rooms.home / "run" / "crab" / "1"
@@ -380,13 +380,13 @@ def _deep(folder: Path) -> Path:
     return folder / "home"
 
 
-def test_hundreds_of_idle_crabs_keep_nobody_waiting(street: Street) -> None:
+def test_hundreds_of_idle_crabs_keep_nobody_waiting(street: TwoDoors) -> None:
     """Each of three hundred cubicles polls for work, and a call at any door is answered."""
     keys = [CubicleKey("crab", number) for number in range(100, 400)]
     crabs = []
     for key in keys:
         street.doors.open(key, uid=os.geteuid(), gid=os.getegid())
-        crab = OverSocket(street.rooms.home / "run" / key.agent / str(key.user) / "door.sock")
+        crab = UnixHttp(street.rooms.home / "run" / key.agent / str(key.user) / "door.sock")
         crab.request("GET", "/api/internal/turns/next?boot=b&wait=30")
         crabs.append(crab)
     deadline = time.monotonic() + 20

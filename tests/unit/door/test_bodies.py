@@ -13,8 +13,8 @@ import pytest
 from orchestrator.core.errors import TooMany
 from orchestrator.door.bodies import BodyAllowance
 from tests.support.core_fixture import KEY, OTHER
-from tests.support.two_doors import Street, street_of
-from tests.support.unix_http import OverSocket
+from tests.support.two_doors import TwoDoors, street_of
+from tests.support.unix_http import UnixHttp
 
 MIB = 1024 * 1024
 ASK = {"messages": [{"role": "user", "content": "hello"}]}
@@ -32,7 +32,7 @@ SHAPES = {
 
 
 @pytest.fixture
-def street(tmp_path: Path) -> Iterator[Street]:
+def street(tmp_path: Path) -> Iterator[TwoDoors]:
     """Two cubicles, each with its door."""
     with street_of(tmp_path / "home") as made:
         yield made
@@ -48,7 +48,7 @@ def _peak_bytes() -> int:
 
 
 @pytest.mark.parametrize("item", SHAPES.values(), ids=SHAPES)
-def test_many_small_things_cost_the_host_little(street: Street, item: bytes) -> None:
+def test_many_small_things_cost_the_host_little(street: TwoDoors, item: bytes) -> None:
     """Sixteen bodies of eight megabytes at once are refused before anything is made of them, and a neighbour's call is
     answered in between."""
     body, answers = _of_size(item, 8 * MIB), []
@@ -80,9 +80,9 @@ def test_many_small_things_cost_the_host_little(street: Street, item: bytes) -> 
         ("turns/1/finish", 1_100_000),
     ],
 )
-def test_a_route_takes_no_more_than_it_needs(street: Street, path: str, size: int) -> None:
+def test_a_route_takes_no_more_than_it_needs(street: TwoDoors, path: str, size: int) -> None:
     """The head alone decides: the body is never waited for."""
-    client = OverSocket(street.door(KEY))
+    client = UnixHttp(street.door(KEY))
     client.putrequest("POST", f"/api/internal/{path}")
     client.putheader("Content-Length", str(size))
     client.endheaders()

@@ -1,4 +1,6 @@
-"""``orchestrator.live`` and ``crab.ferry``: streams to servers inside, over connections that the inside opened."""
+"""``orchestrator.door.reverse_tunnel`` and ``crab.ferry``: streams to servers inside, over connections that the
+inside opened.
+"""
 
 from __future__ import annotations
 

@@ -9,25 +9,25 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.app_fixture import API_TOKEN, PaperHouse, paper_house
+from tests.support.app_fixture import API_TOKEN, AppFixture, run_app
 
 MIB = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperHouse]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppFixture]:
     """An install that answers."""
-    with paper_house(tmp_path_factory.mktemp("home")) as made:
+    with run_app(tmp_path_factory.mktemp("home")) as made:
         yield made
 
 
-def _head(house: PaperHouse, path: str, length: int, *more: str, host: str = "") -> bytes:
+def _head(house: AppFixture, path: str, length: int, *more: str, host: str = "") -> bytes:
     own = house.url.removeprefix("http://")
     lines = [f"POST {path} HTTP/1.1", f"Host: {host or own}", f"Content-Length: {length}", *more]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def _connect(house: PaperHouse) -> socket.socket:
+def _connect(house: AppFixture) -> socket.socket:
     name, _, port = house.url.removeprefix("http://").partition(":")
     return socket.create_connection((name, int(port)), timeout=30)
 
@@ -36,7 +36,7 @@ def _status(client: socket.socket) -> int:
     return int(client.recv(65536).split(b" ", 2)[1])
 
 
-def _own(house: PaperHouse) -> str:
+def _own(house: AppFixture) -> str:
     return f"Origin: {house.url}"
 
 
@@ -52,21 +52,21 @@ def _own(house: PaperHouse) -> str:
         ("/nothing/here", ("Content-Type: application/json",), "", 404),
     ],
 )
-def test_the_head_decides(house: PaperHouse, path: str, lines: tuple[str, ...], host: str, status: int) -> None:
+def test_the_head_decides(house: AppFixture, path: str, lines: tuple[str, ...], host: str, status: int) -> None:
     """Four megabytes are announced; the answer comes without a byte of them."""
     with _connect(house) as client:
         client.sendall(_head(house, path, 4 * MIB, *(line.format(own=_own(house)) for line in lines), host=host))
         assert _status(client) == status
 
 
-def test_more_than_anybody_may_send_is_refused_at_once(house: PaperHouse) -> None:
+def test_more_than_anybody_may_send_is_refused_at_once(house: AppFixture) -> None:
     """Also to who is known."""
     with _connect(house) as client:
         client.sendall(_head(house, "/api/agents/crab/messages", 64 * MIB, f"Authorization: Bearer {API_TOKEN}"))
         assert _status(client) == 413
 
 
-def test_a_form_of_many_fields_is_not_read(house: PaperHouse) -> None:
+def test_a_form_of_many_fields_is_not_read(house: AppFixture) -> None:
     """Six hundred thousand took a second and a half each before any throttle counted."""
     form = b"a=&" * 600_000
     began = time.process_time()
@@ -79,7 +79,7 @@ def test_a_form_of_many_fields_is_not_read(house: PaperHouse) -> None:
     assert time.process_time() - began < 1.5, "five forms, each of which took that long to read"
 
 
-def test_four_hundred_silent_connections_shut_nobody_out(house: PaperHouse) -> None:
+def test_four_hundred_silent_connections_shut_nobody_out(house: AppFixture) -> None:
     """Nor do as many that have said half a request."""
     with ExitStack() as crowd:
         for count in range(400):

@@ -13,7 +13,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.files import agent_log
 from orchestrator.files.agent_log import PAGE_LINES, LogPosition
 from orchestrator.files.workspace import Workspaces
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import prepared
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import EVIL, checked
@@ -135,7 +135,7 @@ def test_places_that_make_no_sense(text: str) -> None:
         agent_log.place_of(text)
 
 
-def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: PaperHouse) -> None:
+def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: AppFixture) -> None:
     """And teaches while there is none; the parts are as safe as the page."""
     assert "The log is empty." in browser.client.get("/agents/crab/log").get_data(as_text=True)
     work = prepared(paper, 1) / "work"
@@ -153,7 +153,7 @@ def test_the_page_shows_hostile_lines_as_text(browser: Browser, paper: PaperHous
     assert browser.client.get("/parts/log/crab?after=x").status_code == 400
 
 
-def test_lines_are_told_in_plain_words(browser: Browser, paper: PaperHouse) -> None:
+def test_lines_are_told_in_plain_words(browser: Browser, paper: AppFixture) -> None:
     """How a command ended is a sentence's part, and a panel action is a request with its result."""
     ends = line(1, "exit", "0 exited after 0.1 s") + line(2, "exit", "124 timeout after 60.0 s")
     asks = line(3, "actions", "memory add: I like tea") + line(4, "results", "done: Remembered.")
@@ -164,7 +164,7 @@ def test_lines_are_told_in_plain_words(browser: Browser, paper: PaperHouse) -> N
     assert [f">{word}</span>" in html for word in ("ended", "request", "result")] == [True] * 3
 
 
-def test_each_sees_their_own(paper: PaperHouse, browser: Browser, member: Api) -> None:
+def test_each_sees_their_own(paper: AppFixture, browser: Browser, member: Api) -> None:
     """A member's page has nothing of the operator's."""
     prepared(paper, 1).joinpath("work", ".hermit.log").write_text(line(1, text="secret"))
     them = logged_in(paper, browser.client.application, member.user)

@@ -20,7 +20,7 @@ from orchestrator.jobs import pool, rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running, TryLater
 from orchestrator.jobs.pool import TOOK_TOO_LONG, Jobs
 from orchestrator.jobs.rows import Job, JobState
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
 PATIENCE_S = 10.0
 
@@ -33,7 +33,7 @@ class Died(BaseException):
 class Desk:
     """A pool, and what tests do with it."""
 
-    house: Rooms
+    house: CoreFixture
     now: float = 1_000_000.0
     finished: list[tuple[str, bool, str]] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ def _report(_db: object, job: Job) -> JobReport:
 @pytest.fixture
 def at(tmp_path: Path) -> Iterator[Desk]:
     """A desk."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = Desk(house)
         yield made
         made.jobs.close()

@@ -15,26 +15,26 @@ from orchestrator.core.models import CubicleKey, TokenUse
 from orchestrator.llm.budget import Budget, Hold, dollars
 from orchestrator.llm.budget_notifications import NEARLY, WHOLLY, BudgetNotices
 from orchestrator.llm.ledger_rows import SpendingDay
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """An agent with $3.00 a day."""
-    with rooms(tmp_path / "home", daily_budget_usd=3) as made:
+    with core_fixture(tmp_path / "home", daily_budget_usd=3) as made:
         yield made
 
 
-def _hold(house: Rooms, micro: int = 1_000_000, turn: int | None = None) -> Hold:
+def _hold(house: CoreFixture, micro: int = 1_000_000, turn: int | None = None) -> Hold:
     return house.budget.reserve(house.crab, KEY, turn, provider="fake", model="fake-1", micro=micro)
 
 
-def _day(house: Rooms) -> tuple[int, int]:
+def _day(house: CoreFixture) -> tuple[int, int]:
     day = house.budget.today("crab")
     return day.spent_micro, day.reserved_micro
 
 
-def test_fifty_calls_at_once_with_a_budget_for_three(house: Rooms) -> None:
+def test_fifty_calls_at_once_with_a_budget_for_three(house: CoreFixture) -> None:
     """Exactly three are let through, all others are told what it would take."""
     results = at_once(*[partial(_hold, house)] * 50)
     assert sum(isinstance(result, Hold) for result in results) == 3
@@ -44,14 +44,14 @@ def test_fifty_calls_at_once_with_a_budget_for_three(house: Rooms) -> None:
     assert _day(house) == (0, 3_000_000)
 
 
-def test_the_budget_is_the_agents_over_all_people(house: Rooms) -> None:
+def test_the_budget_is_the_agents_over_all_people(house: CoreFixture) -> None:
     """Two cubicles of one agent share it."""
     _hold(house, 2_500_000)
     with pytest.raises(OverBudget):
         house.budget.reserve(house.crab, OTHER, None, provider="fake", model="fake-1", micro=600_000)
 
 
-def test_settling_books_the_cost_and_frees_the_rest(house: Rooms) -> None:
+def test_settling_books_the_cost_and_frees_the_rest(house: CoreFixture) -> None:
     """What was held above the cost can be held again."""
     hold = _hold(house, 3_000_000)
     house.budget.settle(hold, 10_000, TokenUse(prompt=100, completion=20))
@@ -61,7 +61,7 @@ def test_settling_books_the_cost_and_frees_the_rest(house: Rooms) -> None:
         _hold(house, 1)
 
 
-def test_a_cost_above_the_hold_is_booked_whole(house: Rooms) -> None:
+def test_a_cost_above_the_hold_is_booked_whole(house: CoreFixture) -> None:
     """The bill is the bill; the next call finds nothing left."""
     house.budget.settle(_hold(house), 5_000_000, TokenUse(prompt=1, completion=1))
     assert _day(house) == (5_000_000, 0)
@@ -69,19 +69,19 @@ def test_a_cost_above_the_hold_is_booked_whole(house: Rooms) -> None:
         _hold(house, 1)
 
 
-def test_an_unknown_end_costs_the_whole_hold(house: Rooms) -> None:
+def test_an_unknown_end_costs_the_whole_hold(house: CoreFixture) -> None:
     """Kept, not given back."""
     house.budget.keep(_hold(house), TokenUse(), "the answer broke off")
     assert _day(house) == (1_000_000, 0)
 
 
-def test_a_refused_call_costs_nothing(house: Rooms) -> None:
+def test_a_refused_call_costs_nothing(house: CoreFixture) -> None:
     """Released."""
     house.budget.release(_hold(house), "it was refused")
     assert _day(house) == (0, 0)
 
 
-def test_a_hold_ends_once(house: Rooms) -> None:
+def test_a_hold_ends_once(house: CoreFixture) -> None:
     """Whatever comes second changes nothing, also from twenty threads."""
     hold = _hold(house)
     ends = [
@@ -96,16 +96,16 @@ def test_a_hold_ends_once(house: Rooms) -> None:
 def test_what_was_under_way_at_a_death_is_booked_whole(tmp_path: Path) -> None:
     """Spent money stays spent; reconciling again changes nothing."""
     home = tmp_path / "home"
-    with rooms(home, daily_budget_usd=3) as house:
+    with core_fixture(home, daily_budget_usd=3) as house:
         house.budget.settle(_hold(house), 5, TokenUse(prompt=1, completion=1))
         _hold(house)
     for _ in range(2):
-        with rooms(home) as house:
+        with core_fixture(home) as house:
             house.budget.reconcile()
             assert _day(house) == (1_000_005, 0)
 
 
-def test_the_day_is_that_of_the_hold(house: Rooms) -> None:
+def test_the_day_is_that_of_the_hold(house: CoreFixture) -> None:
     """A call over midnight is booked on the day on which it was held."""
     hold = _hold(house)
     with house.store.writing() as db:
@@ -121,7 +121,7 @@ def test_the_day_is_that_of_the_hold(house: Rooms) -> None:
         )
 
 
-def test_a_turn_knows_what_it_cost(house: Rooms) -> None:
+def test_a_turn_knows_what_it_cost(house: CoreFixture) -> None:
     """Kept holds count, released ones do not."""
     turn = house.under_way()
     house.budget.settle(_hold(house, turn=turn.id), 100, TokenUse(prompt=30, completion=4))
@@ -131,7 +131,7 @@ def test_a_turn_knows_what_it_cost(house: Rooms) -> None:
     assert (found.cost_micro, found.tokens) == (300, 39)
 
 
-def test_no_budget_is_no_call_but_a_free_one_passes(house: Rooms) -> None:
+def test_no_budget_is_no_call_but_a_free_one_passes(house: CoreFixture) -> None:
     """With 0 dollars only what costs nothing goes through."""
     house.agents.change("crab", {"daily_budget_usd": 0})
     with pytest.raises(OverBudget):
@@ -139,7 +139,7 @@ def test_no_budget_is_no_call_but_a_free_one_passes(house: Rooms) -> None:
     assert _hold(house, 0).micro == 0
 
 
-def test_an_unknown_agent_has_spent_nothing(house: Rooms) -> None:
+def test_an_unknown_agent_has_spent_nothing(house: CoreFixture) -> None:
     """Asking is no error."""
     assert house.budget.today("nobody") == SpendingDay(0, 0)
 
@@ -163,11 +163,11 @@ def test_dollars(micro: int, shown: str) -> None:
 # --- tokens of models without a known price --------------------------------------------------------------------
 
 
-def _hold_tokens(house: Rooms, tokens: int, micro: int = 1) -> Hold:
+def _hold_tokens(house: CoreFixture, tokens: int, micro: int = 1) -> Hold:
     return house.budget.reserve(house.crab, KEY, None, provider="own", model="x", micro=micro, tokens=tokens)
 
 
-def test_fifty_calls_at_once_with_tokens_for_three(house: Rooms) -> None:
+def test_fifty_calls_at_once_with_tokens_for_three(house: CoreFixture) -> None:
     """Exactly three are let through; the others are told what it would take, a price among it."""
     house.agents.change("crab", {"daily_budget_tokens": 3_500})
     results = at_once(*[partial(_hold_tokens, house, 1_000)] * 50)
@@ -178,7 +178,7 @@ def test_fifty_calls_at_once_with_tokens_for_three(house: Rooms) -> None:
     assert house.budget.standing("crab").tokens == 3_000
 
 
-def test_tokens_are_booked_as_money_is(house: Rooms) -> None:
+def test_tokens_are_booked_as_money_is(house: CoreFixture) -> None:
     """Settled at the count, kept whole, released to nothing; a death keeps what was held."""
     house.budget.settle(_hold_tokens(house, 100), 1, TokenUse(prompt=30, completion=10), tokens=40)
     house.budget.keep(_hold_tokens(house, 100), TokenUse(), "the answer broke off")
@@ -189,7 +189,7 @@ def test_tokens_are_booked_as_money_is(house: Rooms) -> None:
     assert (day.spent_tokens, day.reserved_tokens) == (147, 0)
 
 
-def test_tokens_of_models_with_a_price_do_not_count(house: Rooms) -> None:
+def test_tokens_of_models_with_a_price_do_not_count(house: CoreFixture) -> None:
     """There dollars say enough."""
     house.agents.change("crab", {"daily_budget_tokens": 0})
     house.budget.settle(_hold(house), 5, TokenUse(prompt=10**6, completion=10**6), tokens=2 * 10**6)
@@ -198,7 +198,7 @@ def test_tokens_of_models_with_a_price_do_not_count(house: Rooms) -> None:
         _hold_tokens(house, 1)
 
 
-def test_dollars_hold_beside_tokens(house: Rooms) -> None:
+def test_dollars_hold_beside_tokens(house: CoreFixture) -> None:
     """A model without a price still can't spend more than the day has."""
     with pytest.raises(OverBudget, match="daily_budget_usd"):
         _hold_tokens(house, 1, micro=3_000_001)
@@ -210,7 +210,7 @@ MORNING = 1_782_900_000.0  # 2026-07-01 10:00 UTC
 DAY = 86_400.0
 
 
-def test_a_clock_that_steps_refunds_nothing(house: Rooms) -> None:
+def test_a_clock_that_steps_refunds_nothing(house: CoreFixture) -> None:
     """Forty days back there is nothing left, and forty days on a new day, which is spent once as well."""
     clock = [MORNING]
     budget = Budget(house.store, now=lambda: clock[0])
@@ -238,7 +238,7 @@ def test_a_clock_that_steps_refunds_nothing(house: Rooms) -> None:
     assert [tuple(row) for row in booked] == [("2026-07-01", 3_000_000, 0), ("2026-08-10", 3_000_000, 0)]
 
 
-def test_how_the_day_stands(house: Rooms) -> None:
+def test_how_the_day_stands(house: CoreFixture) -> None:
     """Spent, held and left, when it begins anew, and whether the agent has stopped."""
     clock = [MORNING]
     budget = Budget(house.store, now=lambda: clock[0])
@@ -254,7 +254,7 @@ def test_how_the_day_stands(house: Rooms) -> None:
         budget.standing("nobody")
 
 
-def test_it_has_stopped_when_the_rest_covers_no_call(house: Rooms) -> None:
+def test_it_has_stopped_when_the_rest_covers_no_call(house: CoreFixture) -> None:
     """Until a call passes again, a hold is freed, or the budget is raised."""
     hold = _hold(house, 2_900_000)
     with pytest.raises(OverBudget):
@@ -268,7 +268,7 @@ def test_it_has_stopped_when_the_rest_covers_no_call(house: Rooms) -> None:
     assert not house.budget.standing("crab").is_stopped
 
 
-def test_the_refusal_says_what_to_do(house: Rooms) -> None:
+def test_the_refusal_says_what_to_do(house: CoreFixture) -> None:
     """How much is spent and held, when it goes on, and how it goes on now."""
     house.budget.settle(_hold(house), 1_500_000, TokenUse())
     _hold(house)
@@ -282,19 +282,21 @@ def test_the_refusal_says_what_to_do(house: Rooms) -> None:
 
 
 @pytest.fixture
-def told(house: Rooms) -> Callable[[CubicleKey], list[str]]:
+def told(house: CoreFixture) -> Callable[[CubicleKey], list[str]]:
     """What a cubicle's person was told of the budget."""
     notices = Notifications(house.store, house.broker)
     house.budget._booked = BudgetNotices(house.store, notices, house.agents, house.hooks).book
     return lambda key: [notice.text for notice in notices.recent(key) if notice.kind == "budget"]
 
 
-def _spend(house: Rooms, micro: int, key: CubicleKey = KEY, turn: int | None = None) -> None:
+def _spend(house: CoreFixture, micro: int, key: CubicleKey = KEY, turn: int | None = None) -> None:
     hold = house.budget.reserve(house.crab, key, turn, provider="fake", model="m", micro=micro)
     house.budget.settle(hold, micro, TokenUse())
 
 
-def test_people_hear_at_four_fifths_and_at_the_end_once(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+def test_people_hear_at_four_fifths_and_at_the_end_once(
+    house: CoreFixture, told: Callable[[CubicleKey], list[str]]
+) -> None:
     """Not before, not again, and what they may do is said to whoever may do it."""
     _spend(house, 2_390_000)
     assert told(KEY) == []
@@ -314,7 +316,7 @@ def test_people_hear_at_four_fifths_and_at_the_end_once(house: Rooms, told: Call
     assert told(OTHER) == []
 
 
-def test_whoever_crossed_it_and_the_operator_hear(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+def test_whoever_crossed_it_and_the_operator_hear(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:
     """A member can't raise it, so they are told who can; the operator hears without the turn."""
     turn = house.under_way(key=OTHER)
     _spend(house, 2_500_000, OTHER, turn.id)
@@ -324,7 +326,9 @@ def test_whoever_crossed_it_and_the_operator_hear(house: Rooms, told: Callable[[
     assert (len(told(KEY)), len(told(OTHER))) == (1, 1)
 
 
-def test_one_that_ends_the_day_at_once_is_told_once(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+def test_one_that_ends_the_day_at_once_is_told_once(
+    house: CoreFixture, told: Callable[[CubicleKey], list[str]]
+) -> None:
     """No word at four fifths after that."""
     _spend(house, 3_000_000)
     house.agents.change("crab", {"daily_budget_usd": 3.5})
@@ -332,7 +336,7 @@ def test_one_that_ends_the_day_at_once_is_told_once(house: Rooms, told: Callable
     assert len(told(KEY)) == 1
 
 
-def test_what_calls_under_way_hold_is_not_used_up(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+def test_what_calls_under_way_hold_is_not_used_up(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:
     """A call that is refused beside them is no word worth; one that is refused without them is."""
     hold = _hold(house, 2_000_000)
     with pytest.raises(OverBudget):
@@ -344,7 +348,7 @@ def test_what_calls_under_way_hold_is_not_used_up(house: Rooms, told: Callable[[
     assert "does not cover another call" in told(KEY)[0]
 
 
-def test_tokens_are_told_of_too(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+def test_tokens_are_told_of_too(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:
     """With how many there are."""
     house.agents.change("crab", {"daily_budget_tokens": 1_000})
     hold = _hold_tokens(house, 900)
@@ -352,7 +356,7 @@ def test_tokens_are_told_of_too(house: Rooms, told: Callable[[CubicleKey], list[
     assert "850 of 1,000 tokens" in told(KEY)[0]
 
 
-def test_an_agent_that_is_gone_is_booked_quietly(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+def test_an_agent_that_is_gone_is_booked_quietly(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:
     """Its call ends after it does, and its person may be gone as well."""
     hold = house.budget.reserve(house.crab, CubicleKey("crab", 99), None, provider="fake", model="m", micro=3_000_000)
     house.budget.settle(hold, 3_000_000, TokenUse())
@@ -364,7 +368,7 @@ def test_an_agent_that_is_gone_is_booked_quietly(house: Rooms, told: Callable[[C
     assert house.budget.today("crab").spent_micro == 12_000_000
 
 
-def test_whoever_follows_hears_of_each_level_once(house: Rooms, told: Callable[[CubicleKey], list[str]]) -> None:
+def test_whoever_follows_hears_of_each_level_once(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:
     """For each person who was told, once that is committed."""
     crossed: list[BudgetCrossed] = []
     house.hooks.budget_crossed.subscribe(crossed.append)

@@ -19,8 +19,8 @@ from orchestrator.core.errors import BadInput, ConfigError, NotFound
 from orchestrator.core.models import CubicleKey, TokenUse
 from orchestrator.llm.price_table import Prices, words_of
 from orchestrator.llm.pricing import Price, load_prices, price_of
-from tests.support.app_fixture import PaperHouse
-from tests.support.core_fixture import Rooms, at_once, rooms
+from tests.support.app_fixture import AppFixture
+from tests.support.core_fixture import CoreFixture, at_once, core_fixture
 from tests.unit.conftest import Api
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,14 +29,14 @@ CHEAP = {"in": 1, "out": 2.5}
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """Something to write the audit log in."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 @pytest.fixture
-def prices(house: Rooms) -> Prices:
+def prices(house: CoreFixture) -> Prices:
     """No own prices yet, on the first of July."""
     return Prices(house.home / "prices.json", house.store, now=lambda: DAY)
 
@@ -45,7 +45,7 @@ def _of(prices: Prices, provider: str, model: str) -> Price:
     return price_of(provider, model, prices.table())
 
 
-def test_a_price_of_ones_own_wins_and_goes_again(prices: Prices, house: Rooms) -> None:
+def test_a_price_of_ones_own_wins_and_goes_again(prices: Prices, house: CoreFixture) -> None:
     """At once, for every spelling of the name; when it goes, ours counts again."""
     ours = _of(prices, "openai", "gpt-4o")
     row = prices.set("openai", "GPT-4o", CHEAP, by="ada (api)")
@@ -73,7 +73,7 @@ def test_the_last_that_was_set_comes_first(prices: Prices) -> None:
     assert _of(prices, "custom", "small").prompt_micro_per_mtok == 1_000_000
 
 
-def test_what_else_the_file_says_stays(house: Rooms) -> None:
+def test_what_else_the_file_says_stays(house: CoreFixture) -> None:
     """A fallback, and rows with prices for long prompts."""
     long = {"provider": "x", "model": "l", **CHEAP, "long": {"over": 10, "in": 2, "out": 3}}
     (house.home / "prices.json").write_text(json.dumps({"fallback": {"in": 7, "out": 7}, "prices": [long]}))
@@ -83,7 +83,7 @@ def test_what_else_the_file_says_stays(house: Rooms) -> None:
     assert _of(prices, "x", "l").long_over == 10
 
 
-def test_a_file_edited_by_hand_counts_at_once(prices: Prices, house: Rooms) -> None:
+def test_a_file_edited_by_hand_counts_at_once(prices: Prices, house: CoreFixture) -> None:
     """One that is broken changes nothing, is not written over, and counts as soon as it is mended."""
     file = house.home / "prices.json"
     file.write_text(json.dumps({"prices": [{"provider": "custom", "model": "*", **CHEAP}]}))
@@ -102,7 +102,7 @@ def test_a_file_edited_by_hand_counts_at_once(prices: Prices, house: Rooms) -> N
     assert not _of(prices, "custom", "x").known
 
 
-def test_a_broken_file_is_said_at_the_start(house: Rooms) -> None:
+def test_a_broken_file_is_said_at_the_start(house: CoreFixture) -> None:
     """By its name."""
     (house.home / "prices.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"prices\.json"):
@@ -123,7 +123,7 @@ def test_a_broken_file_is_said_at_the_start(house: Rooms) -> None:
         {"in": 1, "out": 1, "long": {}},
     ],
 )
-def test_what_is_no_price_is_refused(prices: Prices, house: Rooms, price: dict[str, Any]) -> None:
+def test_what_is_no_price_is_refused(prices: Prices, house: CoreFixture, price: dict[str, Any]) -> None:
     """And nothing is written."""
     with pytest.raises(BadInput):
         prices.set("custom", "x", price, by="ada")
@@ -145,7 +145,7 @@ def test_many_changes_at_once_are_all_kept(prices: Prices) -> None:
 # --- over the API and in the terminal --------------------------------------------------------------------------
 
 
-def test_prices_over_the_api(paper: PaperHouse, operator: Api) -> None:
+def test_prices_over_the_api(paper: AppFixture, operator: Api) -> None:
     """Listed with one's own first, set and taken away, with models whose names hold slashes."""
     row = operator.call("PUT", "/prices/openrouter/maker/model-1", CHEAP)
     assert (row.status_code, row.get_json()["model"], row.get_json()["is_own"]) == (200, "maker/model-1", True)
@@ -162,7 +162,7 @@ def test_prices_over_the_api(paper: PaperHouse, operator: Api) -> None:
     assert "taken away" in removed.text
 
 
-def test_models_without_a_price_are_listed(paper: PaperHouse, operator: Api) -> None:
+def test_models_without_a_price_are_listed(paper: AppFixture, operator: Api) -> None:
     """With how often they were called, until they have one."""
     agent = paper.services.agents.get("crab")
     hold = paper.services.budget.reserve(
@@ -176,7 +176,7 @@ def test_models_without_a_price_are_listed(paper: PaperHouse, operator: Api) -> 
 
 
 def test_the_budget_over_the_api_and_in_the_terminal(
-    paper: PaperHouse, operator: Api, member: Api, capsys: pytest.CaptureFixture[str]
+    paper: AppFixture, operator: Api, member: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same numbers everywhere, for members too."""
     services = paper.services
@@ -195,7 +195,7 @@ def test_the_budget_over_the_api_and_in_the_terminal(
     assert json.loads(hermit(paper, capsys, "budget", "--json"))["budgets"][0]["spent_usd"] == 0.25
 
 
-def test_prices_in_the_terminal(paper: PaperHouse, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_in_the_terminal(paper: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
     """Set, listed and taken away while the house runs, which knows at once."""
     assert hermit(paper, capsys, "prices", "set", "custom", "llama-*", "in=0", "out=0.5") == (
         "custom llama-* costs $0 in and $0.5 out per million tokens.\n"
@@ -228,7 +228,7 @@ def test_prices_in_the_terminal_while_the_house_rests(tmp_path: Path, capsys: py
         resting(tmp_path, capsys, "prices", "rm", "custom", "x")
 
 
-def hermit(paper: PaperHouse, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def hermit(paper: AppFixture, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What a command prints."""
     options = parser().parse_args(list(arguments))
     capsys.readouterr()

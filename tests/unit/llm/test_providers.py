@@ -103,7 +103,8 @@ def test_the_audit_log_names_the_provider_and_never_the_key(desk: Desk) -> None:
     providers.remove("groq", by="ada")
     with desk.store.reading() as db:
         said = [
-            row.text for row in audit_rows.search(db, words="", agent=None, kind="provider.key", before=None, limit=9)
+            row.text
+            for row in audit_rows.search_records(db, words="", agent=None, kind="provider.key", before=None, limit=9)
         ]
     assert said == [f"The key of Groq was {done}. By ada." for done in ("removed", "replaced", "set")]
     desk.store.close()

@@ -13,24 +13,24 @@ import pytest
 from orchestrator.core.errors import BadInput, NotFound, Stopped, TooLarge, UpstreamFailed
 from orchestrator.core.models import ModelRequest, TokenUse
 from orchestrator.llm.request import MAX_TOKENS, read_request
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 from tests.support.fakes import Reply, failing
-from tests.support.proxy_fixture import BODY, Line, line_of, swallow
+from tests.support.proxy_fixture import BODY, ProxyFixture, line_of, swallow
 
 SECRET = "sk-attacker-1234567890"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 # --- what gets through -----------------------------------------------------------------------------------------
 
 
-def test_answers_with_text_usage_and_model(house: Rooms) -> None:
+def test_answers_with_text_usage_and_model(house: CoreFixture) -> None:
     """The whole text, what it cost, and who gave it."""
     line = line_of(house, Reply(texts=("hel", "lo"), use=TokenUse(prompt=1000, completion=100)))
     answer = line.ask()
@@ -40,7 +40,7 @@ def test_answers_with_text_usage_and_model(house: Rooms) -> None:
     assert line.spent()[0] > 0
 
 
-def test_only_allowed_parts_reach_the_provider(house: Rooms) -> None:
+def test_only_allowed_parts_reach_the_provider(house: CoreFixture) -> None:
     """Tools, connectors, keys, addresses, counts and unknown fields of any kind are dropped."""
     line = line_of(house)
     line.ask(
@@ -134,7 +134,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
-def test_refuses_what_it_can_not_vouch_for(house: Rooms, body: dict[str, Any]) -> None:
+def test_refuses_what_it_can_not_vouch_for(house: CoreFixture, body: dict[str, Any]) -> None:
     """Nothing is sent, nothing is held."""
     line = line_of(house)
     with pytest.raises(BadInput):
@@ -143,7 +143,7 @@ def test_refuses_what_it_can_not_vouch_for(house: Rooms, body: dict[str, Any]) -
     assert line.spent() == (0, 0)
 
 
-def test_too_much_is_refused(house: Rooms) -> None:
+def test_too_much_is_refused(house: CoreFixture) -> None:
     """Six MiB of messages are the most."""
     with pytest.raises(TooLarge):
         line_of(house).ask({"messages": [{"role": "user", "content": "x" * 2_200_000}] * 3})
@@ -160,7 +160,7 @@ def test_inline_pictures_pass() -> None:
 # --- whose turn ------------------------------------------------------------------------------------------------
 
 
-def test_a_call_belongs_to_a_turn_of_its_own_cubicle(house: Rooms) -> None:
+def test_a_call_belongs_to_a_turn_of_its_own_cubicle(house: CoreFixture) -> None:
     """Another's turn is not found, and is not charged; one's own is."""
     line, foreign, mine = line_of(house), house.under_way("x", OTHER), house.under_way()
     with pytest.raises(NotFound):
@@ -170,7 +170,7 @@ def test_a_call_belongs_to_a_turn_of_its_own_cubicle(house: Rooms) -> None:
     assert (house.turns.get(foreign.id).cost_micro, house.turns.get(mine.id).tokens) == (0, 110)
 
 
-def test_a_stopped_turn_calls_no_model(house: Rooms) -> None:
+def test_a_stopped_turn_calls_no_model(house: CoreFixture) -> None:
     """Neither while the crab has not heard of it yet, nor later."""
     line, turn = line_of(house), house.under_way()
     house.turns.stop(turn.id)
@@ -182,7 +182,7 @@ def test_a_stopped_turn_calls_no_model(house: Rooms) -> None:
 # --- trying again ----------------------------------------------------------------------------------------------
 
 
-def test_tries_again_and_holds_money_for_each_try(house: Rooms) -> None:
+def test_tries_again_and_holds_money_for_each_try(house: CoreFixture) -> None:
     """Refused, refused, answered: one settled, two released."""
     line = line_of(house, failing(), failing(), Reply())
     line.ask()
@@ -191,7 +191,7 @@ def test_tries_again_and_holds_money_for_each_try(house: Rooms) -> None:
     assert states == ["released", "released", "settled"]
 
 
-def test_gives_up_after_four_tries(house: Rooms) -> None:
+def test_gives_up_after_four_tries(house: CoreFixture) -> None:
     """And says what the last of them said."""
     line = line_of(house, failing("It is down."))
     with pytest.raises(UpstreamFailed, match=r"It is down\."):
@@ -199,7 +199,7 @@ def test_gives_up_after_four_tries(house: Rooms) -> None:
     assert len(line.fake.requests) == 4
 
 
-def test_does_not_repeat_what_is_hopeless(house: Rooms) -> None:
+def test_does_not_repeat_what_is_hopeless(house: CoreFixture) -> None:
     """A wrong key is wrong the second time too."""
     line = line_of(house, failing(may_retry=False))
     with pytest.raises(UpstreamFailed):
@@ -207,7 +207,7 @@ def test_does_not_repeat_what_is_hopeless(house: Rooms) -> None:
     assert len(line.fake.requests) == 1
 
 
-def test_waits_as_long_as_the_provider_says(house: Rooms) -> None:
+def test_waits_as_long_as_the_provider_says(house: CoreFixture) -> None:
     """Its Retry-After, not our own pause; longer ones each time without one."""
     line = line_of(house, failing(retry_after_s=0.08), failing(), failing(), Reply(), backoff_s=0.01)
     line.ask()
@@ -217,7 +217,7 @@ def test_waits_as_long_as_the_provider_says(house: Rooms) -> None:
     assert pauses[2] >= 0.8 * 0.04
 
 
-def test_does_not_wait_for_hours(house: Rooms) -> None:
+def test_does_not_wait_for_hours(house: CoreFixture) -> None:
     """A Retry-After beyond our patience ends the call at once."""
     line = line_of(house, failing(retry_after_s=3600))
     with pytest.raises(UpstreamFailed):
@@ -229,7 +229,9 @@ def test_does_not_wait_for_hours(house: Rooms) -> None:
     ("fallback", "provider", "model"),
     [("small", "fake", "small"), ("tiny@other", "other", "tiny"), ("a@b", "fake", "a@b")],
 )
-def test_the_fallback_answers_when_the_model_does_not(house: Rooms, fallback: str, provider: str, model: str) -> None:
+def test_the_fallback_answers_when_the_model_does_not(
+    house: CoreFixture, fallback: str, provider: str, model: str
+) -> None:
     """Written as MODEL or MODEL@PROVIDER."""
     house.agents.change("crab", {"fallback_model": fallback})
     line = line_of(house, failing(may_retry=False), Reply())
@@ -238,7 +240,7 @@ def test_the_fallback_answers_when_the_model_does_not(house: Rooms, fallback: st
     assert asked.requests[-1].model == model
 
 
-def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(house: Rooms) -> None:
+def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(house: CoreFixture) -> None:
     """A local server that is down has no list of models."""
     house.agents.change("crab", {"fallback_model": "tiny@other"})
     line = line_of(house)
@@ -246,7 +248,7 @@ def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(h
     assert line.ask()["model"] == "tiny"
 
 
-def test_a_fallback_that_fails_too_is_the_error(house: Rooms) -> None:
+def test_a_fallback_that_fails_too_is_the_error(house: CoreFixture) -> None:
     """The last word is the fallback's."""
     house.agents.change("crab", {"fallback_model": "tiny@other"})
     line = line_of(house, failing("one", may_retry=False), other=(failing("two", may_retry=False),))
@@ -254,7 +256,7 @@ def test_a_fallback_that_fails_too_is_the_error(house: Rooms) -> None:
         line.ask()
 
 
-def test_a_provider_that_was_taken_away_is_named(house: Rooms) -> None:
+def test_a_provider_that_was_taken_away_is_named(house: CoreFixture) -> None:
     """With what to do."""
     house.agents.change("crab", {"provider": "other"})
     line = line_of(house)
@@ -266,7 +268,7 @@ def test_a_provider_that_was_taken_away_is_named(house: Rooms) -> None:
 # --- stopping --------------------------------------------------------------------------------------------------
 
 
-def _stopped_while(line: Line, turn: int, is_there: Callable[[], bool]) -> Any:
+def _stopped_while(line: ProxyFixture, turn: int, is_there: Callable[[], bool]) -> Any:
     results: list[Any] = []
     caller = threading.Thread(target=lambda: results.append(swallow(partial(line.ask, turn=turn))))
     caller.start()
@@ -283,7 +285,7 @@ def _stopped_while(line: Line, turn: int, is_there: Callable[[], bool]) -> Any:
 @pytest.mark.parametrize(
     "reply", [Reply(hold_head=True), Reply(texts=("hel",), hold_tail=True)], ids=["head", "stream"]
 )
-def test_a_stop_cuts_the_call_and_its_hold_is_kept(house: Rooms, reply: Reply) -> None:
+def test_a_stop_cuts_the_call_and_its_hold_is_kept(house: CoreFixture, reply: Reply) -> None:
     """Before the answer's head and within it: nobody knows what it cost."""
     line, turn = line_of(house, reply), house.under_way()
     assert isinstance(_stopped_while(line, turn.id, line.fake.is_held.is_set), Stopped)
@@ -291,14 +293,14 @@ def test_a_stop_cuts_the_call_and_its_hold_is_kept(house: Rooms, reply: Reply) -
         assert [row["state"] for row in db.execute("SELECT state FROM spending")] == ["kept"]
 
 
-def test_a_stop_ends_the_pause_before_the_next_try(house: Rooms) -> None:
+def test_a_stop_ends_the_pause_before_the_next_try(house: CoreFixture) -> None:
     """At once, and nothing more is sent or held."""
     line, turn = line_of(house, failing(retry_after_s=30)), house.under_way()
     assert isinstance(_stopped_while(line, turn.id, lambda: bool(line.fake.requests)), Stopped)
     assert (len(line.fake.requests), line.spent()) == (1, (0, 0))
 
 
-def test_closing_cuts_every_call(house: Rooms) -> None:
+def test_closing_cuts_every_call(house: CoreFixture) -> None:
     """Whoever waits is let go."""
     line = line_of(house, Reply(hold_head=True))
     results: list[Any] = []
@@ -314,7 +316,7 @@ def test_closing_cuts_every_call(house: Rooms) -> None:
 # --- watching --------------------------------------------------------------------------------------------------
 
 
-def test_the_message_is_shown_as_it_comes_to_those_who_watch(house: Rooms) -> None:
+def test_the_message_is_shown_as_it_comes_to_those_who_watch(house: CoreFixture) -> None:
     """The message within the answer, never the answer's own form."""
     line, turn = line_of(house, Reply(texts=('{"message": "hel', 'lo", "terminal": "rm x"}'))), house.under_way()
     with watching(house.broker) as news:
@@ -324,7 +326,7 @@ def test_the_message_is_shown_as_it_comes_to_those_who_watch(house: Rooms) -> No
     assert all("hello".startswith(text) for text in shown)
 
 
-def test_nobody_watches_nothing_is_shown(house: Rooms) -> None:
+def test_nobody_watches_nothing_is_shown(house: CoreFixture) -> None:
     """A call without a turn is nobody's to watch either."""
     line = line_of(house)
     with watching(house.broker) as news:

@@ -12,19 +12,19 @@ import pytest
 from orchestrator.core.errors import OverBudget, UpstreamFailed
 from orchestrator.core.models import TokenUse
 from orchestrator.llm.price_table import Prices
-from tests.support.core_fixture import Rooms, at_once, rooms
+from tests.support.core_fixture import CoreFixture, at_once, core_fixture
 from tests.support.fakes import Reply, cut_off, failing
 from tests.support.proxy_fixture import line_of, swallow
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def test_over_budget_nothing_is_sent(house: Rooms) -> None:
+def test_over_budget_nothing_is_sent(house: CoreFixture) -> None:
     """The person is told what it would take."""
     house.agents.change("crab", {"daily_budget_usd": 0.000001})
     line = line_of(house)
@@ -33,7 +33,7 @@ def test_over_budget_nothing_is_sent(house: Rooms) -> None:
     assert line.fake.requests == []
 
 
-def test_fifty_calls_at_once_with_a_budget_for_three(house: Rooms) -> None:
+def test_fifty_calls_at_once_with_a_budget_for_three(house: CoreFixture) -> None:
     """The provider sees exactly three."""
     line = line_of(house, Reply(), Reply(hold_head=True))
     line.ask()
@@ -56,7 +56,7 @@ def test_fifty_calls_at_once_with_a_budget_for_three(house: Rooms) -> None:
     "use",
     [TokenUse(), TokenUse(prompt=100), TokenUse(completion=5), TokenUse(cached=10)],
 )
-def test_without_a_bill_the_whole_hold_is_paid(house: Rooms, use: TokenUse) -> None:
+def test_without_a_bill_the_whole_hold_is_paid(house: CoreFixture, use: TokenUse) -> None:
     """Missing counts are never free."""
     line = line_of(house, Reply(use=use))
     line.ask()
@@ -65,7 +65,7 @@ def test_without_a_bill_the_whole_hold_is_paid(house: Rooms, use: TokenUse) -> N
     assert row["cost_micro"] == row["reserved_micro"] == line.spent()[0]
 
 
-def test_a_broken_stream_costs_its_hold(house: Rooms) -> None:
+def test_a_broken_stream_costs_its_hold(house: CoreFixture) -> None:
     """Each try that broke off is kept whole."""
     line = line_of(house, cut_off("hel", may_retry=True), Reply())
     assert line.ask()["output"] == '{"message": "hello"}'
@@ -75,7 +75,7 @@ def test_a_broken_stream_costs_its_hold(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize(("may_have_cost", "state"), [(False, "released"), (True, "kept")])
-def test_a_refusal_costs_nothing_unless_it_may_have(house: Rooms, may_have_cost: bool, state: str) -> None:  # noqa: FBT001 - a table's column
+def test_a_refusal_costs_nothing_unless_it_may_have(house: CoreFixture, may_have_cost: bool, state: str) -> None:  # noqa: FBT001 - a table's column
     """What the upstream says of the failure decides."""
     line = line_of(house, failing(may_retry=False, may_have_cost=may_have_cost))
     with pytest.raises(UpstreamFailed):
@@ -84,7 +84,7 @@ def test_a_refusal_costs_nothing_unless_it_may_have(house: Rooms, may_have_cost:
         assert [row["state"] for row in db.execute("SELECT state FROM spending")] == [state]
 
 
-def test_fifty_calls_at_once_with_tokens_for_three(house: Rooms) -> None:
+def test_fifty_calls_at_once_with_tokens_for_three(house: CoreFixture) -> None:
     """A model without a price: the provider sees exactly three, however many dollars there are."""
     line = line_of(house, Reply(), Reply(hold_head=True))
     house.agents.change("crab", {"daily_budget_usd": 1_000})
@@ -120,7 +120,7 @@ NO_COUNTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("odd", NO_COUNTS.values(), ids=NO_COUNTS)
 @pytest.mark.parametrize("field", ["prompt", "completion", "both"])
-def test_a_bill_that_can_not_be_true_costs_the_hold(house: Rooms, odd: Any, field: str) -> None:
+def test_a_bill_that_can_not_be_true_costs_the_hold(house: CoreFixture, odd: Any, field: str) -> None:
     """In dollars and in tokens; the day's sums stay whole numbers that only grow."""
     counts = {
         "prompt": 100,
@@ -136,7 +136,7 @@ def test_a_bill_that_can_not_be_true_costs_the_hold(house: Rooms, odd: Any, fiel
 
 
 @pytest.mark.parametrize("odd", [value for value in NO_COUNTS.values() if value is not None])
-def test_a_figure_in_dollars_that_can_not_be_true_is_left_out(house: Rooms, odd: Any) -> None:
+def test_a_figure_in_dollars_that_can_not_be_true_is_left_out(house: CoreFixture, odd: Any) -> None:
     """Then the counts are charged at our price; the same goes for odd counts of the cache."""
     plain, strange = (
         line_of(house, Reply(use=TokenUse(prompt=1_000, completion=100))),
@@ -148,7 +148,7 @@ def test_a_figure_in_dollars_that_can_not_be_true_is_left_out(house: Rooms, odd:
     assert plain.spent() == (2 * cost, 0)
 
 
-def test_the_providers_own_figure_wins(house: Rooms) -> None:
+def test_the_providers_own_figure_wins(house: CoreFixture) -> None:
     """Above and below the counts at our price, and above the hold, which is noted."""
     line = line_of(
         house, Reply(use=TokenUse(100, 10, cost_micro=7)), Reply(use=TokenUse(100, 10, cost_micro=4_000_000))
@@ -160,7 +160,7 @@ def test_the_providers_own_figure_wins(house: Rooms) -> None:
     assert ["held" in row.text for row in house.audited("model.call")] == [False, True]
 
 
-def test_more_than_was_held_is_booked_whole(house: Rooms) -> None:
+def test_more_than_was_held_is_booked_whole(house: CoreFixture) -> None:
     """A provider that counts more than we thought possible is paid, and the day is over."""
     line = line_of(house, Reply(use=TokenUse(prompt=900_000_000, completion=10)))
     line.ask()
@@ -169,7 +169,7 @@ def test_more_than_was_held_is_booked_whole(house: Rooms) -> None:
     assert len(line.fake.requests) == 1
 
 
-def test_hanging_up_early_is_no_way_to_save(house: Rooms) -> None:
+def test_hanging_up_early_is_no_way_to_save(house: CoreFixture) -> None:
     """A hundred calls that are cut after the first token: each costs its hold, until nothing is left."""
     house.agents.change("crab", {"daily_budget_usd": 1})
     line = line_of(house, cut_off("h", may_retry=False))
@@ -182,7 +182,7 @@ def test_hanging_up_early_is_no_way_to_save(house: Rooms) -> None:
     assert spent <= 1_000_000 < spent * (seen + 1) / seen
 
 
-def test_a_price_that_is_set_counts_from_the_next_call(house: Rooms, tmp_path: Path) -> None:
+def test_a_price_that_is_set_counts_from_the_next_call(house: CoreFixture, tmp_path: Path) -> None:
     """No restart: then the model has a price, its tokens are counted no more, and it costs what was said."""
     prices = Prices(tmp_path / "prices.json", house.store)
     line = line_of(house, prices=prices.table)

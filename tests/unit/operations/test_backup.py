@@ -1,4 +1,4 @@
-"""``orchestrator.backup``: what goes in comes out again, nothing else does, and nothing is half done."""
+"""``orchestrator.operations.backup``: what goes in comes out again, nothing else does, and nothing is half done."""
 
 from __future__ import annotations
 

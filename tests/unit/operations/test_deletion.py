@@ -13,7 +13,7 @@ from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.core.errors import Conflict, NotFound, Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus
 from orchestrator.operations.deletion import Deletion
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
 
 
@@ -45,7 +45,7 @@ class StuckEngine(FakeEngine):
 class Exit:
     """The way out, and what it is made of."""
 
-    def __init__(self, house: Rooms) -> None:
+    def __init__(self, house: CoreFixture) -> None:
         self.house = house
         self.engine = StuckEngine()
         self.forgotten: list[str] = []
@@ -72,7 +72,7 @@ class Exit:
 @pytest.fixture
 def way(tmp_path: Path) -> Iterator[Exit]:
     """A house with cubicles of two people."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = Exit(house)
         for key in (KEY, OTHER):
             made.cubicles.ensure(key)

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.core.models import TurnStatus
 from orchestrator.operations.idle_stop import Hibernation
 from orchestrator.turns.queue import Turns
-from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import DeadEngine
 from tests.unit.agents.test_cubicles import NAME, Block
 
@@ -21,7 +21,7 @@ HOUR_S = 3600.0
 class Dormitory:
     """A cubicle that runs, and who puts it to sleep."""
 
-    def __init__(self, house: Rooms) -> None:
+    def __init__(self, house: CoreFixture) -> None:
         self.house = house
         self.engine = DeadEngine()
         self.engine.is_dead = False
@@ -56,7 +56,7 @@ class Dormitory:
 @pytest.fixture
 def dormitory(tmp_path: Path) -> Iterator[Dormitory]:
     """A fresh one."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         yield Dormitory(house)
 
 

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from orchestrator.core.models import CubicleKey
 from orchestrator.operations import metrics_rows as tallies
 from orchestrator.operations.metrics_rows import Look
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api
 
 KEY = CubicleKey("crab", 1)
@@ -33,7 +33,7 @@ def value(found: Samples, name: str, **labels: str) -> float:
     return found.get((name, tuple(sorted(labels.items()))), 0.0)
 
 
-def test_operators_alone_read_them(paper: PaperHouse, member: Api, operator: Api) -> None:
+def test_operators_alone_read_them(paper: AppFixture, member: Api, operator: Api) -> None:
     """A member is refused, nobody in particular is asked to log in, a wrong token is told so."""
     client = operator.client
     assert client.get("/metrics", headers={"Authorization": f"Bearer {member.token}"}).status_code == 403
@@ -42,7 +42,7 @@ def test_operators_alone_read_them(paper: PaperHouse, member: Api, operator: Api
     assert value(scraped(operator), "hermit_turns_open", status="queued") == 0
 
 
-def test_a_turn_and_its_calls_are_counted_once(paper: PaperHouse, operator: Api) -> None:
+def test_a_turn_and_its_calls_are_counted_once(paper: AppFixture, operator: Api) -> None:
     """Open first, then in its outcome, however often somebody looks."""
     turn = paper.services.turns.submit(KEY, "hello", source="api")
     before = scraped(operator)
@@ -68,7 +68,7 @@ def test_a_turn_and_its_calls_are_counted_once(paper: PaperHouse, operator: Api)
     assert value(found, "hermit_turns_open", status="queued") == 0
 
 
-def test_what_parts_tell_is_there(paper: PaperHouse, operator: Api) -> None:
+def test_what_parts_tell_is_there(paper: AppFixture, operator: Api) -> None:
     """The door, Telegram, listeners, the disk, the process, the version."""
     metrics = paper.services.metrics
     metrics.door_request("crab")
@@ -89,7 +89,7 @@ def test_what_parts_tell_is_there(paper: PaperHouse, operator: Api) -> None:
     assert any(name == "hermit_build_info" for name, _ in found)
 
 
-def test_no_label_holds_what_somebody_wrote(paper: PaperHouse, operator: Api) -> None:
+def test_no_label_holds_what_somebody_wrote(paper: AppFixture, operator: Api) -> None:
     """Labels are of few kinds, and none of them is a text."""
     paper.services.turns.submit(KEY, "a very secret prompt", source="api")
     text = operator.client.get("/metrics", headers={"Authorization": f"Bearer {operator.token}"}).get_data(as_text=True)
@@ -98,7 +98,7 @@ def test_no_label_holds_what_somebody_wrote(paper: PaperHouse, operator: Api) ->
     assert names <= {"agent", "source", "outcome", "provider", "direction", "kind", "status", "le", "version"}
 
 
-def test_approvals_that_come_late_are_counted_too(paper: PaperHouse) -> None:
+def test_approvals_that_come_late_are_counted_too(paper: AppFixture) -> None:
     """Two that were asked at nearly the same time may be written in the other order; none is missed, none twice."""
     store = paper.app._store
 
@@ -127,7 +127,7 @@ def test_approvals_that_come_late_are_counted_too(paper: PaperHouse) -> None:
         assert look.ended(db) == []
 
 
-def test_a_look_reads_no_history(paper: PaperHouse) -> None:
+def test_a_look_reads_no_history(paper: AppFixture) -> None:
     """What is open, and what is new, are found by their indexes."""
     with paper.app._store.reading() as db:
         for ledger in LEDGERS:

@@ -1,4 +1,6 @@
-"""``orchestrator.disk`` and ``reserve``: when is looked, and what follows; a clock and a disk that the test sets."""
+"""``orchestrator.operations.quota`` and ``files.free_space``: when is looked, and what follows; a clock and a disk
+that the test sets.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from orchestrator.files.quota import MB, TRIES, QuotaLevel, Room
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.quota.monitor import Disk
 from orchestrator.operations.quota.sampling import ROUTINE_S, ROUTINE_SHARE, URGENT_SHARE
-from tests.support.core_fixture import KEY, OTHER, Rooms, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard, of_kind, watching
 from tests.support.fakes import ENGINE_SILENT, FakeEngine
 from tests.support.small_disks import mounted
 
@@ -101,7 +103,7 @@ class PaperDisk(Reserve):
 class Post:
     """A disk that is looked after."""
 
-    def __init__(self, house: Rooms, home: Path) -> None:
+    def __init__(self, house: CoreFixture, home: Path) -> None:
         self.house = house
         self.clock = Clock()
         self.scales = Scales(home, self.clock)
@@ -163,7 +165,7 @@ class Post:
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[Post]:
     """A fresh house with a limit of 100 MB."""
-    with rooms(tmp_path / "home", limits={"disk_mb": LIMIT_MB}) as house:
+    with core_fixture(tmp_path / "home", limits={"disk_mb": LIMIT_MB}) as house:
         yield Post(house, tmp_path / "home")
 
 
@@ -426,7 +428,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_the_ballast_lets_the_database_go_on(small_disk: Path) -> None:
     """On a disk that is full to the last byte a turn still gets its outcome, once the ballast is let go; when there is
     room again, it is laid anew."""
-    with rooms(small_disk / "home") as house:
+    with core_fixture(small_disk / "home") as house:
         reserve = Reserve(small_disk, ballast=small_disk / "ballast")
         reserve.keep(reserve.room())
         assert (small_disk / "ballast").stat().st_blocks * 512 == min(BALLAST_BYTES, 64 * MB // 128)

@@ -16,7 +16,7 @@ from orchestrator.core.db import audit_rows as audit
 from orchestrator.core.db.database import Store
 from orchestrator.operations import retention_rows as rows
 from orchestrator.operations.retention import AT_ONCE, Retention
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 
 DAY_S = 24 * 3600.0
 NOW = 10_000 * DAY_S
@@ -24,7 +24,7 @@ FOREVER = Keep(0, 0, 0, 0)
 
 
 @pytest.fixture
-def store(paper: PaperHouse) -> Store:
+def store(paper: AppFixture) -> Store:
     """A house with an agent and a person; nothing of it is old."""
     return paper.app._store
 
@@ -82,7 +82,7 @@ def fill(db: sqlite3.Connection, *, at: float, count: int = 1, status: str = "do
             "VALUES ('telegram', 'crab', 5, ?, '{}', ?, ?)",
             (name, "sent" if status == "done" else "waiting", at),
         )
-        audit.add(db, "test", f"word{int(at)} happened", now=at)
+        audit.insert_record(db, "test", f"word{int(at)} happened", now=at)
 
 
 def left(store: Store) -> dict[str, int]:
@@ -122,7 +122,7 @@ def test_details_go_and_conversations_stay(store: Store) -> None:
         "outputs": 1,
     }  # fmt: skip
     with store.reading() as db:
-        (line,) = audit.search(db, kind="retention")
+        (line,) = audit.search_records(db, kind="retention")
         assert db.execute("SELECT output FROM steps ORDER BY turn LIMIT 1").fetchone()[0] == rows.NOTE
     assert "3 notices" in line.text
     assert look(store, Keep(0, 365, 0, 0)) == {}
@@ -165,8 +165,8 @@ def test_the_audit_log_goes_by_age_alone(store: Store) -> None:
         assert gone == {"audit rows": 450}
         Audit(audits.store).index()
         with audits.store.writing() as db:
-            assert audit.search(db, words="ancient") == []
-            assert len(audit.search(db, words="recent")) == 1
+            assert audit.search_records(db, words="ancient") == []
+            assert len(audit.search_records(db, words="recent")) == 1
             db.execute("INSERT INTO audit_fts (audit_fts, rank) VALUES ('integrity-check', 1)")
             with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
                 db.execute("DELETE FROM audit")
@@ -182,15 +182,15 @@ class Audits:
         """So many old rows, then a young one."""
         with self.store.writing() as db:
             for n in range(count):
-                audit.add(db, "test", f"ancient {n}", now=NOW - 800 * DAY_S)
-            audit.add(db, "test", "recent", now=NOW)
+                audit.insert_record(db, "test", f"ancient {n}", now=NOW - 800 * DAY_S)
+            audit.insert_record(db, "test", "recent", now=NOW)
 
     def close(self) -> None:
         """Let go of the file."""
         self.store.close()
 
 
-def test_backups_go_by_age_but_for_the_newest(paper: PaperHouse) -> None:
+def test_backups_go_by_age_but_for_the_newest(paper: AppFixture) -> None:
     """Also when all are old; without the setting nobody asks."""
     asked: list[float] = []
     assert look(paper.app._store, FOREVER, asked) == {}
@@ -208,9 +208,17 @@ def test_each_piece_is_small(store: Store) -> None:
     """So that who writes in between waits for one piece and not for all of them."""
     with store.writing() as db:
         fill(db, at=1.0, count=AT_ONCE + 10)
-        pieces = (rows.notices, rows.questions, rows.assets, rows.approvals, rows.letters)
+        pieces = (
+            rows.delete_notifications,
+            rows.delete_questions,
+            rows.delete_downloads,
+            rows.delete_approvals,
+            rows.delete_messages,
+        )
         assert [piece(db, 10.0, AT_ONCE) for piece in pieces] == [AT_ONCE] * len(pieces)
-        assert rows.outputs(db, 10.0, AT_ONCE) == rows.conversations(db, 10.0, AT_ONCE) == rows.TURNS_AT_ONCE
+        assert (
+            rows.delete_outputs(db, 10.0, AT_ONCE) == rows.delete_conversations(db, 10.0, AT_ONCE) == rows.TURNS_AT_ONCE
+        )
 
 
 def test_a_date_that_jumps_costs_nothing(store: Store) -> None:

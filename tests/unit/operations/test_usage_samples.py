@@ -16,7 +16,7 @@ from orchestrator.core.models import CubicleKey, Usage
 from orchestrator.operations import usage_sample_rows as rows
 from orchestrator.operations.usage_sample_rows import Sample
 from orchestrator.operations.usage_samples import KEPT_S, PERIOD_S, UsageSamples
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.test_pages import checked
 
@@ -33,12 +33,12 @@ class Clock:
         return self.now
 
 
-def samples(paper: PaperHouse, clock: Clock) -> UsageSamples:
+def samples(paper: AppFixture, clock: Clock) -> UsageSamples:
     """Of this house, by a clock of ours."""
     return UsageSamples(paper.app._store, paper.services.cubicles, lambda _: 5_000_000, now=clock)
 
 
-def count(paper: PaperHouse) -> int:
+def count(paper: AppFixture) -> int:
     """All rows."""
     with paper.app._store.reading() as db:
         return int(db.execute("SELECT COUNT(*) FROM samples").fetchone()[0])
@@ -50,7 +50,7 @@ def page(browser: Browser, path: str = "/agents/crab/cubicle") -> str:
     return " ".join(checked(html).text.split())
 
 
-def test_what_runs_is_looked_at_once(paper: PaperHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_is_looked_at_once(paper: AppFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """One question to the engine for each cubicle that runs, none and no row where nothing does."""
     asked: Counter[str] = Counter()
     stats = paper.engine.stats
@@ -71,21 +71,21 @@ def test_what_runs_is_looked_at_once(paper: PaperHouse, monkeypatch: pytest.Monk
     assert taken.last(KEY, 60) == [Sample(1_000_000, 1.5, 7_000_000, 3, 5_000_000)]
 
 
-def test_a_day_is_kept(paper: PaperHouse) -> None:
+def test_a_day_is_kept(paper: AppFixture) -> None:
     """However long it runs, there is no more of it; nobody is given older ones."""
     clock = Clock()
     taken = samples(paper, clock)
     paper.services.cubicles.start(KEY)
     with paper.app._store.writing() as db:
         for n in range(2_000):
-            rows.add(db, KEY, Sample(int(clock.now - n * PERIOD_S), 1.0, 1, 1, None))
+            rows.insert_sample(db, KEY, Sample(int(clock.now - n * PERIOD_S), 1.0, 1, 1, None))
     assert len(taken.last(KEY, 10 * KEPT_S)) == KEPT_S / PERIOD_S + 1
     taken.look()
     assert count(paper) == KEPT_S / PERIOD_S + 1
     assert len(taken.last(KEY, 3600)) == 61
 
 
-def test_they_go_with_the_agent(paper: PaperHouse) -> None:
+def test_they_go_with_the_agent(paper: AppFixture) -> None:
     """And none comes back for one that is gone."""
     taken = samples(paper, Clock())
     paper.services.cubicles.start(KEY)
@@ -93,7 +93,7 @@ def test_they_go_with_the_agent(paper: PaperHouse) -> None:
     paper.services.remove_agent("crab")
     assert count(paper) == 0
     with paper.app._store.writing() as db:
-        rows.add(db, KEY, Sample(1, 1.0, 1, 1, None))
+        rows.insert_sample(db, KEY, Sample(1, 1.0, 1, 1, None))
     assert count(paper) == 0
 
 
@@ -123,7 +123,7 @@ def test_a_flat_line_ends() -> None:
     assert drawn.top == 1024 / 64
 
 
-def test_the_page_says_how_it_stands(paper: PaperHouse, browser: Browser) -> None:
+def test_the_page_says_how_it_stands(paper: AppFixture, browser: Browser) -> None:
     """Asleep, running, and with an engine that does not answer; every way with what can be done."""
     asleep = page(browser)
     assert "asleep" in asleep
@@ -142,7 +142,7 @@ def test_the_page_says_how_it_stands(paper: PaperHouse, browser: Browser) -> Non
 
 
 def test_the_page_does_not_wait_for_a_measurement(
-    paper: PaperHouse, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    paper: AppFixture, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It shows the last sample, or that it is being measured; its part asks the engine, and the browser at once for
     it."""
@@ -165,20 +165,20 @@ def test_the_page_does_not_wait_for_a_measurement(
     assert "7 of 256" in now
 
 
-def test_an_old_sample_is_not_shown_as_what_is_used_now(paper: PaperHouse, browser: Browser) -> None:
+def test_an_old_sample_is_not_shown_as_what_is_used_now(paper: AppFixture, browser: Browser) -> None:
     """Neither one of minutes ago nor one of the container before."""
     paper.services.cubicles.start(KEY)
     (container,) = paper.engine.containers.values()
     for ago_s, began_s in ((200.0, 1000.0), (30.0, 10.0)):
         paper.engine.containers[container.name] = replace(container, started_at=time.time() - began_s)
         with paper.app._store.writing() as db:
-            rows.add(db, KEY, Sample(int(time.time() - ago_s), 77.0, 1, 1, None))
+            rows.insert_sample(db, KEY, Sample(int(time.time() - ago_s), 77.0, 1, 1, None))
         shown = page(browser)
         assert "77 % of" not in shown
         assert "measuring…" in shown
 
 
-def test_a_chart_says_how_it_is_now_and_its_axis_how_high_it_goes(paper: PaperHouse, browser: Browser) -> None:
+def test_a_chart_says_how_it_is_now_and_its_axis_how_high_it_goes(paper: AppFixture, browser: Browser) -> None:
     """So that nobody takes the height of the drawing for the value."""
     paper.services.cubicles.start(KEY)
     paper.services.samples.look()
@@ -188,7 +188,7 @@ def test_a_chart_says_how_it_is_now_and_its_axis_how_high_it_goes(paper: PaperHo
     assert re.findall(r'class="axis[^>]*><span>(.*?)</span><span>(.*?)</span>', first) == [("3.1 %", "0")]
 
 
-def test_a_loss_is_asked_about(paper: PaperHouse, browser: Browser) -> None:
+def test_a_loss_is_asked_about(paper: AppFixture, browser: Browser) -> None:
     """Stop and reset say what goes and what stays; start goes by itself."""
     paper.services.cubicles.start(KEY)
     html = browser.client.get("/agents/crab/cubicle").get_data(as_text=True)
@@ -198,7 +198,7 @@ def test_a_loss_is_asked_about(paper: PaperHouse, browser: Browser) -> None:
     assert "/cubicle/start" not in html
 
 
-def test_everybody_sees_their_own(paper: PaperHouse, browser: Browser, member: Api) -> None:
+def test_everybody_sees_their_own(paper: AppFixture, browser: Browser, member: Api) -> None:
     """A member's cubicle sleeps while the operator's runs."""
     paper.services.cubicles.start(KEY)
     paper.services.samples.look()

@@ -14,7 +14,7 @@ from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CubicleKey, Turn, TurnStatus
 from orchestrator.operations.watchdog import SILENCE_S, STOP_GRACE_S, Watch
-from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import DeadEngine
 
 NAME = "hermit-abcd1234-crab-1"
@@ -34,7 +34,7 @@ class _NoDoors:
 class Post:
     """A watch and what it looks after."""
 
-    def __init__(self, house: Rooms) -> None:
+    def __init__(self, house: CoreFixture) -> None:
         self.house = house
         self.engine = DeadEngine()
         self.engine.is_dead = False
@@ -83,7 +83,7 @@ class Post:
 @pytest.fixture
 def post(tmp_path: Path) -> Iterator[Post]:
     """A watch over a fresh house."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield Post(made)
 
 

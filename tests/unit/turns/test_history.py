@@ -18,25 +18,25 @@ from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
 from orchestrator.turns import read_mark_rows as seen_rows
 from orchestrator.turns import search_rows as turn_words
 from orchestrator.turns.history import History, _pieces
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
 EVIL = "<script>alert(1)</script> & <b>bold</b> needle \x02\x03\u202e {{ 7*7 }}"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 @pytest.fixture
-def history(house: Rooms) -> History:
+def history(house: CoreFixture) -> History:
     """All of it, to be read."""
     return History(house.store)
 
 
-def said(house: Rooms, prompt: str, reply: str | None = "yes", key: CubicleKey = KEY) -> int:
+def said(house: CoreFixture, prompt: str, reply: str | None = "yes", key: CubicleKey = KEY) -> int:
     """A turn that has ended."""
     turn = house.turns.submit(key, prompt, source="test")
     house.turns.end(key, turn.id, TurnStatus.DONE, reply=reply)
@@ -48,7 +48,7 @@ def found(history: History, words: str, key: CubicleKey = KEY) -> list[int]:
     return [turn.id for turn in history.search(key, words)]
 
 
-def test_all_words_are_found_in_message_and_reply_newest_first(house: Rooms, history: History) -> None:
+def test_all_words_are_found_in_message_and_reply_newest_first(house: CoreFixture, history: History) -> None:
     """Together, in any order and case, by how they begin, without accents; a page at a time."""
     first = said(house, "Where did the Nautilus moor?", "In the old harbour of Almería.")
     second = said(house, "And the nautilus now?", "Still in the HARBOUR.")
@@ -66,7 +66,7 @@ def test_all_words_are_found_in_message_and_reply_newest_first(house: Rooms, his
     assert [turn.id for turn in history.search(KEY, "nautilus", limit=1, before=second)] == [first]
 
 
-def test_only_ones_own_conversation_is_searched(house: Rooms, history: History) -> None:
+def test_only_ones_own_conversation_is_searched(house: CoreFixture, history: History) -> None:
     """Not another person's, not another agent's, and whose it is can't be asked for."""
     theirs = said(house, "the needle", key=OTHER)
     assert found(history, "needle", OTHER) == [theirs]
@@ -91,13 +91,13 @@ def test_only_ones_own_conversation_is_searched(house: Rooms, history: History) 
         *("\ud800", "\U0001f980", "{whose} : *"),
     ],
 )
-def test_hostile_queries_are_words(house: Rooms, history: History, words: str) -> None:
+def test_hostile_queries_are_words(house: CoreFixture, history: History, words: str) -> None:
     """Nothing in a query is an operator, nothing is too long, and what has no word finds nothing."""
     said(house, "a needle in hay", "found")
     assert found(history, words.encode("utf-8", "replace").decode()) == []
 
 
-def test_what_was_cleared_or_deleted_is_not_found(house: Rooms, history: History) -> None:
+def test_what_was_cleared_or_deleted_is_not_found(house: CoreFixture, history: History) -> None:
     """Nor what has not ended; and the index holds no word of it any more."""
     said(house, "needle one")
     said(house, "needle two", key=OTHER)
@@ -108,7 +108,7 @@ def test_what_was_cleared_or_deleted_is_not_found(house: Rooms, history: History
     house.turns.stop(running.id)
     assert found(history, "needle") == [running.id]
     with house.store.writing() as db:
-        people_rows.remove(db, OTHER.user)
+        people_rows.delete_user(db, OTHER.user)
         db.execute("DELETE FROM turns WHERE agent = ?", (KEY.agent,))
         db.execute("INSERT INTO turn_words (turn_words) VALUES ('integrity-check')")
         assert db.execute("SELECT COUNT(*) FROM turn_words WHERE turn_words MATCH 'needle'").fetchone()[0] == 0
@@ -123,16 +123,16 @@ def test_what_was_there_before_is_indexed_by_the_migration() -> None:
     db.execute(row + "('crab', 1, 'x', 'needle', 'done', 1, 2, 0), ('crab', 1, 'x', 'needle', 'done', 1, 2, 1)")
     db.execute(row + "('crab', 1, 'x', 'needle', 'queued', 1, NULL, 0)")
     migrations.apply(Database(db))
-    assert turn_words.find(db, CubicleKey("crab", 1), "needle", limit=9) == [1]
+    assert turn_words.find_turns(db, CubicleKey("crab", 1), "needle", limit=9) == [1]
     db.execute("UPDATE turns SET forgotten = 1 WHERE id = 1")
-    assert turn_words.find(db, CubicleKey("crab", 1), "needle", limit=9) == []
+    assert turn_words.find_turns(db, CubicleKey("crab", 1), "needle", limit=9) == []
     db.execute(row + "('crab', 1, 'x', 'needle', 'done', 1, 2, 0)")  # as it is put back from a damaged database
-    assert turn_words.find(db, CubicleKey("crab", 1), "needle", limit=9) == [4]
+    assert turn_words.find_turns(db, CubicleKey("crab", 1), "needle", limit=9) == [4]
     db.execute("INSERT INTO turn_words (turn_words) VALUES ('integrity-check')")
     db.close()
 
 
-def test_passages_show_where_the_words_stand(house: Rooms, history: History) -> None:
+def test_passages_show_where_the_words_stand(house: CoreFixture, history: History) -> None:
     """A few words around them, of a long text too; marks that the text brings itself change nothing of it."""
     said(house, f"{'before ' * 200}needle{' after' * 200}", "no such thing")
     (passages,) = history.passages(KEY, "needl")
@@ -142,7 +142,7 @@ def test_passages_show_where_the_words_stand(house: Rooms, history: History) -> 
     assert _pieces("a\x02b\x03c\x03d\x02e") == (("a", False), ("b", True), ("cd", False), ("e", True))
 
 
-def test_a_conversation_is_looked_at_around_a_turn(house: Rooms, history: History) -> None:
+def test_a_conversation_is_looked_at_around_a_turn(house: CoreFixture, history: History) -> None:
     """What came before and after it; what was cleared has no place."""
     ids = [said(house, f"number {n}") for n in range(7)]
     around = history.around(house.turns.get(ids[3]), limit=2)
@@ -153,7 +153,7 @@ def test_a_conversation_is_looked_at_around_a_turn(house: Rooms, history: Histor
     assert history.around(house.turns.get(ids[3]), limit=2) is None
 
 
-def test_unread_looks_at_news_alone(house: Rooms) -> None:
+def test_unread_looks_at_news_alone(house: CoreFixture) -> None:
     """Whatever a conversation has grown to: both steps go along an index, to a hundred at most."""
     with house.store.writing() as db:
         row = (
@@ -162,8 +162,8 @@ def test_unread_looks_at_news_alone(house: Rooms) -> None:
         db.executemany(row + "(?, 1, 1, ?, '', 'x', 'done', 1, 2)", [("crab", "api"), ("crab", CALENDAR)] * 100)
         asked: list[str] = []
         db.set_trace_callback(asked.append)
-        assert seen_rows.unread(db, 1) == {"crab": 100}
-        assert seen_rows.first_unread(db, KEY) == 1
+        assert seen_rows.count_unread(db, 1) == {"crab": 100}
+        assert seen_rows.get_first_unread(db, KEY) == 1
         db.set_trace_callback(None)
         plan = [str(row[3]) for text in asked for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
     steps = [step for step in plan if "turns" in step]

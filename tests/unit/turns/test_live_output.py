@@ -18,14 +18,14 @@ from orchestrator.core.models import Event, TurnStatus
 from orchestrator.core.text import terminal_safe
 from orchestrator.llm.reply_events import EVERY_S, Drafting
 from orchestrator.turns.live_output import MOST_CHARS
-from tests.support.core_fixture import KEY, OTHER, Rooms, heard, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard
 from tests.support.fake_door import FakeDoor
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules, over an empty home."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
@@ -92,7 +92,7 @@ def test_nothing_is_read_for_nobody() -> None:
 # --- the host's half of a running command's output -----------------------------------------------------------------
 
 
-def running(house: Rooms) -> int:
+def running(house: CoreFixture) -> int:
     """A turn with a command that runs as step 1."""
     turn = house.under_way()
     answer = house.steps.start(KEY, turn.id, 1, thought="", command="make", approval=None)
@@ -100,7 +100,7 @@ def running(house: Rooms) -> int:
     return turn.id
 
 
-def test_a_running_step_has_its_output_so_far(house: Rooms) -> None:
+def test_a_running_step_has_its_output_so_far(house: CoreFixture) -> None:
     """It is seen at once and in the step as it stands, is never stored, and gives way to the whole in the end."""
     turn = running(house)
     news = house.broker.subscribe("output")
@@ -119,7 +119,7 @@ def test_a_running_step_has_its_output_so_far(house: Rooms) -> None:
     assert house.turns.outputs._printed == {}
 
 
-def test_what_a_stranger_posts_is_bounded(house: Rooms) -> None:
+def test_what_a_stranger_posts_is_bounded(house: CoreFixture) -> None:
     """A cubicle that posts without end is shown now and then, and never at length."""
     turn = running(house)
     news = house.broker.subscribe("output")
@@ -131,7 +131,7 @@ def test_what_a_stranger_posts_is_bounded(house: Rooms) -> None:
     assert all(len(event.body["output"]) <= MOST_CHARS for event in events)
 
 
-def test_only_a_running_step_of_its_own_turn(house: Rooms) -> None:
+def test_only_a_running_step_of_its_own_turn(house: CoreFixture) -> None:
     """Output of another cubicle's turn is refused, that of no step or of an ended turn is nothing."""
     turn = running(house)
     news = house.broker.subscribe("output")

@@ -14,7 +14,7 @@ from orchestrator.core.errors import Stopped, UpstreamFailed
 from orchestrator.core.models import TurnStatus
 from orchestrator.llm.reply_events import KEEP_EVERY_S, Drafting
 from orchestrator.turns.partial_replies import PartialReplies
-from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import Reply, cut_off
 from tests.support.proxy_fixture import line_of, swallow
 
@@ -22,19 +22,19 @@ HALF = '{"message": "The tide comes'
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def written(house: Rooms, turn: int) -> str | None:
+def written(house: CoreFixture, turn: int) -> str | None:
     """What would be left if the orchestrator died now."""
     with sqlite3.connect(house.home / "hermit.db") as db:
         return db.execute("SELECT written FROM turns WHERE id = ?", (turn,)).fetchone()[0]  # type: ignore[no-any-return]
 
 
-def test_what_was_written_before_a_stop_is_the_reply(house: Rooms) -> None:
+def test_what_was_written_before_a_stop_is_the_reply(house: CoreFixture) -> None:
     """It is stored before the crab hears of the stop, so it is there however the turn then ends."""
     line, turn = line_of(house, Reply(texts=(HALF,), hold_tail=True)), house.under_way()
     results: list[object] = []
@@ -53,7 +53,7 @@ def test_what_was_written_before_a_stop_is_the_reply(house: Rooms) -> None:
     assert written(house, turn.id) is None
 
 
-def test_what_was_written_before_a_failure_is_the_reply(house: Rooms) -> None:
+def test_what_was_written_before_a_failure_is_the_reply(house: CoreFixture) -> None:
     """The reason stands beside it."""
     line, turn = line_of(house, cut_off(HALF)), house.under_way()
     with pytest.raises(UpstreamFailed):
@@ -63,7 +63,7 @@ def test_what_was_written_before_a_failure_is_the_reply(house: Rooms) -> None:
     assert (ended.reply, ended.error) == ("The tide comes", "It broke off.")
 
 
-def test_a_long_answer_is_stored_while_it_is_written(house: Rooms) -> None:
+def test_a_long_answer_is_stored_while_it_is_written(house: CoreFixture) -> None:
     """About once a second, so that a death of the orchestrator costs no more than that."""
     turn, now = house.under_way(), [0.0]
     drafting = Drafting(house.broker, keep=PartialReplies(house.store).keep, clock=lambda: now[0])
@@ -77,7 +77,7 @@ def test_a_long_answer_is_stored_while_it_is_written(house: Rooms) -> None:
     assert written(house, turn.id) == "The tide comes and"
 
 
-def test_an_interrupted_turn_keeps_its_words(house: Rooms) -> None:
+def test_an_interrupted_turn_keeps_its_words(house: CoreFixture) -> None:
     """The orchestrator came back, the crab did not: the turn fails with what was stored."""
     turn = house.under_way()
     house.steps.start(KEY, turn.id, 1, thought="", command="ls", approval=None)
@@ -87,7 +87,7 @@ def test_an_interrupted_turn_keeps_its_words(house: Rooms) -> None:
     assert (ended.status, ended.reply) == (TurnStatus.FAILED, "The tide comes")
 
 
-def test_the_words_before_a_command_are_its_thought_alone(house: Rooms) -> None:
+def test_the_words_before_a_command_are_its_thought_alone(house: CoreFixture) -> None:
     """They stand beside the command, so a stop during it does not say them twice."""
     turn, replies = house.under_way(), PartialReplies(house.store)
     replies.keep(turn.id, "I look first.")
@@ -96,7 +96,7 @@ def test_the_words_before_a_command_are_its_thought_alone(house: Rooms) -> None:
     assert house.turns.get(turn.id).reply is None
 
 
-def test_a_reply_is_never_replaced(house: Rooms) -> None:
+def test_a_reply_is_never_replaced(house: CoreFixture) -> None:
     """A turn with words of its own has those; one that is done without any has none; one that begins anew forgets."""
     replies = PartialReplies(house.store)
     for status, reply in ((TurnStatus.FAILED, "Mine"), (TurnStatus.DONE, None)):
@@ -112,7 +112,7 @@ def test_a_reply_is_never_replaced(house: Rooms) -> None:
     assert written(house, turn.id) is None
 
 
-def test_a_database_that_is_closed_costs_the_words_alone(house: Rooms) -> None:
+def test_a_database_that_is_closed_costs_the_words_alone(house: CoreFixture) -> None:
     """The answer goes on."""
     house.store.close()
     PartialReplies(house.store).keep(1, "half")

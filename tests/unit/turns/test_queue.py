@@ -16,24 +16,24 @@ from orchestrator.core.models import TurnStatus
 from orchestrator.turns import conversation_rows as conversations
 from orchestrator.turns import rows
 from orchestrator.turns.history import History
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def _step(house: Rooms, turn: int, n: int = 1, command: str = "ls") -> str:
+def _step(house: CoreFixture, turn: int, n: int = 1, command: str = "ls") -> str:
     return house.steps.start(KEY, turn, n, thought="", command=command, approval=None).do
 
 
 # --- the queue -------------------------------------------------------------------------------------------------
 
 
-def test_takes_in_the_order_of_arrival_one_cubicle_at_a_time(house: Rooms) -> None:
+def test_takes_in_the_order_of_arrival_one_cubicle_at_a_time(house: CoreFixture) -> None:
     """Each cubicle has a queue of its own."""
     for text, key in (("a", KEY), ("x", OTHER), ("b", KEY)):
         house.turns.submit(key, text, source="test")
@@ -45,14 +45,14 @@ def test_takes_in_the_order_of_arrival_one_cubicle_at_a_time(house: Rooms) -> No
     assert prompts == ["b", "x"]
 
 
-def test_wakes_the_cubicle_when_nobody_listens(house: Rooms) -> None:
+def test_wakes_the_cubicle_when_nobody_listens(house: CoreFixture) -> None:
     """A message for a sleeping cubicle wakes it."""
     house.turns.submit(KEY, "a", source="test")
     assert house.woken == [KEY]
     assert house.turns.unserved() == [KEY]
 
 
-def test_a_listening_crab_gets_the_message_at_once(house: Rooms) -> None:
+def test_a_listening_crab_gets_the_message_at_once(house: CoreFixture) -> None:
     """A long poll ends with the turn, and nobody is woken."""
     taken: list[object] = []
     crab = threading.Thread(target=lambda: taken.append(house.turns.take(KEY, "boot", 10)))
@@ -65,7 +65,7 @@ def test_a_listening_crab_gets_the_message_at_once(house: Rooms) -> None:
     assert house.woken == []
 
 
-def test_a_long_poll_ends_when_its_time_is_up_or_its_client_hangs_up(house: Rooms) -> None:
+def test_a_long_poll_ends_when_its_time_is_up_or_its_client_hangs_up(house: CoreFixture) -> None:
     """None, and the dead client is no listener any more."""
     assert house.turns.take(KEY, "boot", 0.05) is None
     ours, theirs = socket.socketpair()
@@ -76,7 +76,7 @@ def test_a_long_poll_ends_when_its_time_is_up_or_its_client_hangs_up(house: Room
     assert house.woken == [KEY]
 
 
-def test_the_same_origin_is_the_same_turn(house: Rooms) -> None:
+def test_the_same_origin_is_the_same_turn(house: CoreFixture) -> None:
     """A repeated update adds nothing: no row, no audit, no waking, whatever became of the first."""
     first = house.turns.submit(KEY, "a", source="telegram", origin="tg:1")
     with watching(house.broker) as news:
@@ -87,7 +87,7 @@ def test_the_same_origin_is_the_same_turn(house: Rooms) -> None:
     assert house.turns.submit(KEY, "a", source="telegram", origin="tg:1").status is TurnStatus.DONE
 
 
-def test_the_same_origin_from_many_threads_is_one_turn(house: Rooms) -> None:
+def test_the_same_origin_from_many_threads_is_one_turn(house: CoreFixture) -> None:
     """Twenty at once make one row."""
     results = at_once(*[partial(house.turns.submit, KEY, "a", source="telegram", origin="tg:1")] * 20)
     assert len({turn.id for turn in results}) == 1
@@ -98,24 +98,24 @@ def test_the_same_origin_from_many_threads_is_one_turn(house: Rooms) -> None:
     ("text", "error"),
     [("", BadInput), (" \n\t", BadInput), ("x" * 200_001, TooLarge), ("a\ud800", BadInput)],
 )
-def test_refuses_what_is_no_message(house: Rooms, text: str, error: type[Exception]) -> None:
+def test_refuses_what_is_no_message(house: CoreFixture, text: str, error: type[Exception]) -> None:
     """Nothing is queued for it."""
     with pytest.raises(error):
         house.turns.submit(KEY, text, source="test")
     assert house.turns.unserved() == []
 
 
-def test_takes_text_as_it_is(house: Rooms) -> None:
+def test_takes_text_as_it_is(house: CoreFixture) -> None:
     """NUL, emoji and markup come back byte for byte."""
     text = "a\0b 😀 <b>'; DROP TABLE turns; --\r\n"
     assert house.turns.submit(KEY, text, source="test").prompt == text
 
 
-def test_five_thousand_queued_messages_each_get_an_outcome(house: Rooms) -> None:
+def test_five_thousand_queued_messages_each_get_an_outcome(house: CoreFixture) -> None:
     """The queue holds them, one more cubicle is not slowed, and a cubicle that can't start fails each of them."""
     with house.store.writing() as db:
         for n in range(5_000):
-            rows.add(db, KEY, source="test", prompt=f"m{n}", origin=None, now=float(n))
+            rows.insert_turn(db, KEY, source="test", prompt=f"m{n}", origin=None, now=float(n))
     assert house.under_way("x", OTHER).prompt == "x"
     first = house.turns.take(KEY, "boot", 0)
     assert first is not None
@@ -127,17 +127,17 @@ def test_five_thousand_queued_messages_each_get_an_outcome(house: Rooms) -> None
     assert house.turns.unserved() == []
 
 
-def test_a_full_queue_says_so(house: Rooms) -> None:
+def test_a_full_queue_says_so(house: CoreFixture) -> None:
     """One message over the cap is refused, a repeated one is not."""
     with house.store.writing() as db:
         for n in range(10_000):
-            rows.add(db, KEY, source="test", prompt="m", origin=f"o{n}", now=0.0)
+            rows.insert_turn(db, KEY, source="test", prompt="m", origin=f"o{n}", now=0.0)
     with pytest.raises(TooMany, match="10,000"):
         house.turns.submit(KEY, "a", source="test")
     assert house.turns.submit(KEY, "m", source="test", origin="o3").prompt == "m"
 
 
-def test_twenty_crabs_of_one_cubicle_never_hold_two_turns(house: Rooms) -> None:
+def test_twenty_crabs_of_one_cubicle_never_hold_two_turns(house: CoreFixture) -> None:
     """Whoever asks while a turn is held makes the host think that its holder died; one turn is held at the end."""
     for text in "abc":
         house.turns.submit(KEY, text, source="test")
@@ -148,7 +148,7 @@ def test_twenty_crabs_of_one_cubicle_never_hold_two_turns(house: Rooms) -> None:
 # --- the outcome -----------------------------------------------------------------------------------------------
 
 
-def test_the_first_outcome_stands(house: Rooms) -> None:
+def test_the_first_outcome_stands(house: CoreFixture) -> None:
     """A second finish changes nothing, and is no error."""
     turn = house.under_way()
     assert house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="one")
@@ -157,7 +157,7 @@ def test_the_first_outcome_stands(house: Rooms) -> None:
     assert len(house.audited("turn.done")) + len(house.audited("turn.failed")) == 1
 
 
-def test_many_outcomes_at_once_are_one(house: Rooms) -> None:
+def test_many_outcomes_at_once_are_one(house: CoreFixture) -> None:
     """Exactly one of thirty wins and is announced."""
     turn = house.under_way()
     with watching(house.broker) as news:
@@ -166,7 +166,7 @@ def test_many_outcomes_at_once_are_one(house: Rooms) -> None:
         assert len(of_kind(heard(news), "turn")) == 1
 
 
-def test_waiting_ends_with_the_outcome(house: Rooms) -> None:
+def test_waiting_ends_with_the_outcome(house: CoreFixture) -> None:
     """Whoever waits gets the ended turn, or the running one when the time is up."""
     turn = house.under_way()
     assert house.turns.wait(turn.id, 0.02).status is TurnStatus.RUNNING
@@ -176,21 +176,21 @@ def test_waiting_ends_with_the_outcome(house: Rooms) -> None:
     assert ended.reply == "ok"
 
 
-def test_waiting_ends_when_the_house_closes(house: Rooms) -> None:
+def test_waiting_ends_when_the_house_closes(house: CoreFixture) -> None:
     """Nobody hangs in a house that is gone."""
     turn = house.under_way()
     stands, _ = at_once(partial(house.turns.wait, turn.id, 60), house.turns.close)
     assert stands.status is TurnStatus.RUNNING
 
 
-def test_unknown_turns_are_not_found(house: Rooms) -> None:
+def test_unknown_turns_are_not_found(house: CoreFixture) -> None:
     """Reading, waiting and stopping say so."""
     for ask in (house.turns.get, house.turns.stop, partial(house.turns.wait, timeout_s=1)):
         with pytest.raises(NotFound):
             ask(77)
 
 
-def test_a_very_long_reply_is_cut(house: Rooms) -> None:
+def test_a_very_long_reply_is_cut(house: CoreFixture) -> None:
     """What is kept is bounded."""
     turn = house.under_way()
     house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="x" * 600_000)
@@ -200,7 +200,7 @@ def test_a_very_long_reply_is_cut(house: Rooms) -> None:
 # --- stopping --------------------------------------------------------------------------------------------------
 
 
-def test_stopping_a_queued_turn_ends_it_at_once(house: Rooms) -> None:
+def test_stopping_a_queued_turn_ends_it_at_once(house: CoreFixture) -> None:
     """It is never begun, and no lock is left."""
     turn = house.turns.submit(KEY, "a", source="test")
     assert house.turns.stop(turn.id).status is TurnStatus.STOPPED
@@ -208,7 +208,7 @@ def test_stopping_a_queued_turn_ends_it_at_once(house: Rooms) -> None:
     assert house.lock_names() == set()
 
 
-def test_a_queued_message_is_withdrawn(house: Rooms) -> None:
+def test_a_queued_message_is_withdrawn(house: CoreFixture) -> None:
     """It is never begun, and the conversation, its search and its context don't have it; whoever waits is told."""
     busy = house.under_way("busy")
     turn = house.turns.submit(KEY, "never mind the walrus", source="test")
@@ -223,7 +223,7 @@ def test_a_queued_message_is_withdrawn(house: Rooms) -> None:
     assert house.turns.take(KEY, "boot", 0) is None
 
 
-def test_only_a_message_that_waits_is_withdrawn(house: Rooms) -> None:
+def test_only_a_message_that_waits_is_withdrawn(house: CoreFixture) -> None:
     """Neither one that is under way, nor one that has ended, nor the same one twice."""
     running = house.under_way()
     queued = house.turns.submit(KEY, "b", source="test")
@@ -237,7 +237,7 @@ def test_only_a_message_that_waits_is_withdrawn(house: Rooms) -> None:
     assert [found.id for found in house.turns.history(KEY)] == [running.id]
 
 
-def test_stopping_a_running_turn_tells_the_crab(house: Rooms) -> None:
+def test_stopping_a_running_turn_tells_the_crab(house: CoreFixture) -> None:
     """Its model call is cut, a lock lies there until the turn ends, and no step begins any more."""
     turn = house.under_way()
     assert house.turns.stop(turn.id).status is TurnStatus.RUNNING
@@ -249,7 +249,7 @@ def test_stopping_a_running_turn_tells_the_crab(house: Rooms) -> None:
     assert house.lock_names() == set()
 
 
-def test_stopping_a_turn_that_waits_for_a_person_withdraws_the_question(house: Rooms) -> None:
+def test_stopping_a_turn_that_waits_for_a_person_withdraws_the_question(house: CoreFixture) -> None:
     """The question is cancelled when the turn ends."""
     turn = house.under_way()
     assert _step(house, turn.id, command="rm -rf build") == "ask"
@@ -261,7 +261,7 @@ def test_stopping_a_turn_that_waits_for_a_person_withdraws_the_question(house: R
     assert house.lock_names() == set()
 
 
-def test_a_crab_that_breaks_because_of_the_stop_was_stopped(house: Rooms) -> None:
+def test_a_crab_that_breaks_because_of_the_stop_was_stopped(house: CoreFixture) -> None:
     """What the person asked for is what they see."""
     turn = house.under_way()
     house.turns.stop(turn.id)
@@ -270,7 +270,7 @@ def test_a_crab_that_breaks_because_of_the_stop_was_stopped(house: Rooms) -> Non
     assert (ended.status, ended.error) == (TurnStatus.STOPPED, None)
 
 
-def test_stopping_what_has_ended_changes_nothing(house: Rooms) -> None:
+def test_stopping_what_has_ended_changes_nothing(house: CoreFixture) -> None:
     """The outcome stands, and no lock appears."""
     turn = house.under_way()
     house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
@@ -278,7 +278,7 @@ def test_stopping_what_has_ended_changes_nothing(house: Rooms) -> None:
     assert house.lock_names() == set()
 
 
-def test_stop_and_take_at_once_leave_no_turn_that_runs_unknown(house: Rooms) -> None:
+def test_stop_and_take_at_once_leave_no_turn_that_runs_unknown(house: CoreFixture) -> None:
     """Either it never began, or the crab that has it was told."""
     for _ in range(20):
         turn = house.turns.submit(KEY, "a", source="test")
@@ -292,7 +292,7 @@ def test_stop_and_take_at_once_leave_no_turn_that_runs_unknown(house: Rooms) -> 
 # --- crabs that die --------------------------------------------------------------------------------------------
 
 
-def test_a_turn_lost_before_its_first_step_is_begun_again(house: Rooms) -> None:
+def test_a_turn_lost_before_its_first_step_is_begun_again(house: CoreFixture) -> None:
     """Nothing was done, so nothing is done twice."""
     turn = house.under_way()
     house.turns.lost(KEY, "its container ended")
@@ -303,7 +303,7 @@ def test_a_turn_lost_before_its_first_step_is_begun_again(house: Rooms) -> None:
     assert again.id == turn.id
 
 
-def test_a_turn_that_kills_its_crab_is_not_begun_for_ever(house: Rooms) -> None:
+def test_a_turn_that_kills_its_crab_is_not_begun_for_ever(house: CoreFixture) -> None:
     """After three begins it fails and says why."""
     turn = house.under_way()
     for _ in range(2):
@@ -315,7 +315,7 @@ def test_a_turn_that_kills_its_crab_is_not_begun_for_ever(house: Rooms) -> None:
     assert "its container ended" in (ended.error or "")
 
 
-def test_a_turn_lost_after_its_first_step_fails_and_says_so(house: Rooms) -> None:
+def test_a_turn_lost_after_its_first_step_fails_and_says_so(house: CoreFixture) -> None:
     """What was done must not be done again unasked."""
     turn = house.under_way()
     assert _step(house, turn.id) == "run"
@@ -325,7 +325,7 @@ def test_a_turn_lost_after_its_first_step_fails_and_says_so(house: Rooms) -> Non
     assert "Send the message again" in (ended.error or "")
 
 
-def test_a_turn_lost_after_a_stop_was_stopped(house: Rooms) -> None:
+def test_a_turn_lost_after_a_stop_was_stopped(house: CoreFixture) -> None:
     """The person wanted its end, and that is what it got."""
     turn = house.under_way()
     house.turns.stop(turn.id)
@@ -334,7 +334,7 @@ def test_a_turn_lost_after_a_stop_was_stopped(house: Rooms) -> None:
     assert house.lock_names() == set()
 
 
-def test_a_crab_that_asks_again_has_lost_its_turn(house: Rooms) -> None:
+def test_a_crab_that_asks_again_has_lost_its_turn(house: CoreFixture) -> None:
     """A new crab in the cubicle gets the next turn, the one before has an outcome."""
     first = house.under_way("a")
     _step(house, first.id)
@@ -345,13 +345,13 @@ def test_a_crab_that_asks_again_has_lost_its_turn(house: Rooms) -> None:
     assert house.turns.get(first.id).status is TurnStatus.FAILED
 
 
-def test_losing_nothing_is_fine(house: Rooms) -> None:
+def test_losing_nothing_is_fine(house: CoreFixture) -> None:
     """A cubicle that ends while idle costs no turn."""
     house.turns.lost(KEY, "its container ended")
     assert house.turns.under_way() == []
 
 
-def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: Rooms) -> None:
+def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: CoreFixture) -> None:
     """When the container was out of date, its crab gets nothing and the turn waits for the new one."""
     house.turns._is_fresh = lambda _: False
     turn = house.turns.submit(KEY, "a", source="test")
@@ -361,7 +361,7 @@ def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: Rooms
     assert house.turns.get(turn.id).status is TurnStatus.QUEUED
 
 
-def test_a_crab_that_may_be_dead_by_now_is_not_counted_on(house: Rooms) -> None:
+def test_a_crab_that_may_be_dead_by_now_is_not_counted_on(house: CoreFixture) -> None:
     """A stopped cubicle is woken at once, though its crab seems to listen still, or has just ended a turn."""
     turn = house.under_way()
     house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
@@ -376,7 +376,7 @@ def test_a_crab_that_may_be_dead_by_now_is_not_counted_on(house: Rooms) -> None:
     assert house.woken == [KEY, KEY]
 
 
-def test_nothing_is_woken_under_a_turn(house: Rooms) -> None:
+def test_nothing_is_woken_under_a_turn(house: CoreFixture) -> None:
     """A crab that holds one is left alone, as its container might be replaced."""
     house.under_way()
     house.woken.clear()
@@ -388,7 +388,7 @@ def test_nothing_is_woken_under_a_turn(house: Rooms) -> None:
 # --- the model's side, history ---------------------------------------------------------------------------------
 
 
-def test_only_a_wanted_turn_of_its_own_may_spend(house: Rooms) -> None:
+def test_only_a_wanted_turn_of_its_own_may_spend(house: CoreFixture) -> None:
     """Another cubicle's turn is not found; an ended or stopped one is stopped."""
     turn, foreign = house.under_way(), house.under_way("x", OTHER)
     house.turns.check_wanted(KEY, turn.id)
@@ -403,7 +403,7 @@ def test_only_a_wanted_turn_of_its_own_may_spend(house: Rooms) -> None:
         house.turns.check_wanted(KEY, turn.id)
 
 
-def test_history_pages_backwards_and_forgets(house: Rooms) -> None:
+def test_history_pages_backwards_and_forgets(house: CoreFixture) -> None:
     """Oldest first within a page; clearing leaves what runs, and the audit log."""
     ids = []
     for n in range(5):
@@ -421,10 +421,10 @@ def test_history_pages_backwards_and_forgets(house: Rooms) -> None:
 
 def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     """Queued and running turns survive the process; a crab that lives goes on with its turn."""
-    with rooms(tmp_path / "home") as before:
+    with core_fixture(tmp_path / "home") as before:
         running = before.under_way("a")
         queued = before.turns.submit(KEY, "b", source="test")
-    with rooms(tmp_path / "home") as after:
+    with core_fixture(tmp_path / "home") as after:
         assert after.turns.get(queued.id).status is TurnStatus.QUEUED
         assert after.turns.end(KEY, running.id, TurnStatus.DONE, reply="ok")
         taken = after.turns.take(KEY, "boot", 0)
@@ -432,7 +432,7 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         assert taken.id == queued.id
 
 
-def test_a_queued_turn_can_be_reworded_and_a_taken_one_cannot(house: Rooms) -> None:
+def test_a_queued_turn_can_be_reworded_and_a_taken_one_cannot(house: CoreFixture) -> None:
     """A corrected message replaces the question while nobody works on it; afterwards nothing changes."""
     with watching(house.broker) as news:
         turn = house.turns.submit(KEY, "helo", source="telegram", origin="telegram:7:1")
@@ -448,7 +448,7 @@ def test_a_queued_turn_can_be_reworded_and_a_taken_one_cannot(house: Rooms) -> N
         assert house.turns.of_origin("telegram:7:2") is None
 
 
-def test_an_unusable_rewording_changes_nothing(house: Rooms) -> None:
+def test_an_unusable_rewording_changes_nothing(house: CoreFixture) -> None:
     """An empty correction is refused like an empty message."""
     house.turns.submit(KEY, "hello", source="telegram", origin="telegram:7:1")
     with pytest.raises(BadInput):
@@ -460,7 +460,7 @@ def test_an_unusable_rewording_changes_nothing(house: Rooms) -> None:
 
 
 def test_whoever_fails_at_a_turns_end_keeps_nothing_else_from_happening(
-    house: Rooms, caplog: pytest.LogCaptureFixture
+    house: CoreFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The others hear of it, the stop file goes, the news is told, and whoever waits gets the outcome."""
     heard_after: list[TurnMoment] = []
@@ -483,7 +483,7 @@ def test_whoever_fails_at_a_turns_end_keeps_nothing_else_from_happening(
     assert [record.getMessage() for record in caplog.records] == ["a listener of turn_ended failed"] * 2
 
 
-def test_a_turn_is_followed_from_its_message_to_its_outcome(house: Rooms) -> None:
+def test_a_turn_is_followed_from_its_message_to_its_outcome(house: CoreFixture) -> None:
     """Each moment once, in order."""
     moments: list[tuple[str, int]] = []
     house.hooks.message_sent.subscribe(lambda turn: moments.append(("sent", turn.id)))
@@ -498,7 +498,7 @@ def test_a_turn_is_followed_from_its_message_to_its_outcome(house: Rooms) -> Non
 # --- conversations, and several turns at once ------------------------------------------------------------------
 
 
-def test_every_turn_is_of_its_cubicles_conversation(house: Rooms) -> None:
+def test_every_turn_is_of_its_cubicles_conversation(house: CoreFixture) -> None:
     """The first message begins it; another person's is another one. A deleted agent takes its own along."""
     first, second = house.under_way("a"), house.turns.submit(KEY, "b", source="test")
     others = house.turns.submit(OTHER, "c", source="test")
@@ -513,7 +513,7 @@ def test_every_turn_is_of_its_cubicles_conversation(house: Rooms) -> None:
         assert conversations.of_cubicle(db, KEY) == conversations.of_cubicle(db, OTHER) == []
 
 
-def test_a_turn_may_have_a_parent(house: Rooms) -> None:
+def test_a_turn_may_have_a_parent(house: CoreFixture) -> None:
     """It says which; also when that is gone."""
     parent, child = house.under_way("a"), house.turns.submit(KEY, "b", source="test")
     with house.store.writing() as db:

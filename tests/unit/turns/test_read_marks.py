@@ -10,20 +10,20 @@ import pytest
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
 from orchestrator.turns.read_marks import ReadMarks
-from tests.support.app_fixture import PaperHouse, Scene
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms, watching
+from tests.support.app_fixture import AppFixture, Scene
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, watching
 from tests.unit.conftest import Api, Browser
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
 def ended(
-    house: Rooms,
+    house: CoreFixture,
     key: CubicleKey = KEY,
     *,
     source: str = "dashboard",
@@ -37,7 +37,7 @@ def ended(
     return turn.id
 
 
-def test_what_ended_is_new_until_its_person_looks(house: Rooms) -> None:
+def test_what_ended_is_new_until_its_person_looks(house: CoreFixture) -> None:
     """Each person has marks of their own, and an older mark takes nothing back."""
     seen = ReadMarks(house.store, house.broker)
     first, second = ended(house), ended(house)
@@ -54,7 +54,7 @@ def test_what_ended_is_new_until_its_person_looks(house: Rooms) -> None:
     assert seen.unread(OTHER.user) == {"crab": 1}
 
 
-def test_an_older_turn_that_ends_later_is_new(house: Rooms) -> None:
+def test_an_older_turn_that_ends_later_is_new(house: CoreFixture) -> None:
     """One that waited behind what was seen already counts when it ends."""
     seen = ReadMarks(house.store, house.broker)
     older = house.turns.submit(KEY, "later", source="dashboard")
@@ -78,13 +78,13 @@ def test_an_older_turn_that_ends_later_is_new(house: Rooms) -> None:
         ({"source": CALENDAR, "prompt": "\n internal: tidy up"}, False),
     ],
 )
-def test_only_what_is_told_here_is_new(house: Rooms, turn: dict[str, object], is_new: bool) -> None:  # noqa: FBT001
+def test_only_what_is_told_here_is_new(house: CoreFixture, turn: dict[str, object], is_new: bool) -> None:  # noqa: FBT001
     """Answers on other surfaces were told there, silent runs of the calendar to nobody."""
     ended(house, **turn)  # type: ignore[arg-type]  # drawn from the table above
     assert ReadMarks(house.store, house.broker).unread(KEY.user) == ({"crab": 1} if is_new else {})
 
 
-def test_nobody_marks_what_is_not_theirs(house: Rooms) -> None:
+def test_nobody_marks_what_is_not_theirs(house: CoreFixture) -> None:
     """A turn that isn't there, or another person's, marks nothing."""
     seen, theirs = ReadMarks(house.store, house.broker), ended(house, OTHER)
     for turn in (theirs, 999):
@@ -94,7 +94,7 @@ def test_nobody_marks_what_is_not_theirs(house: Rooms) -> None:
 
 
 def test_the_pages_show_it_and_the_api_marks_it(
-    paper: PaperHouse, operator: Api, member: Api, browser: Browser
+    paper: AppFixture, operator: Api, member: Api, browser: Browser
 ) -> None:
     """A number on the card and in the list, a line in the conversation, gone once it was seen."""
     turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
@@ -110,7 +110,7 @@ def test_the_pages_show_it_and_the_api_marks_it(
         assert "New since your last visit" not in browser.client.get(page).text
 
 
-def test_the_card_says_what_an_agent_does(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_the_card_says_what_an_agent_does(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """The command that runs, that it writes, that it waits, and what its calendar has next."""
     said: list[str] = []
 
@@ -142,7 +142,7 @@ def test_the_card_says_what_an_agent_does(paper: PaperHouse, operator: Api, brow
     assert "waiting for you" in waiting
 
 
-def test_what_came_to_nothing_can_be_tried_again(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_what_came_to_nothing_can_be_tried_again(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """A turn that failed or was stopped has a button for it, one that is done has none."""
     paper.plays["fail"] = lambda scene: scene.fail("no luck")
     for text, is_there in (("fine", False), ("fail", True)):

@@ -13,34 +13,34 @@ from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.hooks import StepMoment
 from orchestrator.core.models import TurnStatus
 from orchestrator.turns.steps import MAX_TURN_CHARS
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 DANGEROUS = "rm -rf build"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Rooms]:
+def house(tmp_path: Path) -> Iterator[CoreFixture]:
     """The rules over a fresh database."""
-    with rooms(tmp_path / "home") as made:
+    with core_fixture(tmp_path / "home") as made:
         yield made
 
 
-def _start(house: Rooms, turn: int, n: int = 1, command: str = "ls", approval: str | None = None) -> str:
+def _start(house: CoreFixture, turn: int, n: int = 1, command: str = "ls", approval: str | None = None) -> str:
     return house.steps.start(KEY, turn, n, thought="why", command=command, approval=approval).do
 
 
-def _end(house: Rooms, turn: int, n: int = 1, **changed: Any) -> str:
+def _end(house: CoreFixture, turn: int, n: int = 1, **changed: Any) -> str:
     return house.steps.end(KEY, turn, n, **{"exit_code": 0, "output": "out", "ended": "exited", **changed}).do
 
 
-def _approved(house: Rooms, turn: int, n: int = 1, command: str = DANGEROUS) -> str:
+def _approved(house: CoreFixture, turn: int, n: int = 1, command: str = DANGEROUS) -> str:
     assert _start(house, turn, n, command) == "ask"
     approval = house.steps.ask(KEY, turn, n)
     house.approvals.decide(approval.id, approve=True, by=house.operator, surface="test")
     return approval.id
 
 
-def test_a_command_is_written_down_before_it_runs(house: Rooms) -> None:
+def test_a_command_is_written_down_before_it_runs(house: CoreFixture) -> None:
     """The step, its audit row and the news of it are there when the crab hears ``run``."""
     turn = house.under_way()
     with watching(house.broker) as news:
@@ -52,7 +52,7 @@ def test_a_command_is_written_down_before_it_runs(house: Rooms) -> None:
     assert (audited.text, audited.turn, audited.detail["sha256"]) == ("ls -l", turn.id, step.sha256)
 
 
-def test_whoever_follows_a_command_is_told(house: Rooms) -> None:
+def test_whoever_follows_a_command_is_told(house: CoreFixture) -> None:
     """Of its start and its end, by the time the crab is answered; not of one that was never started."""
     started: list[StepMoment] = []
     ended: list[StepMoment] = []
@@ -68,7 +68,7 @@ def test_whoever_follows_a_command_is_told(house: Rooms) -> None:
     assert ended == started
 
 
-def test_its_end_is_recorded_once(house: Rooms) -> None:
+def test_its_end_is_recorded_once(house: CoreFixture) -> None:
     """The first report counts; a repeated one is answered the same."""
     turn = house.under_way()
     _start(house, turn.id)
@@ -79,7 +79,7 @@ def test_its_end_is_recorded_once(house: Rooms) -> None:
     assert len(house.audited("command.ended")) == 1
 
 
-def test_a_repeated_start_gets_the_same_answer(house: Rooms) -> None:
+def test_a_repeated_start_gets_the_same_answer(house: CoreFixture) -> None:
     """The answer got lost, so the crab asks again: one step, one audit row."""
     turn = house.under_way()
     assert [_start(house, turn.id), _start(house, turn.id)] == ["run", "run"]
@@ -87,7 +87,7 @@ def test_a_repeated_start_gets_the_same_answer(house: Rooms) -> None:
     assert len(house.turns.steps(turn.id)) == len(house.audited("command")) == 2
 
 
-def test_a_number_belongs_to_one_command(house: Rooms) -> None:
+def test_a_number_belongs_to_one_command(house: CoreFixture) -> None:
     """Another command under the same number is refused, also when both come at once."""
     turn = house.under_way()
     _start(house, turn.id)
@@ -101,7 +101,7 @@ def test_a_number_belongs_to_one_command(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1, 36, 2**53 - 1])
-def test_steps_are_numbered_within_the_limit(house: Rooms, n: int) -> None:
+def test_steps_are_numbered_within_the_limit(house: CoreFixture, n: int) -> None:
     """Any other number is bad input."""
     turn = house.under_way()
     with pytest.raises(BadInput):
@@ -110,14 +110,14 @@ def test_steps_are_numbered_within_the_limit(house: Rooms, n: int) -> None:
 
 
 @pytest.mark.parametrize("command", ["x" * 131_001, "é" * 65_501, "ls\0-l"])
-def test_a_command_that_can_not_run_is_not_taken(house: Rooms, command: str) -> None:
+def test_a_command_that_can_not_run_is_not_taken(house: CoreFixture, command: str) -> None:
     """Too long for the kernel, or with a NUL in it: the model is told."""
     turn = house.under_way()
     with pytest.raises(BadInput, match="131,000"):
         _start(house, turn.id, command=command)
 
 
-def test_the_longest_command_is_asked_about_whole(house: Rooms) -> None:
+def test_the_longest_command_is_asked_about_whole(house: CoreFixture) -> None:
     """What is shown is all of it."""
     turn = house.under_way()
     command = "echo " + "x" * 50_000 + "; " + DANGEROUS
@@ -125,7 +125,7 @@ def test_the_longest_command_is_asked_about_whole(house: Rooms) -> None:
     assert house.steps.ask(KEY, turn.id, 1).text == command
 
 
-def test_another_cubicles_turn_is_not_found(house: Rooms) -> None:
+def test_another_cubicles_turn_is_not_found(house: CoreFixture) -> None:
     """Neither start, ask nor end reaches it."""
     foreign = house.under_way("x", OTHER)
     for call in (_start, _end):
@@ -135,7 +135,7 @@ def test_another_cubicles_turn_is_not_found(house: Rooms) -> None:
         house.steps.ask(KEY, foreign.id, 1)
 
 
-def test_nothing_begins_in_a_turn_that_has_ended(house: Rooms) -> None:
+def test_nothing_begins_in_a_turn_that_has_ended(house: CoreFixture) -> None:
     """The crab is told to stop, nothing is written, nobody is asked."""
     turn = house.under_way()
     _start(house, turn.id, 1, DANGEROUS)
@@ -146,7 +146,7 @@ def test_nothing_begins_in_a_turn_that_has_ended(house: Rooms) -> None:
     assert len(house.turns.steps(turn.id)) == 1
 
 
-def test_a_command_that_ends_after_its_turn_is_recorded(house: Rooms) -> None:
+def test_a_command_that_ends_after_its_turn_is_recorded(house: CoreFixture) -> None:
     """The record is complete, and the crab hears that it must stop."""
     turn = house.under_way()
     _start(house, turn.id)
@@ -155,14 +155,14 @@ def test_a_command_that_ends_after_its_turn_is_recorded(house: Rooms) -> None:
     assert house.turns.steps(turn.id)[0].status == "done"
 
 
-def test_an_end_without_a_start_is_not_found(house: Rooms) -> None:
+def test_an_end_without_a_start_is_not_found(house: CoreFixture) -> None:
     """Only what was begun can end."""
     turn = house.under_way()
     with pytest.raises(NotFound):
         _end(house, turn.id)
 
 
-def test_what_never_ran_is_never_done(house: Rooms) -> None:
+def test_what_never_ran_is_never_done(house: CoreFixture) -> None:
     """A report about a command that was not let run changes nothing."""
     turn = house.under_way()
     _start(house, turn.id, command=DANGEROUS)
@@ -173,7 +173,7 @@ def test_what_never_ran_is_never_done(house: Rooms) -> None:
 # --- approvals -------------------------------------------------------------------------------------------------
 
 
-def test_an_approved_command_runs_once(house: Rooms) -> None:
+def test_an_approved_command_runs_once(house: CoreFixture) -> None:
     """With its approval it runs; the lock goes; a repeat of the lost answer is told the same, a later use refused."""
     turn = house.under_way()
     approval = _approved(house, turn.id)
@@ -187,7 +187,7 @@ def test_an_approved_command_runs_once(house: Rooms) -> None:
     assert len(house.audited("approval.used")) == 1
 
 
-def test_an_approval_serves_no_other_step_text_or_turn(house: Rooms) -> None:
+def test_an_approval_serves_no_other_step_text_or_turn(house: CoreFixture) -> None:
     """It is bound to all three."""
     turn = house.under_way()
     approval = _approved(house, turn.id)
@@ -203,14 +203,14 @@ def test_an_approval_serves_no_other_step_text_or_turn(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize("approval", ["", "unknown", "' OR 1=1 --", "x" * 32])
-def test_an_unknown_approval_is_refused(house: Rooms, approval: str) -> None:
+def test_an_unknown_approval_is_refused(house: CoreFixture, approval: str) -> None:
     """With a reason for the model."""
     turn = house.under_way()
     _start(house, turn.id, command=DANGEROUS)
     assert _start(house, turn.id, command=DANGEROUS, approval=approval) == "refuse"
 
 
-def test_a_pending_or_denied_approval_lets_nothing_run(house: Rooms) -> None:
+def test_a_pending_or_denied_approval_lets_nothing_run(house: CoreFixture) -> None:
     """Only a yes is a yes."""
     turn = house.under_way()
     _start(house, turn.id, command=DANGEROUS)
@@ -221,7 +221,7 @@ def test_a_pending_or_denied_approval_lets_nothing_run(house: Rooms) -> None:
     assert house.turns.steps(turn.id)[0].status == "denied"
 
 
-def test_an_approved_command_does_not_run_in_a_stopped_turn(house: Rooms) -> None:
+def test_an_approved_command_does_not_run_in_a_stopped_turn(house: CoreFixture) -> None:
     """The stop wins over the yes."""
     turn = house.under_way()
     approval = _approved(house, turn.id)
@@ -230,7 +230,7 @@ def test_an_approved_command_does_not_run_in_a_stopped_turn(house: Rooms) -> Non
     assert house.approvals.get(approval).used_at is None
 
 
-def test_many_uses_at_once_are_one(house: Rooms) -> None:
+def test_many_uses_at_once_are_one(house: CoreFixture) -> None:
     """The repeats are told ``run`` for the one use that there was."""
     turn = house.under_way()
     approval = _approved(house, turn.id)
@@ -240,7 +240,7 @@ def test_many_uses_at_once_are_one(house: Rooms) -> None:
     assert len(house.audited("approval.used")) == 1
 
 
-def test_what_runs_at_once_is_not_asked_about(house: Rooms) -> None:
+def test_what_runs_at_once_is_not_asked_about(house: CoreFixture) -> None:
     """Asking about a harmless or unknown step is an error of the crab's."""
     turn = house.under_way()
     _start(house, turn.id)
@@ -251,13 +251,13 @@ def test_what_runs_at_once_is_not_asked_about(house: Rooms) -> None:
 
 
 @pytest.mark.parametrize(("policy", "command", "told"), [("off", DANGEROUS, "run"), ("all", "ls", "ask")])
-def test_the_agents_policy_decides(house: Rooms, policy: str, command: str, told: str) -> None:
+def test_the_agents_policy_decides(house: CoreFixture, policy: str, command: str, told: str) -> None:
     """What is asked is a setting of the agent's, read at each command."""
     house.agents.change("crab", {"approval": policy})
     assert _start(house, house.under_way().id, command=command) == told
 
 
-def test_a_turn_makes_us_keep_so_much(house: Rooms) -> None:
+def test_a_turn_makes_us_keep_so_much(house: CoreFixture) -> None:
     """Beyond it outputs are kept in part and long commands are refused, short ones are not; the next turn is free."""
     turn = house.under_way()
     for n in range(1, 27):

@@ -20,7 +20,7 @@ from orchestrator.llm.proxy import Proxy
 from orchestrator.turns import summary_rows as rows
 from orchestrator.turns.prompt_history import SUMMED_UP_TURNS
 from orchestrator.turns.summaries import MOST_CHARS, Summaries
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 from tests.support.fakes import FakeCompletion, FakeUpstream, Reply
 
 
@@ -50,7 +50,7 @@ class Scribe(FakeUpstream):
 class Desk:
     """Summaries over the rules, with a model on paper and a clock."""
 
-    def __init__(self, house: Rooms) -> None:
+    def __init__(self, house: CoreFixture) -> None:
         self.house = house
         self.model = Scribe()
         self.now = 1_800_000_000.0
@@ -96,7 +96,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A fresh one."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         yield Desk(house)
 
 

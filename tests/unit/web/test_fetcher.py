@@ -24,7 +24,17 @@ from orchestrator.web.ip_rules import Address, is_global, read
 from orchestrator.web.network import SystemNetwork
 from orchestrator.web.url_warnings import warnings
 from orchestrator.web.urls import Link, UrlRules, follow, parse
-from tests.support.fake_internet import OTHER, PUBLIC, Script, Site, Town, Visit, answer, make_certificate, opened
+from tests.support.fake_internet import (
+    OTHER,
+    PUBLIC,
+    FakeInternet,
+    FakeSite,
+    Script,
+    Visit,
+    answer,
+    make_certificate,
+    opened,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificates with openssl")
 
@@ -53,9 +63,9 @@ class Street:
     def __init__(self, certificate: Certificate, stack: ExitStack) -> None:
         self._certificate = certificate
         self._stack = stack
-        self.town = Town({"files.example": [[PUBLIC]]})
+        self.town = FakeInternet({"files.example": [[PUBLIC]]})
 
-    def site(self, script: Script, address: str = PUBLIC, *, is_plain: bool = False) -> Site:
+    def site(self, script: Script, address: str = PUBLIC, *, is_plain: bool = False) -> FakeSite:
         """A server at the address."""
         site = self._stack.enter_context(opened(script, None if is_plain else self._certificate.server))
         self.town.sites[address] = site

@@ -8,7 +8,7 @@ from orchestrator.core.errors import BadInput, OrchestratorError
 from orchestrator.web.fetcher import Fetcher, tls_context
 from orchestrator.web.ip_rules import is_global, read
 from orchestrator.web.urls import UrlRules, parse
-from tests.support.fake_internet import Town
+from tests.support.fake_internet import FakeInternet
 
 INSIDE = [
     "127.0.0.1", "127.1", "127.0.1", "127.255.255.254", "2130706433", "0x7f000001", "0x7f.0.0.1", "0x7f.1",
@@ -47,7 +47,7 @@ def test_no_spelling_leads_inside(host: str) -> None:
 @pytest.mark.parametrize("host", INSIDE)
 def test_no_spelling_leads_inside_when_a_name_server_gives_it(host: str) -> None:
     """As the answer for a name each is refused, and nothing is connected to."""
-    town = Town({"files.example": [[host.strip("[]")]]})
+    town = FakeInternet({"files.example": [[host.strip("[]")]]})
     with pytest.raises(OrchestratorError, match="inside a private network"):
         Fetcher(network=town, tls=TLS).fetch(parse("https://files.example/"), _Nowhere())
     assert town.connected == []
@@ -60,7 +60,7 @@ def test_no_spelling_gets_by_with_laxer_reading(host: str) -> None:
         link = parse(f"https://{host}/", UrlRules(is_allowed=bool))  # every address is true
     except BadInput:
         return
-    town = Town()
+    town = FakeInternet()
     with pytest.raises(BadInput):
         Fetcher(network=town, tls=TLS).fetch(link, _Nowhere())
     assert (town.looked_up, town.connected) == ([], [])

@@ -67,7 +67,7 @@ class Bots(Pairing):
     def token(self, agent: str) -> str:
         """The agent's token, for whoever runs its bot; empty when there is none."""
         with self._store.reading() as db:
-            return agent_rows.telegram_token(db, agent) or ""
+            return agent_rows.get_telegram_token(db, agent) or ""
 
     def webhook_secret(self, agent: str) -> str:
         """What Telegram has to say with each update that it posts for this bot; nobody finds the token from it."""
@@ -77,7 +77,7 @@ class Bots(Pairing):
         """Whose bot this is, for somebody who knows its webhook's secret; all others take as long and get None."""
         with self._store.reading() as db:
             found = rows.of_bot(db, bot)
-            token = agent_rows.telegram_token(db, found.agent) if found else None
+            token = agent_rows.get_telegram_token(db, found.agent) if found else None
         is_right = hmac.compare_digest(_secret_of(token or "").encode(), secret.encode("utf-8", "replace"))
         return found.agent if found and token and is_right else None
 
@@ -126,12 +126,12 @@ class Bots(Pairing):
     def follow(self, agent: str) -> None:
         """An agent was changed or deleted: where its token is another one now, its row follows."""
         with self._store.writing() as db:
-            token, old = agent_rows.telegram_token(db, agent), rows.of_agent(db, agent)
+            token, old = agent_rows.get_telegram_token(db, agent), rows.of_agent(db, agent)
             if token and (old is None or old.bot != token_check.bot_of(token)):
                 self._take_over(db, agent, token)
             elif old is not None and not token:
                 rows.remove(db, agent)
-            elif agent_rows.one(db, agent) is not None:
+            elif agent_rows.get_agent(db, agent) is not None:
                 return
         self._tell(agent)
 
@@ -164,7 +164,7 @@ class Bots(Pairing):
         that is still the agent's."""
         with self._store.writing() as db:
             bot = rows.of_agent(db, agent)
-            present = agent_rows.telegram_token(db, agent)
+            present = agent_rows.get_telegram_token(db, agent)
             if bot is None or bot.state is BotStatus.REVOKED or token not in ("", present):
                 return False
             revoked = replace(pairing_codes.without(bot), state=BotStatus.REVOKED, problem=REVOKED.format(agent))
@@ -209,7 +209,7 @@ class Bots(Pairing):
             if old is not None and old.bot != proof.bot and not old.is_from_settings:
                 logger.warning("%s was given another bot, so TELEGRAM_BOT_TOKEN is not used", agent)
                 return
-            if old is None or agent_rows.telegram_token(db, agent) != proof.token.text:
+            if old is None or agent_rows.get_telegram_token(db, agent) != proof.token.text:
                 old = self.use(agent, proof, is_from_settings=old is None or old.is_from_settings)
             if self._trusted is not None and old.state is BotStatus.PAIRING:
                 self._paired(db, old, self._trusted)

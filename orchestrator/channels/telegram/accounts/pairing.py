@@ -178,7 +178,7 @@ class Pairing:
             made.append(now)
 
     def _note(self, db: sqlite3.Connection, kind: str, agent: str, text: str) -> None:
-        audit_rows.add(db, kind, text, now=self._now(), agent=agent)
+        audit_rows.insert_record(db, kind, text, now=self._now(), agent=agent)
 
     def _tell(self, agent: str) -> None:
         self._broker.publish(Event("bot", None, {"agent": agent}))

@@ -22,8 +22,8 @@ import pytest
 from orchestrator.apps.previews import live_proxy as lives
 from orchestrator.apps.previews import routes
 from orchestrator.apps.previews.proxy_headers import relocated, with_prefix
-from tests.support.core_fixture import KEY, at_once, rooms
-from tests.support.preview_fixture import PreviewHouse, preview_house
+from tests.support.core_fixture import KEY, at_once, core_fixture
+from tests.support.preview_fixture import PreviewFixture, preview_house
 
 BASE = "http://localhost:3001/a/T.S/"
 
@@ -130,12 +130,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PreviewHouse]:
+def house(tmp_path: Path) -> Iterator[PreviewFixture]:
     """An origin with one live app."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    with rooms(tmp_path / "home") as made, preview_house(made.home, made.store) as previews:
+    with core_fixture(tmp_path / "home") as made, preview_house(made.home, made.store) as previews:
         previews.write("live/app.json", json.dumps({"port": server.server_port, "title": "Live"}))
         previews.sail()
         yield previews
@@ -143,7 +143,7 @@ def house(tmp_path: Path) -> Iterator[PreviewHouse]:
     server.server_close()
 
 
-def test_a_page_of_a_server_inside(house: PreviewHouse) -> None:
+def test_a_page_of_a_server_inside(house: PreviewFixture) -> None:
     """With the same walls as any app, its root-relative links led below the app."""
     ticket = house.ticket("live")
     got = house.get(f"/a/{ticket}/")
@@ -158,7 +158,7 @@ def test_a_page_of_a_server_inside(house: PreviewHouse) -> None:
     assert house.app("live", "nothing").status == 404
 
 
-def test_the_server_knows_where_it_is_seen(house: PreviewHouse) -> None:
+def test_the_server_knows_where_it_is_seen(house: PreviewFixture) -> None:
     """And nothing of the browser's that is not its business."""
     ticket = house.ticket("live")
     got = house.get(
@@ -175,7 +175,7 @@ def test_the_server_knows_where_it_is_seen(house: PreviewHouse) -> None:
     assert not {"cookie", "authorization", "referer", "sec-fetch-dest"} & set(told)
 
 
-def test_bodies_go_both_ways(house: PreviewHouse) -> None:
+def test_bodies_go_both_ways(house: PreviewFixture) -> None:
     """Large ones too, of known and of unknown length."""
     blob = os.urandom(3_000_000)
     assert house.app("live", "echo", method="POST", body=blob).body == blob
@@ -185,7 +185,7 @@ def test_bodies_go_both_ways(house: PreviewHouse) -> None:
     connection.close()
 
 
-def test_events_come_as_they_are_written(house: PreviewHouse) -> None:
+def test_events_come_as_they_are_written(house: PreviewFixture) -> None:
     """Not at the end."""
     connection = http.client.HTTPConnection("localhost", house.port, timeout=20)
     connection.request("GET", f"/a/{house.ticket('live')}/events")
@@ -196,7 +196,7 @@ def test_events_come_as_they_are_written(house: PreviewHouse) -> None:
     connection.close()
 
 
-def test_a_web_socket(house: PreviewHouse) -> None:
+def test_a_web_socket(house: PreviewFixture) -> None:
     """Agreed to by the server, then bytes both ways until one side ends it."""
     with socket.create_connection(("localhost", house.port), timeout=20) as browser:
         browser.sendall(
@@ -221,7 +221,7 @@ def test_a_web_socket(house: PreviewHouse) -> None:
     assert house.harbour.streams(KEY) == 0
 
 
-def test_headers_pass_by_name(house: PreviewHouse) -> None:
+def test_headers_pass_by_name(house: PreviewFixture) -> None:
     """What could load, redirect, loosen or wipe something does not."""
     got = house.app("live", "loud")
     assert got.body == b"loud"
@@ -230,7 +230,7 @@ def test_headers_pass_by_name(house: PreviewHouse) -> None:
     assert got.policy["default-src"] == "'none'"
 
 
-def test_cookies_stay_on_the_host(house: PreviewHouse) -> None:
+def test_cookies_stay_on_the_host(house: PreviewFixture) -> None:
     """The server gets its own back; the browser never sees one; another visit has none."""
     ticket = house.ticket("live")
     first, second = (house.get(f"/a/{ticket}/cookies") for _ in range(2))
@@ -264,7 +264,7 @@ def test_redirects_stay_within(place: str, found: str | None) -> None:
     assert relocated(place, base=BASE) == found
 
 
-def test_a_redirect_elsewhere_is_not_told(house: PreviewHouse) -> None:
+def test_a_redirect_elsewhere_is_not_told(house: PreviewFixture) -> None:
     """The browser hears of the one, not of the other."""
     ticket = house.ticket("live")
     assert house.get(f"/a/{ticket}/away?/next").headers["location"] == f"/a/{ticket}/next"
@@ -309,7 +309,7 @@ def _heard_and_worked(work: Callable[[socket.socket], None], connection: socket.
     ],
     ids=["nothing", "ssh", "two lengths", "long head", "status", "folded"],
 )
-def test_servers_that_speak_no_http(house: PreviewHouse, answer: bytes) -> None:
+def test_servers_that_speak_no_http(house: PreviewFixture, answer: bytes) -> None:
     """A page says so, and the next request of another app is served."""
     port, server = _rogue(lambda connection: connection.sendall(answer))
     house.write("rogue/app.json", json.dumps({"port": port}))
@@ -318,7 +318,7 @@ def test_servers_that_speak_no_http(house: PreviewHouse, answer: bytes) -> None:
     server.close()
 
 
-def test_an_answer_that_breaks_off_is_cut(house: PreviewHouse) -> None:
+def test_an_answer_that_breaks_off_is_cut(house: PreviewFixture) -> None:
     """It is never taken for whole."""
     port, server = _rogue(
         lambda c: c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nContent-Type: a/b\r\n\r\nhello")
@@ -330,7 +330,7 @@ def test_an_answer_that_breaks_off_is_cut(house: PreviewHouse) -> None:
     server.close()
 
 
-def test_a_server_that_is_not_there(house: PreviewHouse) -> None:
+def test_a_server_that_is_not_there(house: PreviewFixture) -> None:
     """It is said so."""
     free = socket.create_server(("127.0.0.1", 0))
     port = free.getsockname()[1]
@@ -342,7 +342,7 @@ def test_a_server_that_is_not_there(house: PreviewHouse) -> None:
 
 
 @pytest.mark.parametrize("about", ["{}", '{"port": "8080"}', '{"port": 0}', '{"port": 70000}', "[", '{"port": true}'])
-def test_descriptions_that_say_no_port(house: PreviewHouse, about: str) -> None:
+def test_descriptions_that_say_no_port(house: PreviewFixture, about: str) -> None:
     """The person is told what to ask for."""
     house.write("odd/app.json", about)
     got = house.app("odd")
@@ -350,7 +350,7 @@ def test_descriptions_that_say_no_port(house: PreviewHouse, about: str) -> None:
     assert b"names no port" in got.body
 
 
-def test_slow_servers_hold_nobody_up(house: PreviewHouse) -> None:
+def test_slow_servers_hold_nobody_up(house: PreviewFixture) -> None:
     """Fifty requests that wait, and one that does not."""
     wait = threading.Event()
 
@@ -372,12 +372,12 @@ def test_slow_servers_hold_nobody_up(house: PreviewHouse) -> None:
     server.close()
 
 
-def _quietly(house: PreviewHouse, path: str) -> None:
+def _quietly(house: PreviewFixture, path: str) -> None:
     with suppress(OSError, http.client.HTTPException):
         house.get(path)
 
 
-def test_a_hundred_requests_at_once(house: PreviewHouse) -> None:
+def test_a_hundred_requests_at_once(house: PreviewFixture) -> None:
     """Each gets its own answer."""
     ticket = house.ticket("live")
     asks = [partial(house.get, f"/a/{ticket}/echo", method="POST", body=f"{n}".encode() * 1_000) for n in range(100)]
@@ -385,7 +385,7 @@ def test_a_hundred_requests_at_once(house: PreviewHouse) -> None:
     assert [answer.body for answer in answers] == [f"{n}".encode() * 1_000 for n in range(100)]
 
 
-def test_a_reader_who_leaves_ends_the_stream(house: PreviewHouse) -> None:
+def test_a_reader_who_leaves_ends_the_stream(house: PreviewFixture) -> None:
     """An endless answer costs nothing once nobody reads it."""
 
     def endless(connection: socket.socket) -> None:
@@ -409,7 +409,7 @@ def test_a_reader_who_leaves_ends_the_stream(house: PreviewHouse) -> None:
     server.close()
 
 
-def test_a_stream_ends_with_its_ticket(house: PreviewHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_ends_with_its_ticket(house: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much comes through it."""
     monkeypatch.setattr(routes, "LOOK_S", 0.1)
 
@@ -434,7 +434,7 @@ def test_a_stream_ends_with_its_ticket(house: PreviewHouse, monkeypatch: pytest.
     rogue.close()
 
 
-def test_a_browser_that_leaves_before_any_answer(house: PreviewHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_leaves_before_any_answer(house: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that never answers keeps no stream of somebody who has gone."""
     monkeypatch.setattr(lives, "LOOK_S", 0.1)
     is_asked, may_end = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""``orchestrator.previews``, its pure part: who may see an app, where, and what it may do there."""
+"""``orchestrator.apps.previews``, its pure part: who may see an app, where, and what it may do there."""
 
 from __future__ import annotations
 

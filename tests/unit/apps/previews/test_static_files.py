@@ -16,23 +16,23 @@ import pytest
 from orchestrator.apps.previews import server
 from orchestrator.apps.previews.shim_loader import MAX_STORED_BYTES, with_shim
 from orchestrator.core.models import CubicleKey
-from tests.support.core_fixture import KEY, rooms
-from tests.support.preview_fixture import DASHBOARD, PreviewHouse, preview_house
+from tests.support.core_fixture import KEY, core_fixture
+from tests.support.preview_fixture import DASHBOARD, PreviewFixture, preview_house
 
 PAGE = "<!doctype html><html><head><title>To do</title></head><body>hello</body></html>"
 CANARY = "canary-7f3a"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[PreviewHouse]:
+def house(tmp_path: Path) -> Iterator[PreviewFixture]:
     """An origin with one app."""
-    with rooms(tmp_path / "home") as made, preview_house(made.home, made.store) as previews:
+    with core_fixture(tmp_path / "home") as made, preview_house(made.home, made.store) as previews:
         previews.write("todo/index.html", PAGE)
         previews.write("todo/js/app.js", "let a = 1;")
         yield previews
 
 
-def test_a_page_comes_with_its_walls(house: PreviewHouse) -> None:
+def test_a_page_comes_with_its_walls(house: PreviewFixture) -> None:
     """An opaque origin that reaches itself alone, held by the dashboard that the ticket names; no cookie."""
     got = house.app("todo")
     assert got.status == 200
@@ -45,13 +45,13 @@ def test_a_page_comes_with_its_walls(house: PreviewHouse) -> None:
     assert got.headers["access-control-allow-origin"] == "null", "its own origin, and no site's that has a name"
 
 
-def test_no_service_worker_is_handed_out(house: PreviewHouse) -> None:
+def test_no_service_worker_is_handed_out(house: PreviewFixture) -> None:
     """One would go on when its page and its app are gone."""
     assert house.app("todo", "js/app.js", Service_Worker="script").status == 403
     assert house.app("todo", "js/app.js").status == 200
 
 
-def test_the_houses_script_is_first(house: PreviewHouse) -> None:
+def test_the_houses_script_is_first(house: PreviewFixture) -> None:
     """Right behind the doctype, so that nothing of the page runs before it."""
     body = house.app("todo").body.decode()
     assert body.startswith('<!doctype html><script src="')
@@ -85,7 +85,7 @@ def test_a_page_that_takes_long_to_understand(page: bytes) -> None:
     assert time.thread_time() - began < 2
 
 
-def test_files_have_their_types(house: PreviewHouse) -> None:
+def test_files_have_their_types(house: PreviewFixture) -> None:
     """As browsers insist on for scripts and styles."""
     types = {
         "js/app.js": "text/javascript; charset=utf-8",
@@ -102,7 +102,7 @@ def test_files_have_their_types(house: PreviewHouse) -> None:
     assert {name: house.app("todo", name).headers["content-type"] for name in types} == types
 
 
-def test_a_file_is_sent_again_only_when_it_changed(house: PreviewHouse) -> None:
+def test_a_file_is_sent_again_only_when_it_changed(house: PreviewFixture) -> None:
     """By its tag."""
     first = house.app("todo", "js/app.js")
     assert (first.status, first.body) == (200, b"let a = 1;")
@@ -124,14 +124,14 @@ def test_a_file_is_sent_again_only_when_it_changed(house: PreviewHouse) -> None:
         ("lines=1-2", 200, b"0123456789", None),
     ],
 )
-def test_parts_of_files(house: PreviewHouse, wanted: str, status: int, body: bytes, said: str | None) -> None:
+def test_parts_of_files(house: PreviewFixture, wanted: str, status: int, body: bytes, said: str | None) -> None:
     """One range is a part, several are the whole, none within it is an error."""
     house.write("todo/ten.bin", "0123456789")
     got = house.app("todo", "ten.bin", Range=wanted)
     assert (got.status, got.body, got.headers.get("content-range")) == (status, body, said)
 
 
-def test_large_files_arrive_whole(house: PreviewHouse) -> None:
+def test_large_files_arrive_whole(house: PreviewFixture) -> None:
     """From the disk to the network, several on one connection."""
     blob = os.urandom(5_000_000)
     house.write("todo/large.bin", blob)
@@ -139,7 +139,7 @@ def test_large_files_arrive_whole(house: PreviewHouse) -> None:
     assert house.app("todo", "large.bin", method="HEAD").headers["content-length"] == "5000000"
 
 
-def test_folders(house: PreviewHouse) -> None:
+def test_folders(house: PreviewFixture) -> None:
     """One with a front page is that page, under an address that ends with a slash."""
     house.write("todo/help/index.html", "<p>help")
     ticket = house.ticket("todo")
@@ -160,7 +160,7 @@ def test_folders(house: PreviewHouse) -> None:
         "..\\notes",
     ],
 )  # fmt: skip
-def test_nothing_but_the_apps_own_plain_files(house: PreviewHouse, tmp_path: Path, path: str) -> None:
+def test_nothing_but_the_apps_own_plain_files(house: PreviewFixture, tmp_path: Path, path: str) -> None:
     """Links, pipes, files with two names, hidden names and every trick with dots: not found."""
     secret = tmp_path / "secret.txt"
     secret.write_text(CANARY)
@@ -178,7 +178,7 @@ def test_nothing_but_the_apps_own_plain_files(house: PreviewHouse, tmp_path: Pat
     assert CANARY.encode() not in got.body
 
 
-def test_opened_by_itself_it_says_where_to_go(house: PreviewHouse) -> None:
+def test_opened_by_itself_it_says_where_to_go(house: PreviewFixture) -> None:
     """Not a byte of the app is shown outside a frame, and nothing runs on that page."""
     for dest in ("document", "embed", "object"):
         got = house.app("todo", Sec_Fetch_Dest=dest)
@@ -189,14 +189,14 @@ def test_opened_by_itself_it_says_where_to_go(house: PreviewHouse) -> None:
         assert got.policy["default-src"] == "'none'"
 
 
-def test_a_browser_that_says_nothing_is_told_by_the_script(house: PreviewHouse) -> None:
+def test_a_browser_that_says_nothing_is_told_by_the_script(house: PreviewFixture) -> None:
     """Without encryption, on an address of the home network, browsers leave that header out."""
     got = house.app("todo", Sec_Fetch_Dest="")
     assert got.status == 200
     assert b"window.top === window" in house.app("todo", ".hermit/shim.js").body
 
 
-def test_tickets_are_asked_for(house: PreviewHouse) -> None:
+def test_tickets_are_asked_for(house: PreviewFixture) -> None:
     """None, a wrong one, an old one, another app's: nothing is there."""
     assert house.get("/a/x.y/").status == 404
     assert house.get("/").status == 404
@@ -206,18 +206,18 @@ def test_tickets_are_asked_for(house: PreviewHouse) -> None:
     assert house.get(f"/a/{stranger}/").status == 404
 
 
-def test_other_host_names_are_refused(house: PreviewHouse) -> None:
+def test_other_host_names_are_refused(house: PreviewFixture) -> None:
     """A name that a foreign page pointed at us gets nothing."""
     assert house.app("todo", Host="evil.example").status == 421
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE"])
-def test_files_are_only_read(house: PreviewHouse, method: str) -> None:
+def test_files_are_only_read(house: PreviewFixture, method: str) -> None:
     """Nothing on this origin changes a file."""
     assert house.app("todo", "js/app.js", method=method, body=b"x").status == 405
 
 
-def test_unfinished_folders_say_what_is_missing(house: PreviewHouse) -> None:
+def test_unfinished_folders_say_what_is_missing(house: PreviewFixture) -> None:
     """To whoever opens them."""
     house.write("empty/readme.txt", "x")
     got = house.app("empty")
@@ -225,7 +225,7 @@ def test_unfinished_folders_say_what_is_missing(house: PreviewHouse) -> None:
     assert b"no index.html" in got.body
 
 
-def test_what_an_app_remembers(house: PreviewHouse) -> None:
+def test_what_an_app_remembers(house: PreviewFixture) -> None:
     """It comes back with the next page, to this app alone."""
     kept = {"items": '["</script><b>"]', "n": "1"}
     stored = house.app("todo", ".hermit/storage", method="PUT", body=json.dumps(kept).encode())
@@ -251,12 +251,12 @@ def test_what_an_app_remembers(house: PreviewHouse) -> None:
         (b'{"a": "\\ud800"}', 400),
     ],
 )
-def test_what_an_app_may_not_keep(house: PreviewHouse, body: bytes, status: int) -> None:
+def test_what_an_app_may_not_keep(house: PreviewFixture, body: bytes, status: int) -> None:
     """Texts, and not too much."""
     assert house.app("todo", ".hermit/storage", method="PUT", body=body).status == status
 
 
-def test_writing_too_often_is_refused(house: PreviewHouse) -> None:
+def test_writing_too_often_is_refused(house: PreviewFixture) -> None:
     """A page in a loop wears out nobody's disk."""
     statuses = {house.app("todo", ".hermit/storage", method="PUT", body=b'{"a": "1"}').status for _ in range(5)}
     assert statuses == {204, 429}
@@ -272,7 +272,7 @@ def test_writing_too_often_is_refused(house: PreviewHouse) -> None:
     ],
     ids=["no http", "long head", "two lengths", "no host"],
 )
-def test_what_is_no_request_ends_its_own_connection(house: PreviewHouse, sent: bytes) -> None:
+def test_what_is_no_request_ends_its_own_connection(house: PreviewFixture, sent: bytes) -> None:
     """And the next one is served."""
     with socket.create_connection(("127.0.0.1", house.port), timeout=20) as connection:
         connection.sendall(sent)
@@ -281,7 +281,7 @@ def test_what_is_no_request_ends_its_own_connection(house: PreviewHouse, sent: b
     assert house.app("todo").status == 200
 
 
-def test_silent_connections_hold_nothing_up(house: PreviewHouse) -> None:
+def test_silent_connections_hold_nothing_up(house: PreviewFixture) -> None:
     """However many are open."""
     idle = [socket.create_connection(("127.0.0.1", house.port), timeout=20) for _ in range(200)]
     began = time.monotonic()
@@ -291,7 +291,7 @@ def test_silent_connections_hold_nothing_up(house: PreviewHouse) -> None:
         connection.close()
 
 
-def test_a_crowd_of_silent_connections_keeps_nobody_out(house: PreviewHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowd_of_silent_connections_keeps_nobody_out(house: PreviewFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the cap, one that only waits makes room."""
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 8)
     house.write("todo/index.html", PAGE)
@@ -302,7 +302,7 @@ def test_a_crowd_of_silent_connections_keeps_nobody_out(house: PreviewHouse, mon
             assert house.app("todo").status == 200
 
 
-def test_one_connection_for_many_requests(house: PreviewHouse) -> None:
+def test_one_connection_for_many_requests(house: PreviewFixture) -> None:
     """It is kept, after files, pages, errors, and bodies that nobody wanted."""
     house.write("todo/index.html", PAGE)
     house.write("todo/a.bin", b"a" * 100_000)

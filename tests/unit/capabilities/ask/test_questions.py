@@ -20,7 +20,7 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput, Conflict, NotFound, TooMany
 from orchestrator.core.models import TurnStatus
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 WHICH: dict[str, Any] = {"question": "Which one?", "choices": ["red", "Blue", "2"]}
 
@@ -29,7 +29,7 @@ WHICH: dict[str, Any] = {"question": "Which one?", "choices": ["red", "Blue", "2
 class Desk:
     """Questions with the calls that wait for them, and a clock."""
 
-    house: Rooms
+    house: CoreFixture
     calls: Calls
     questions: Questions
     clock: list[float]
@@ -55,7 +55,7 @@ class Desk:
 @contextmanager
 def at_desk(home: Path, start: float = 1_000_000.0, **agent: Any) -> Iterator[Desk]:
     """A desk over ``home``, which may have been there before."""
-    with rooms(home, **agent) as house:
+    with core_fixture(home, **agent) as house:
         clock = [start]
         calls = Calls(store=house.store, agents=house.agents, now=lambda: clock[0])
         questions = Questions(

@@ -1,4 +1,6 @@
-"""``orchestrator.agenda``: what comes into the calendar, and what becomes of it when its time has come."""
+"""``orchestrator.capabilities.calendar``: what comes into the calendar, and what becomes of it when its time has
+come.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
-from tests.support.core_fixture import KEY, OTHER, Rooms, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard, of_kind, watching
 
 MONDAY = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
@@ -38,7 +40,7 @@ class Crash(BaseException):
 class Desk:
     """The calendar over real rooms, with a clock that tests set."""
 
-    rooms: Rooms
+    rooms: CoreFixture
     time: datetime
     fails: list[BaseException] = field(default_factory=list)
     """Raised one after the other instead of making a turn."""
@@ -123,7 +125,7 @@ class Desk:
 @contextmanager
 def desk(home: Path, time: datetime = MONDAY, zone: str = "Europe/Vienna") -> Iterator[Desk]:
     """A desk over ``home``, whose person lives in ``zone``; opened again it is as it was left."""
-    with rooms(home) as found:
+    with core_fixture(home) as found:
         found.people.change(found.operator.id, {"time_zone": zone})
         yield Desk(found, time)
 

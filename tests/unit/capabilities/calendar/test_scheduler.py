@@ -16,7 +16,7 @@ from orchestrator.capabilities.calendar.scheduler import CalendarScheduler
 from orchestrator.capabilities.calendar.visibility import is_told
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import CALENDAR, CubicleKey, Turn, TurnStatus
-from tests.support.app_fixture import paper_house
+from tests.support.app_fixture import run_app
 
 PATIENCE_S = 10.0
 
@@ -119,7 +119,7 @@ def test_a_pass_that_breaks_is_not_the_last(clock: CalendarScheduler, ticks: Tic
 
 def test_a_snapshot_holds_the_calendar_of_its_cubicle_alone(tmp_path: Path) -> None:
     """Entries in words, what comes due, and what came of them; another person's are not in it."""
-    with paper_house(tmp_path / "home") as house:
+    with run_app(tmp_path / "home") as house:
         services = house.services
         agenda, operator = services.agenda, services.people.operator()
         key, other = CubicleKey("crab", operator.id), CubicleKey("crab", services.people.add({"name": "ben"}).id)

@@ -1,4 +1,4 @@
-"""``orchestrator.delivery``: each file once, whatever dies or races meanwhile."""
+"""``orchestrator.capabilities.delivery``: each file once, whatever dies or races meanwhile."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from tests.support.delivery_fixture import (
     KEY,
     BrokenCarrier,
     DeafCarrier,
+    DeliveryFixture,
     Died,
     DyingCarrier,
-    Outgoing,
-    PaperCarrier,
+    RecordingCarrier,
     RefusingCarrier,
     outgoing,
 )
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Outgoing]:
+def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """Nobody but the dashboard takes files."""
     with outgoing(tmp_path) as made:
         yield made
 
 
-def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
+def take(house: DeliveryFixture, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
     """As the watch would, now."""
     return house.taking.take(KEY, path, found_at=time.time(), asked=asked)
 
@@ -46,7 +46,7 @@ def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> IntakeOut
 # --- once ------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_becomes_a_delivery_with_a_private_copy(house: Outgoing) -> None:
+def test_a_file_becomes_a_delivery_with_a_private_copy(house: DeliveryFixture) -> None:
     """Without a carrier the row is the delivery."""
     house.put("a.txt", b"hello")
     assert take(house, b"a.txt") is IntakeOutcome.DONE
@@ -58,7 +58,7 @@ def test_a_file_becomes_a_delivery_with_a_private_copy(house: Outgoing) -> None:
     assert copy.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_same_content_is_delivered_once_and_changed_content_again(house: Outgoing) -> None:
+def test_the_same_content_is_delivered_once_and_changed_content_again(house: DeliveryFixture) -> None:
     """Whatever its times say; what is not delivered leaves no copy."""
     for content in (b"one", b"one", b"two", b"two", b"one"):
         house.put("a.txt", content)
@@ -68,9 +68,9 @@ def test_the_same_content_is_delivered_once_and_changed_content_again(house: Out
     assert len(house.outbox) == 2
 
 
-def test_one_of_many_threads_delivers(house: Outgoing) -> None:
+def test_one_of_many_threads_delivers(house: DeliveryFixture) -> None:
     """Fifty at once make one row, one hand-over and one copy."""
-    carrier = PaperCarrier()
+    carrier = RecordingCarrier()
     house.deliveries.serve(carrier)
     house.put("a.txt")
     gate, outcomes = threading.Barrier(50), list[IntakeOutcome]()
@@ -88,7 +88,7 @@ def test_one_of_many_threads_delivers(house: Outgoing) -> None:
     assert (len(house.rows()), len(carrier.calls), len(house.outbox)) == (1, 1, 1)
 
 
-def test_a_file_that_a_program_still_has_open_waits(house: Outgoing) -> None:
+def test_a_file_that_a_program_still_has_open_waits(house: DeliveryFixture) -> None:
     """However long it is quiet; when it is closed it is taken."""
     with (house.out / "a.txt").open("wb") as file:
         file.write(b"half")
@@ -99,17 +99,17 @@ def test_a_file_that_a_program_still_has_open_waits(house: Outgoing) -> None:
     assert [made.size_bytes for made in house.rows()] == [10]
 
 
-def test_what_is_gone_is_nothing(house: Outgoing) -> None:
+def test_what_is_gone_is_nothing(house: DeliveryFixture) -> None:
     """Neither a row nor an error."""
     assert take(house, b"never") is IntakeOutcome.DONE
     assert house.rows() == []
 
 
-def test_a_deleted_agent_gets_no_deliveries(house: Outgoing) -> None:
+def test_a_deleted_agent_gets_no_deliveries(house: DeliveryFixture) -> None:
     """Nor is its copy kept."""
     house.put("a.txt")
     with house.store.writing() as db:
-        agent_rows.remove(db, KEY.agent)
+        agent_rows.delete_agent(db, KEY.agent)
     take(house, b"a.txt")
     assert house.rows() == []
     assert house.outbox == []
@@ -141,7 +141,7 @@ class DyingStore(Store):
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_death_at_any_transaction_loses_and_doubles_nothing(tmp_path: Path, at: int, moment: str) -> None:
     """After the next start the carrier has the file once, and no copy lies about."""
-    carrier = PaperCarrier()
+    carrier = RecordingCarrier()
     (tmp_path / "db").mkdir()
     store = DyingStore(tmp_path / "db" / "hermit.db")
     with outgoing(tmp_path, carrier, store=store) as dying:
@@ -164,10 +164,10 @@ def test_a_death_while_handing_over_is_made_good(tmp_path: Path, moment: str) ->
         house.put("a.txt")
         with pytest.raises(Died):
             take(house, b"a.txt")
-    _check_after_a_start(tmp_path, PaperCarrier(taken=dying.taken))
+    _check_after_a_start(tmp_path, RecordingCarrier(taken=dying.taken))
 
 
-def _check_after_a_start(home: Path, carrier: PaperCarrier) -> None:
+def _check_after_a_start(home: Path, carrier: RecordingCarrier) -> None:
     with outgoing(home, carrier) as house:
         house.deliveries.reconcile()
         take(house, b"a.txt")
@@ -178,7 +178,7 @@ def _check_after_a_start(home: Path, carrier: PaperCarrier) -> None:
         assert house.outbox == [made.copy for made in house.rows()]
 
 
-def test_a_death_before_the_row_leaves_no_copy(house: Outgoing) -> None:
+def test_a_death_before_the_row_leaves_no_copy(house: DeliveryFixture) -> None:
     """The next start clears what no row speaks of."""
     (house.home / "outbox" / "copy-x").write_bytes(b"half")
     house.deliveries.reconcile()
@@ -187,7 +187,7 @@ def test_a_death_before_the_row_leaves_no_copy(house: Outgoing) -> None:
 
 def test_a_notice_is_told_again_after_a_death_under_the_same_number(tmp_path: Path) -> None:
     """The carrier knows it by that."""
-    carrier = PaperCarrier()
+    carrier = RecordingCarrier()
     with outgoing(tmp_path, carrier) as house:
         (house.out / "link").symlink_to("/etc/passwd")
         take(house, b"link")
@@ -199,9 +199,9 @@ def test_a_notice_is_told_again_after_a_death_under_the_same_number(tmp_path: Pa
 # --- carriers --------------------------------------------------------------------------------------------------
 
 
-def test_a_carrier_gets_the_copy_and_reports(house: Outgoing) -> None:
+def test_a_carrier_gets_the_copy_and_reports(house: DeliveryFixture) -> None:
     """Sent and failed count once, the first of them."""
-    carrier = PaperCarrier()
+    carrier = RecordingCarrier()
     house.deliveries.serve(carrier)
     house.put("a.txt")
     take(house, b"a.txt")
@@ -213,7 +213,7 @@ def test_a_carrier_gets_the_copy_and_reports(house: Outgoing) -> None:
 
 
 @pytest.mark.parametrize(("carrier", "why"), [(RefusingCarrier(), "The chat is gone."), (BrokenCarrier(), "download")])
-def test_a_carrier_that_fails_fails_one_file_alone(house: Outgoing, carrier: PaperCarrier, why: str) -> None:
+def test_a_carrier_that_fails_fails_one_file_alone(house: DeliveryFixture, carrier: RecordingCarrier, why: str) -> None:
     """The person finds it in the dashboard, and the next file is tried."""
     house.deliveries.serve(carrier)
     for name in ("a.txt", "b.txt"):
@@ -224,7 +224,7 @@ def test_a_carrier_that_fails_fails_one_file_alone(house: Outgoing, carrier: Pap
     assert house.deliveries.copy_of(house.rows()[0]).read_bytes() == b"content"
 
 
-def test_a_broken_carrier_keeps_no_notice_from_the_dashboard(house: Outgoing) -> None:
+def test_a_broken_carrier_keeps_no_notice_from_the_dashboard(house: DeliveryFixture) -> None:
     """The row is there all the same."""
     house.deliveries.serve(BrokenCarrier())
     os.mkfifo(house.out / "pipe")
@@ -232,9 +232,9 @@ def test_a_broken_carrier_keeps_no_notice_from_the_dashboard(house: Outgoing) ->
     assert [made.status for made in house.rows()] == [DeliveryStatus.REFUSED]
 
 
-def test_the_first_carrier_that_reaches_the_person_takes_it(house: Outgoing) -> None:
+def test_the_first_carrier_that_reaches_the_person_takes_it(house: DeliveryFixture) -> None:
     """One that reaches nobody is passed over."""
-    second = PaperCarrier(name="second")
+    second = RecordingCarrier(name="second")
     for carrier in (DeafCarrier(), second):
         house.deliveries.serve(carrier)
     house.put("a.txt")
@@ -242,9 +242,9 @@ def test_the_first_carrier_that_reaches_the_person_takes_it(house: Outgoing) -> 
     assert len(second.taken) == 1
 
 
-def test_a_file_too_large_for_its_carrier_goes_as_a_link(house: Outgoing) -> None:
+def test_a_file_too_large_for_its_carrier_goes_as_a_link(house: DeliveryFixture) -> None:
     """The link opens that file, and no other token opens anything."""
-    carrier = PaperCarrier(largest_bytes=4)
+    carrier = RecordingCarrier(largest_bytes=4)
     house.deliveries.serve(carrier)
     house.put("a.txt", b"12345")
     take(house, b"a.txt")
@@ -282,7 +282,7 @@ def test_without_its_carrier_a_delivery_on_its_way_fails_kindly(tmp_path: Path) 
 # --- asked for by name -----------------------------------------------------------------------------------------
 
 
-def test_asked_for_by_name_a_file_is_sent_again_but_once_for_one_turn(house: Outgoing) -> None:
+def test_asked_for_by_name_a_file_is_sent_again_but_once_for_one_turn(house: DeliveryFixture) -> None:
     """Also when it was delivered before; another turn may ask anew."""
     house.put("a.txt")
     take(house, b"a.txt")
@@ -291,7 +291,7 @@ def test_asked_for_by_name_a_file_is_sent_again_but_once_for_one_turn(house: Out
     assert [made.turn for made in house.rows()] == [None, 1, 2]
 
 
-def test_what_a_turn_delivered_by_itself_answers_its_asking(house: Outgoing) -> None:
+def test_what_a_turn_delivered_by_itself_answers_its_asking(house: DeliveryFixture) -> None:
     """One file, one delivery, in either order."""
     turn = house.turn()
     for name, order in ((b"a.txt", (None, turn)), (b"b.txt", (turn, None))):
@@ -302,7 +302,7 @@ def test_what_a_turn_delivered_by_itself_answers_its_asking(house: Outgoing) -> 
     assert house.taking.unanswered(since=0) == []
 
 
-def test_asking_that_a_death_cut_off_is_found_again(house: Outgoing) -> None:
+def test_asking_that_a_death_cut_off_is_found_again(house: DeliveryFixture) -> None:
     """Each file of it, until it is answered."""
     turn = house.turn(action="FILE:a.txt|b.txt", is_over=True)
     house.put("a.txt")
@@ -329,7 +329,7 @@ def test_asking_that_a_death_cut_off_is_found_again(house: Outgoing) -> None:
         ("FILE:" + "|".join(map(str, range(100))), tuple(str(n).encode() for n in range(20))),
     ],
 )
-def test_what_an_action_names(house: Outgoing, action: str, paths: tuple[bytes, ...]) -> None:
+def test_what_an_action_names(house: DeliveryFixture, action: str, paths: tuple[bytes, ...]) -> None:
     """Files within out/, by bare name or by the paths that models write."""
     assert house.taking.asked(house.turn(action=action, is_over=True)) == paths
 
@@ -351,7 +351,7 @@ def test_what_an_action_names(house: Outgoing, action: str, paths: tuple[bytes, 
         "gone",
     ],
 )
-def test_only_what_is_in_the_tray_can_be_asked_for(house: Outgoing, path: str) -> None:
+def test_only_what_is_in_the_tray_can_be_asked_for(house: DeliveryFixture, path: str) -> None:
     """All else is said not to be there, and nothing is read."""
     (house.out / "link").symlink_to("/etc")
     (house.out / "a").mkdir()
@@ -361,7 +361,7 @@ def test_only_what_is_in_the_tray_can_be_asked_for(house: Outgoing, path: str) -
     assert house.outbox == []
 
 
-def test_a_promised_file_that_is_missing_is_said_in_one_line(house: Outgoing) -> None:
+def test_a_promised_file_that_is_missing_is_said_in_one_line(house: DeliveryFixture) -> None:
     """Nothing is said of those that are there."""
     house.put("a.txt")
     assert house.taking.missing(KEY, "FILE:a.txt") == ""
@@ -375,7 +375,7 @@ def test_a_promised_file_that_is_missing_is_said_in_one_line(house: Outgoing) ->
 # --- which turn ------------------------------------------------------------------------------------------------
 
 
-def test_a_file_belongs_to_the_turn_under_way_or_just_ended(house: Outgoing) -> None:
+def test_a_file_belongs_to_the_turn_under_way_or_just_ended(house: DeliveryFixture) -> None:
     """Long after, it belongs to none."""
     now = time.time()
     over = house.turn(is_over=True, at=now - 100)
@@ -392,7 +392,7 @@ def test_a_file_belongs_to_the_turn_under_way_or_just_ended(house: Outgoing) -> 
 # --- copies ----------------------------------------------------------------------------------------------------
 
 
-def test_copies_go_after_their_time_and_the_rows_stay(house: Outgoing) -> None:
+def test_copies_go_after_their_time_and_the_rows_stay(house: DeliveryFixture) -> None:
     """Their download is said to be gone."""
     house.put("a.txt")
     take(house, b"a.txt")
@@ -406,7 +406,7 @@ def test_copies_go_after_their_time_and_the_rows_stay(house: Outgoing) -> None:
         house.deliveries.copy_of(made)
 
 
-def test_the_oldest_copies_of_a_full_outbox_go(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_copies_of_a_full_outbox_go(house: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """But none that is still on its way."""
     monkeypatch.setattr(rules, "KEPT_BYTES", 15)
     for name in ("a", "b", "c"):
@@ -414,14 +414,14 @@ def test_the_oldest_copies_of_a_full_outbox_go(house: Outgoing, monkeypatch: pyt
         take(house, name.encode())
     house.deliveries.tidy(time.time())
     assert [bool(made.copy) for made in house.rows()] == [False, False, True]
-    house.deliveries.serve(PaperCarrier())
+    house.deliveries.serve(RecordingCarrier())
     house.put("d", b"d" * 100)
     take(house, b"d")
     house.deliveries.tidy(time.time())
     assert house.rows()[-1].copy
 
 
-def test_deliveries_are_paged(house: Outgoing) -> None:
+def test_deliveries_are_paged(house: DeliveryFixture) -> None:
     """Newest first, each once, and only one's own."""
     for number in range(5):
         house.put(str(number), str(number).encode())
@@ -435,7 +435,7 @@ def test_deliveries_are_paged(house: Outgoing) -> None:
 @pytest.mark.parametrize("how", ["dashboard", "sent", "failed"])
 def test_whoever_follows_hears_once_that_a_delivery_is_settled(tmp_path: Path, how: str) -> None:
     """Without a carrier at once, else when the carrier says so; again changes nothing."""
-    carriers = () if how == "dashboard" else (PaperCarrier(),)
+    carriers = () if how == "dashboard" else (RecordingCarrier(),)
     with outgoing(tmp_path, *carriers) as house:
         settled: list[Delivery] = []
         house.hooks.delivery_settled.subscribe(settled.append)

@@ -16,20 +16,20 @@ from orchestrator.capabilities.delivery.intake import IntakeOutcome
 from orchestrator.core.models import USUAL_RATES, DeliveryStatus
 from tests.support.delivery_fixture import (
     KEY,
-    Outgoing,
-    PaperCarrier,
+    DeliveryFixture,
+    RecordingCarrier,
     outgoing,
 )
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Outgoing]:
+def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """Nobody but the dashboard takes files."""
     with outgoing(tmp_path) as made:
         yield made
 
 
-def take(house: Outgoing, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
+def take(house: DeliveryFixture, path: bytes, *, asked: int | None = None) -> IntakeOutcome:
     """As the watch would, now."""
     return house.taking.take(KEY, path, found_at=time.time(), asked=asked)
 
@@ -52,7 +52,9 @@ def _written(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD.keys())
-def test_what_is_no_plain_file_is_said_once_and_never_opened(house: Outgoing, make: Callable[[Path], None]) -> None:
+def test_what_is_no_plain_file_is_said_once_and_never_opened(
+    house: DeliveryFixture, make: Callable[[Path], None]
+) -> None:
     """And a good file after it arrives."""
     make(house.out / "odd")
     for _ in range(3):
@@ -67,7 +69,7 @@ def test_what_is_no_plain_file_is_said_once_and_never_opened(house: Outgoing, ma
     assert len(house.outbox) == 1
 
 
-def test_a_file_of_a_terabyte_is_refused_unread(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_a_terabyte_is_refused_unread(house: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it claims is enough, and nothing is left of it; over the cap of a day it counts as withheld."""
     monkeypatch.setattr(takes, "BYTES_A_DAY", 1 << 50)
     monkeypatch.setattr(takes, "BYTES_A_MINUTE", 1 << 50)
@@ -102,7 +104,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_are_data(house: Outgoing, name: bytes) -> None:
+def test_names_are_data(house: DeliveryFixture, name: bytes) -> None:
     """Each is delivered, under a name that is safe anywhere; a good file after it too."""
     house.put(name, b"evil")
     house.put("good.txt", b"good")
@@ -123,7 +125,7 @@ def test_names_are_data(house: Outgoing, name: bytes) -> None:
 # --- folders ---------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_is_one_zip_of_its_plain_files(house: Outgoing) -> None:
+def test_a_folder_is_one_zip_of_its_plain_files(house: DeliveryFixture) -> None:
     """Links and pipes in it are left out and counted; the same content is the same zip."""
     inner = house.out / "plots" / "deep"
     inner.mkdir(parents=True)
@@ -141,7 +143,7 @@ def test_a_folder_is_one_zip_of_its_plain_files(house: Outgoing) -> None:
         assert {name: archive.read(name) for name in archive.namelist()} == {"deep/a.txt": b"a", "b.txt": b"b"}
 
 
-def test_names_in_a_zip_lead_nowhere(house: Outgoing) -> None:
+def test_names_in_a_zip_lead_nowhere(house: DeliveryFixture) -> None:
     """Backslashes, leading dots and doubles are tamed."""
     (house.out / "f").mkdir()
     for name in (b"..\\..\\evil", b"A", b"a", b"\xff", b"-x", b"C:\\x"):
@@ -154,7 +156,7 @@ def test_names_in_a_zip_lead_nowhere(house: Outgoing) -> None:
 
 
 @pytest.mark.parametrize("kind", ["wide", "deep"])
-def test_a_folder_with_too_much_in_it_is_said_once(house: Outgoing, kind: str) -> None:
+def test_a_folder_with_too_much_in_it_is_said_once(house: DeliveryFixture, kind: str) -> None:
     """And nothing of it is copied."""
     top = house.out / "big"
     top.mkdir()
@@ -169,7 +171,7 @@ def test_a_folder_with_too_much_in_it_is_said_once(house: Outgoing, kind: str) -
     assert house.outbox == []
 
 
-def test_an_empty_folder_is_nothing(house: Outgoing) -> None:
+def test_an_empty_folder_is_nothing(house: DeliveryFixture) -> None:
     """Until something is in it."""
     (house.out / "f").mkdir()
     assert take(house, b"f") is IntakeOutcome.DONE
@@ -182,7 +184,7 @@ def test_an_empty_folder_is_nothing(house: Outgoing) -> None:
 # --- caps ------------------------------------------------------------------------------------------------------
 
 
-def test_over_the_cap_nothing_is_taken_but_what_was_asked_for(house: Outgoing) -> None:
+def test_over_the_cap_nothing_is_taken_but_what_was_asked_for(house: DeliveryFixture) -> None:
     """Another cubicle has a cap of its own."""
     for number in range(USUAL_RATES.files_per_minute + 5):
         house.put(f"{number}", str(number).encode())
@@ -193,7 +195,7 @@ def test_over_the_cap_nothing_is_taken_but_what_was_asked_for(house: Outgoing) -
     assert len(house.outbox) == USUAL_RATES.files_per_minute + 1
 
 
-def test_bytes_are_capped_too(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_capped_too(house: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A first large file of a minute may come alone; of a day it may not."""
     monkeypatch.setattr(takes, "BYTES_A_MINUTE", 10)
     monkeypatch.setattr(takes, "BYTES_A_DAY", 30)
@@ -208,9 +210,9 @@ def test_bytes_are_capped_too(house: Outgoing, monkeypatch: pytest.MonkeyPatch) 
     assert "limit" in house.rows()[-1].why
 
 
-def test_a_flood_is_told_in_one_notice(house: Outgoing) -> None:
+def test_a_flood_is_told_in_one_notice(house: DeliveryFixture) -> None:
     """With the number, where they are, and the mark beyond them."""
-    carrier = PaperCarrier()
+    carrier = RecordingCarrier()
     house.deliveries.serve(carrier)
     house.taking.withhold(KEY, 980, 12345)
     assert house.taking.mark(KEY) == 12345

@@ -26,7 +26,7 @@ from orchestrator.core.errors import BadInput
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import CubicleKey, DeliveryStatus
 from orchestrator.jobs.pool import Jobs
-from tests.support.delivery_fixture import KEY, Outgoing, PaperCarrier, outgoing
+from tests.support.delivery_fixture import KEY, DeliveryFixture, RecordingCarrier, outgoing
 from tests.support.real_app import eventually
 
 
@@ -34,8 +34,8 @@ from tests.support.real_app import eventually
 class Desk:
     """A cubicle's calls, and where its files go."""
 
-    house: Outgoing
-    carrier: PaperCarrier
+    house: DeliveryFixture
+    carrier: RecordingCarrier
     calls: Calls
     jobs: Jobs
 
@@ -46,13 +46,13 @@ class Desk:
 
 
 @contextmanager
-def at_a_desk(house: Outgoing, *, is_started: bool = True) -> Iterator[Desk]:
+def at_a_desk(house: DeliveryFixture, *, is_started: bool = True) -> Iterator[Desk]:
     """The desk over a home."""
     agents = Agents(house.store, providers=(), toolsets=TOOLSETS, hooks=Hooks())
     calls = Calls(store=house.store, agents=agents)
     jobs = Jobs(house.store, Notifications(house.store, house.broker), finish=calls.finish)
     calls.offer(REGISTRY, Sending(store=house.store, taking=house.taking, jobs=jobs).deeds)
-    carrier = PaperCarrier()
+    carrier = RecordingCarrier()
     house.deliveries.serve(carrier)
     if is_started:
         jobs.start()

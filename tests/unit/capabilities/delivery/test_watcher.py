@@ -18,20 +18,20 @@ from orchestrator.capabilities.delivery import folder_state as tray_watch
 from orchestrator.capabilities.delivery import watcher as watching
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher, WatchedDoors
 from orchestrator.core.models import CubicleKey
-from tests.support.delivery_fixture import KEY, Outgoing, outgoing
+from tests.support.delivery_fixture import KEY, DeliveryFixture, outgoing
 
 OTHER = CubicleKey("crab", 2)
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[Outgoing]:
+def house(tmp_path: Path) -> Iterator[DeliveryFixture]:
     """A house without carriers."""
     with outgoing(tmp_path) as made:
         yield made
 
 
 @contextmanager
-def watched(house: Outgoing, *, is_deaf: bool = False) -> Iterator[OutboxWatcher]:
+def watched(house: DeliveryFixture, *, is_deaf: bool = False) -> Iterator[OutboxWatcher]:
     """The tray is watched; deaf, as where the kernel allows no watches."""
     watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)
     if is_deaf:
@@ -52,12 +52,12 @@ def eventually(look: Callable[[], object], patience_s: float = 20.0) -> None:
         time.sleep(0.02)
 
 
-def names(house: Outgoing) -> list[str]:
+def names(house: DeliveryFixture) -> list[str]:
     """What was delivered, in order of the names."""
     return sorted(made.name for made in house.rows())
 
 
-def test_what_was_there_before_is_found_at_the_start(house: Outgoing) -> None:
+def test_what_was_there_before_is_found_at_the_start(house: DeliveryFixture) -> None:
     """Files and folders, once however often one starts."""
     house.put("a.txt")
     (house.out / "f").mkdir()
@@ -68,7 +68,7 @@ def test_what_was_there_before_is_found_at_the_start(house: Outgoing) -> None:
             eventually(lambda: not watch.is_settling(KEY))
 
 
-def test_a_renamed_file_comes_at_once_and_a_written_one_soon(house: Outgoing) -> None:
+def test_a_renamed_file_comes_at_once_and_a_written_one_soon(house: DeliveryFixture) -> None:
     """Hidden ones never."""
     with watched(house) as watch:
         eventually(lambda: not watch.is_settling(KEY))
@@ -80,7 +80,7 @@ def test_a_renamed_file_comes_at_once_and_a_written_one_soon(house: Outgoing) ->
         eventually(lambda: names(house) == ["a", "b"])
 
 
-def test_without_the_kernel_s_help_a_look_finds_it(house: Outgoing) -> None:
+def test_without_the_kernel_s_help_a_look_finds_it(house: DeliveryFixture) -> None:
     """Every few seconds; also when only the content changed."""
     with watched(house, is_deaf=True) as watch:
         eventually(lambda: not watch.is_settling(KEY))
@@ -90,7 +90,7 @@ def test_without_the_kernel_s_help_a_look_finds_it(house: Outgoing) -> None:
     assert len(house.rows()) == 2
 
 
-def test_a_tray_in_which_nothing_happens_is_not_asked(house: Outgoing) -> None:
+def test_a_tray_in_which_nothing_happens_is_not_asked(house: DeliveryFixture) -> None:
     """However many idle, what happens in one tray costs the same; dropping one leaves nothing of it."""
     house.workspaces.prepare(OTHER, uid=os.geteuid(), gid=os.getegid())
     with watched(house) as watch:
@@ -105,11 +105,13 @@ def test_a_tray_in_which_nothing_happens_is_not_asked(house: Outgoing) -> None:
         eventually(lambda: not watch._astir)
 
 
-def _has(house: Outgoing, content: bytes) -> bool:
+def _has(house: DeliveryFixture, content: bytes) -> bool:
     return any(house.deliveries.copy_of(made).read_bytes() == content for made in house.rows())
 
 
-def test_a_closed_file_leaves_when_its_command_has_ended(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_file_leaves_when_its_command_has_ended(
+    house: DeliveryFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However long one would wait for quiet; also when the kernel tells of it a moment after the end."""
     monkeypatch.setattr(settling, "QUIET_S", 10.0)
     with watched(house) as watch:
@@ -125,7 +127,7 @@ def test_a_closed_file_leaves_when_its_command_has_ended(house: Outgoing, monkey
         eventually(lambda: names(house) == ["a", "b"], patience_s=5)
 
 
-def test_a_file_that_a_program_has_open_outlives_the_command_s_end(house: Outgoing) -> None:
+def test_a_file_that_a_program_has_open_outlives_the_command_s_end(house: DeliveryFixture) -> None:
     """It comes once and whole, after it was closed."""
     with watched(house) as watch:
         eventually(lambda: not watch.is_settling(KEY))
@@ -144,7 +146,7 @@ def test_a_file_that_a_program_has_open_outlives_the_command_s_end(house: Outgoi
     assert [made.size_bytes for made in house.rows()] == [6]
 
 
-def test_an_end_where_nothing_waits_wakes_nobody(house: Outgoing) -> None:
+def test_an_end_where_nothing_waits_wakes_nobody(house: DeliveryFixture) -> None:
     """Nor one in a tray that is not watched."""
     with watched(house) as watch:
         eventually(lambda: not watch._astir)
@@ -153,7 +155,7 @@ def test_an_end_where_nothing_waits_wakes_nobody(house: Outgoing) -> None:
         assert watch._astir == {}
 
 
-def test_a_turn_s_end_sends_what_its_answer_names(house: Outgoing) -> None:
+def test_a_turn_s_end_sends_what_its_answer_names(house: DeliveryFixture) -> None:
     """At once, also what is being waited for."""
     with watched(house) as watch:
         house.put("a")
@@ -167,7 +169,7 @@ def test_a_turn_s_end_sends_what_its_answer_names(house: Outgoing) -> None:
     ]
 
 
-def test_an_asking_that_was_cut_off_is_answered_at_the_start(house: Outgoing) -> None:
+def test_an_asking_that_was_cut_off_is_answered_at_the_start(house: DeliveryFixture) -> None:
     """Once."""
     house.put("a")
     house.turn(action="FILE:a", is_over=True, at=time.time())
@@ -177,7 +179,7 @@ def test_an_asking_that_was_cut_off_is_answered_at_the_start(house: Outgoing) ->
             eventually(lambda: not watch.is_settling(KEY))
 
 
-def test_a_dropped_tray_is_left_alone(house: Outgoing) -> None:
+def test_a_dropped_tray_is_left_alone(house: DeliveryFixture) -> None:
     """And may be added again; a tray that is not there is no fault."""
     with watched(house) as watch:
         eventually(lambda: not watch.is_settling(KEY))
@@ -191,7 +193,7 @@ def test_a_dropped_tray_is_left_alone(house: Outgoing) -> None:
         eventually(lambda: names(house) == ["a"])
 
 
-def test_a_tray_that_was_made_anew_is_heard_again(house: Outgoing) -> None:
+def test_a_tray_that_was_made_anew_is_heard_again(house: DeliveryFixture) -> None:
     """When its door is opened the next time."""
     with watched(house) as watch:
         house.out.rmdir()
@@ -202,7 +204,7 @@ def test_a_tray_that_was_made_anew_is_heard_again(house: Outgoing) -> None:
         eventually(lambda: names(house) == ["a"], patience_s=10)
 
 
-def test_missed_events_lead_to_a_look(house: Outgoing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missed_events_lead_to_a_look(house: DeliveryFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when the kernel's queue or our own ran over."""
     with watched(house) as watch:
         eventually(lambda: not watch.is_settling(KEY))
@@ -243,7 +245,7 @@ class Doors:
         self.calls.append(f"close {key}")
 
 
-def test_a_door_s_tray_is_watched_from_when_it_opens(house: Outgoing) -> None:
+def test_a_door_s_tray_is_watched_from_when_it_opens(house: DeliveryFixture) -> None:
     """Until it is closed."""
     doors = Doors()
     watch = OutboxWatcher(house.workspaces, house.taking, tidy=house.deliveries.tidy)

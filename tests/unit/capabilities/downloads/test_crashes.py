@@ -24,8 +24,8 @@ from orchestrator.files.models import Readable, Stored
 from orchestrator.files.workspace import Workspaces
 from orchestrator.web.fetcher import tls_context
 from tests.support.core_fixture import KEY
-from tests.support.downloads_fixture import BYTES, PATIENCE_S, SHA256, Certificates, Desk, desk
-from tests.support.fake_internet import PUBLIC, Site, Town, Visit, answer, make_certificate, opened
+from tests.support.downloads_fixture import BYTES, PATIENCE_S, SHA256, Certificates, DownloadsFixture, desk
+from tests.support.fake_internet import PUBLIC, FakeInternet, FakeSite, Visit, answer, make_certificate, opened
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificates with openssl")
 
@@ -92,7 +92,7 @@ def left_by_a_death(folder: Path, certificates: Certificates, *, is_before: bool
     return dead, call
 
 
-def unfinished(at: Desk) -> list[str]:
+def unfinished(at: DownloadsFixture) -> list[str]:
     """The ids of what is to be fetched."""
     return [asset.id for asset in at.assets.every(AssetStatus.FETCHING)]
 
@@ -206,8 +206,8 @@ def test_sigkill(
             assert list((home / "scratch").iterdir()) == []
 
 
-def _to(site: Site) -> Town:
-    return Town({"files.example": [[PUBLIC]]}, {PUBLIC: site})
+def _to(site: FakeSite) -> FakeInternet:
+    return FakeInternet({"files.example": [[PUBLIC]]}, {PUBLIC: site})
 
 
 class Full(Reserve):

@@ -20,7 +20,7 @@ from orchestrator.core.models import ApprovalStatus, TurnStatus
 from orchestrator.web.fetcher import tls_context
 from orchestrator.web.urls import UrlRules, parse
 from tests.support.core_fixture import KEY, OTHER, heard, of_kind, watching
-from tests.support.downloads_fixture import BYTES, SHA256, SMALL, URL, Certificates, Desk, desk
+from tests.support.downloads_fixture import BYTES, SHA256, SMALL, URL, Certificates, DownloadsFixture, desk
 from tests.support.fake_internet import OTHER as ELSEWHERE
 from tests.support.fake_internet import Visit, answer, make_certificate, opened
 
@@ -38,7 +38,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 @pytest.fixture
-def at(tmp_path: Path, certificates: Certificates) -> Iterator[Desk]:
+def at(tmp_path: Path, certificates: Certificates) -> Iterator[DownloadsFixture]:
     """A desk, with a site that has the paper."""
     with desk(tmp_path / "home", certificates) as made:
         made.site(gives(BYTES, Content_Type="application/pdf"))
@@ -66,7 +66,7 @@ def sends_to(location: str) -> Callable[[Visit], None]:
 # --- asking --------------------------------------------------------------------------------------------------------
 
 
-def test_before_a_yes_nothing_is_looked_up(at: Desk) -> None:
+def test_before_a_yes_nothing_is_looked_up(at: DownloadsFixture) -> None:
     """A person sees the exact URL, its host and what it tells; the network sees nothing, also not of a no."""
     call = at.ask(file_type="pdf")
     question = at.pending()[0]
@@ -91,7 +91,7 @@ def test_before_a_yes_nothing_is_looked_up(at: Desk) -> None:
     assert at.inbox() == {}
 
 
-def test_warnings_are_shown(at: Desk) -> None:
+def test_warnings_are_shown(at: DownloadsFixture) -> None:
     """A strange host and a query full of something."""
     at.ask("https://xn--pypal-4ve.example/x?d=4f8a1c9be07d5523aa9914ce5bdf70e6")
     detail = at.pending()[0].detail
@@ -115,7 +115,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("url", UNUSABLE.values(), ids=UNUSABLE)
-def test_what_is_no_plain_url_is_refused(at: Desk, url: str) -> None:
+def test_what_is_no_plain_url_is_refused(at: DownloadsFixture, url: str) -> None:
     """Nobody is asked about it."""
     with pytest.raises(BadInput):
         at.ask(url)
@@ -134,7 +134,7 @@ def test_plain_http_is_fetched_by_choice(tmp_path: Path, certificates: Certifica
         assert at.ended(call).status == "done"
 
 
-def test_the_same_wish_is_one_question_and_one_download(at: Desk) -> None:
+def test_the_same_wish_is_one_question_and_one_download(at: DownloadsFixture) -> None:
     """Everybody who asked gets the answer; another cubicle is asked about for itself."""
     calls = [at.ask() for _ in range(4)]
     theirs = at.ask(key=OTHER)
@@ -147,7 +147,7 @@ def test_the_same_wish_is_one_question_and_one_download(at: Desk) -> None:
     assert len(at.town.connected) == 1
 
 
-def test_a_flood_is_a_few_questions(at: Desk) -> None:
+def test_a_flood_is_a_few_questions(at: DownloadsFixture) -> None:
     """A person is asked five things at most, whatever an agent does."""
     refused = 0
     for n in range(500):
@@ -163,7 +163,7 @@ def test_a_flood_is_a_few_questions(at: Desk) -> None:
 # --- what comes ----------------------------------------------------------------------------------------------------
 
 
-def test_a_yes_brings_the_file(at: Desk) -> None:
+def test_a_yes_brings_the_file(at: DownloadsFixture) -> None:
     """It lies in in/ with the right bytes, not executable; who waited is told where, and the audit log what."""
     with watching(at.house.broker) as news:
         call = at.fetched()
@@ -184,7 +184,7 @@ def test_a_yes_brings_the_file(at: Desk) -> None:
     assert (row.detail["sha256"], row.detail["url"]) == (SHA256, URL)
 
 
-def test_the_request_holds_nothing_of_the_agent(at: Desk) -> None:
+def test_the_request_holds_nothing_of_the_agent(at: DownloadsFixture) -> None:
     """Fixed headers alone, to the address that was checked."""
     site = at.town.sites["93.184.215.14"]
     at.fetched()
@@ -200,7 +200,7 @@ def test_the_request_holds_nothing_of_the_agent(at: Desk) -> None:
     assert at.town.connected == [("93.184.215.14", 443)]
 
 
-def test_nothing_is_replaced(at: Desk) -> None:
+def test_nothing_is_replaced(at: DownloadsFixture) -> None:
     """A name that is taken gets a number, also the second time."""
     paths = [at.fetched().result["path"] for _ in range(3)]
     assert [path.rpartition("/")[2] for path in paths] == ["report.pdf", "report-2.pdf", "report-3.pdf"]
@@ -228,7 +228,7 @@ def test_the_host_chooses_the_name(url: str, named: tuple[str, str]) -> None:
     assert words.name_of(parse(url), file_type) == name
 
 
-def test_a_file_that_is_too_large_is_not_kept(at: Desk) -> None:
+def test_a_file_that_is_too_large_is_not_kept(at: DownloadsFixture) -> None:
     """Announced, endless or packed small: the same end, and nothing is left."""
 
     def endless(visit: Visit) -> None:
@@ -246,7 +246,7 @@ def test_a_file_that_is_too_large_is_not_kept(at: Desk) -> None:
     assert list((at.house.home / "scratch").iterdir()) == []
 
 
-def test_a_silent_server_is_given_up(at: Desk) -> None:
+def test_a_silent_server_is_given_up(at: DownloadsFixture) -> None:
     """And the agent may ask again."""
 
     def silent(visit: Visit) -> None:
@@ -292,7 +292,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_was_changed_after_it_was_asked_is_refused(at: Desk, change: str) -> None:
+def test_what_was_changed_after_it_was_asked_is_refused(at: DownloadsFixture, change: str) -> None:
     """Nothing is looked up for it."""
     call = at.ask()
     with at.house.store.writing() as db:
@@ -320,7 +320,7 @@ def test_what_was_changed_before_it_was_fetched_is_refused(
 # --- redirects -----------------------------------------------------------------------------------------------------
 
 
-def test_a_redirect_to_another_host_asks_again(at: Desk) -> None:
+def test_a_redirect_to_another_host_asks_again(at: DownloadsFixture) -> None:
     """The first URL waits; the second question says which URL led there; a yes to it ends both."""
     at.site(sends_to(MOVED))
     at.town.names["other.example"] = [[ELSEWHERE]]
@@ -338,7 +338,7 @@ def test_a_redirect_to_another_host_asks_again(at: Desk) -> None:
     assert at.asset(call).status is at.settled(second.id).status is AssetStatus.DONE
 
 
-def test_a_no_to_the_other_host_ends_both(at: Desk) -> None:
+def test_a_no_to_the_other_host_ends_both(at: DownloadsFixture) -> None:
     """And the other host never hears of it."""
     at.site(sends_to(MOVED))
     call = at.ask()
@@ -351,7 +351,7 @@ def test_a_no_to_the_other_host_ends_both(at: Desk) -> None:
     assert at.town.looked_up == ["files.example"]
 
 
-def test_the_way_back_is_no_new_question(at: Desk) -> None:
+def test_the_way_back_is_no_new_question(at: DownloadsFixture) -> None:
     """A host that was agreed to on the way needs no second yes."""
 
     def first(visit: Visit) -> None:
@@ -369,7 +369,7 @@ def test_the_way_back_is_no_new_question(at: Desk) -> None:
 
 
 @pytest.mark.parametrize("location", ["https://127.0.0.1/", "https://10.0.0.1/x", "file:///etc/passwd", "https://a@b/"])
-def test_a_redirect_to_what_is_never_fetched_fails(at: Desk, location: str) -> None:
+def test_a_redirect_to_what_is_never_fetched_fails(at: DownloadsFixture, location: str) -> None:
     """Nobody is asked about it."""
     at.site(sends_to(location))
     assert "is not followed" in at.fetched().text
@@ -377,7 +377,7 @@ def test_a_redirect_to_what_is_never_fetched_fails(at: Desk, location: str) -> N
     assert len(at.town.connected) == 1
 
 
-def test_an_endless_chase_ends(at: Desk) -> None:
+def test_an_endless_chase_ends(at: DownloadsFixture) -> None:
     """A request may be sent on to a few hosts; then it is over."""
     numbers = iter(range(100))
     town = at.town
@@ -406,7 +406,7 @@ def test_an_endless_chase_ends(at: Desk) -> None:
 # --- hosts that are allowed for ever -------------------------------------------------------------------------------
 
 
-def test_a_host_may_be_allowed_for_ever(at: Desk) -> None:
+def test_a_host_may_be_allowed_for_ever(at: DownloadsFixture) -> None:
     """This host for this agent: no question, but everything else holds; revoked, it is asked about again."""
     first = at.ask()
     at.decide(first, always=True)
@@ -441,7 +441,7 @@ def test_a_revoked_host_is_not_fetched_from(tmp_path: Path, certificates: Certif
         assert "not allowed any more" in at.ended(second).text
 
 
-def test_allowed_hosts_are_followed_to(at: Desk) -> None:
+def test_allowed_hosts_are_followed_to(at: DownloadsFixture) -> None:
     """A redirect to one of them is no question."""
     at.town.names["other.example"] = [[ELSEWHERE]]
     at.site(gives(BYTES), ELSEWHERE)
@@ -453,7 +453,7 @@ def test_allowed_hosts_are_followed_to(at: Desk) -> None:
     assert at.pending() == []
 
 
-def test_only_an_operator_allows_for_ever(at: Desk) -> None:
+def test_only_an_operator_allows_for_ever(at: DownloadsFixture) -> None:
     """It would hold for everybody who talks to the agent. A member decides their own, once."""
     call = at.ask(key=OTHER)
     with pytest.raises(Forbidden, match="operator"):
@@ -468,7 +468,7 @@ def test_only_an_operator_allows_for_ever(at: Desk) -> None:
 # --- turns, people and agents --------------------------------------------------------------------------------------
 
 
-def test_after_its_turn_the_person_and_the_agent_hear_of_it(at: Desk) -> None:
+def test_after_its_turn_the_person_and_the_agent_hear_of_it(at: DownloadsFixture) -> None:
     """A notice for the person, and one note at the start of the agent's next turn."""
     turn = at.house.under_way()
     call = at.ask(turn=turn.id)
@@ -488,7 +488,7 @@ def test_after_its_turn_the_person_and_the_agent_hear_of_it(at: Desk) -> None:
     assert at.assets.note(at.house.under_way("again")) == ""
 
 
-def test_who_waits_in_the_turn_is_not_told_twice(at: Desk) -> None:
+def test_who_waits_in_the_turn_is_not_told_twice(at: DownloadsFixture) -> None:
     """A command heard it already; a panel action did not."""
     turn = at.house.under_way()
     waiting = at.ask(turn=turn.id)
@@ -506,7 +506,7 @@ def test_who_waits_in_the_turn_is_not_told_twice(at: Desk) -> None:
     assert at.assets.note(at.house.under_way("next")).startswith("in/other.pdf has arrived")
 
 
-def test_a_failure_after_the_turn_is_told(at: Desk) -> None:
+def test_a_failure_after_the_turn_is_told(at: DownloadsFixture) -> None:
     """With the reason; a no, which the person said themselves, only to the agent."""
 
     def has_nothing(visit: Visit) -> None:
@@ -523,7 +523,7 @@ def test_a_failure_after_the_turn_is_told(at: Desk) -> None:
     assert "You asked for https://files.example/b. A person said no" in note
 
 
-def test_the_question_outlives_the_turn_but_not_the_time(at: Desk) -> None:
+def test_the_question_outlives_the_turn_but_not_the_time(at: DownloadsFixture) -> None:
     """Nobody in time: the call fails and says so; a late yes is too late."""
     turn = at.house.under_way()
     call = at.ask(turn=turn.id)
@@ -538,7 +538,7 @@ def test_the_question_outlives_the_turn_but_not_the_time(at: Desk) -> None:
     assert at.is_untouched
 
 
-def test_changed_settings_take_the_question_back(at: Desk) -> None:
+def test_changed_settings_take_the_question_back(at: DownloadsFixture) -> None:
     """It may be asked again."""
     call = at.ask()
     at.house.approvals.withdraw("crab")
@@ -546,7 +546,7 @@ def test_changed_settings_take_the_question_back(at: Desk) -> None:
     assert at.ask().waits_for != call.waits_for
 
 
-def test_deleting_an_agent_stops_its_download(at: Desk) -> None:
+def test_deleting_an_agent_stops_its_download(at: DownloadsFixture) -> None:
     """The connection ends, its questions are cancelled, and nothing is stored afterwards."""
     begun = threading.Event()
 
@@ -570,7 +570,7 @@ def test_deleting_an_agent_stops_its_download(at: Desk) -> None:
     assert at.assets.every() == []
 
 
-def test_listing(at: Desk) -> None:
+def test_listing(at: DownloadsFixture) -> None:
     """By status and by person, the newest first."""
     at.fetched()
     at.ask("https://files.example/b")

@@ -1,4 +1,6 @@
-"""``orchestrator.memories``: facts of one agent and one person, kept once, found by words, data in a prompt."""
+"""``orchestrator.capabilities.memory``: facts of one agent and one person, kept once, found by words, data in a
+prompt.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, TooLarge, TooMany
 from orchestrator.core.models import CubicleKey
 from orchestrator.llm.memory_block import HEAD
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once, heard, of_kind, rooms, watching
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
 ME = Caller(KEY, None)
 ANOTHER_AGENT = CubicleKey("newt", 1)
@@ -37,7 +39,7 @@ ANOTHER_AGENT = CubicleKey("newt", 1)
 class Desk:
     """Everything about memory but vectors."""
 
-    house: Rooms
+    house: CoreFixture
     facts: Facts
     search: Search
     recollection: Recollection
@@ -69,7 +71,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """An empty memory, a second agent, and a cap of 50."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         house.agents.create({"name": "newt"})
         facts = Facts(house.store, house.broker, house.hooks, max_facts=50)
         search = Search(house.store, NoMeaning())

@@ -38,7 +38,7 @@ from orchestrator.core.errors import ConfigError, UpstreamFailed
 from orchestrator.core.models import TokenUse
 from orchestrator.llm.pricing import Price
 from orchestrator.operations.doctor.embeddings import examine_embeddings
-from tests.support.core_fixture import KEY, OTHER, Rooms, rooms
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
 DEAR = Price(1_000_000, 0, known=True)
 """A dollar a million tokens: a micro-dollar a token."""
@@ -87,7 +87,7 @@ class ToyEmbedder:
 class Desk:
     """Memory with a model."""
 
-    house: Rooms
+    house: CoreFixture
     embedder: ToyEmbedder
     facts: Facts
     meaning: VectorSearch
@@ -110,7 +110,7 @@ class Desk:
         return [fact.text for fact in self.search.best(KEY, query, 3)]
 
 
-def desk_in(house: Rooms, embedder: ToyEmbedder, **options: Any) -> Desk:
+def desk_in(house: CoreFixture, embedder: ToyEmbedder, **options: Any) -> Desk:
     """Put together, not started."""
     near = Nearest(house.store, embedder.model)
     meaning = VectorSearch(
@@ -130,7 +130,7 @@ def desk_in(house: Rooms, embedder: ToyEmbedder, **options: Any) -> Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """Started."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = desk_in(house, ToyEmbedder(), pause_s=0.05)
         made.meaning.start()
         yield made
@@ -187,7 +187,7 @@ def test_nobody_else_s_facts_are_near(desk: Desk) -> None:
 
 def test_missing_vectors_are_made_after_a_start(tmp_path: Path) -> None:
     """Those of facts that were noted while there was no model, and of a model that is another one now."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         Facts(house.store, house.broker, house.hooks).add(KEY, "tea", by="ada")
         for model, size in (("toy", 64), ("other", 32)):
             made = desk_in(house, ToyEmbedder(model=model, size=size))
@@ -218,7 +218,7 @@ def test_an_agent_without_budget_gets_none(desk: Desk) -> None:
 
 def test_a_model_in_this_process_costs_nothing(tmp_path: Path) -> None:
     """Not even budget."""
-    with rooms(tmp_path / "home", daily_budget_usd=0) as house:
+    with core_fixture(tmp_path / "home", daily_budget_usd=0) as house:
         made = desk_in(house, ToyEmbedder(is_free=True))
         made.meaning.start()
         made.note("tea")
@@ -244,7 +244,7 @@ def test_a_model_that_fails_is_told_of_once(desk: Desk, caplog: pytest.LogCaptur
 
 def test_nobody_waits_for_a_slow_model(tmp_path: Path) -> None:
     """The search goes on without it, and the next ones do not even ask for a while."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         made = desk_in(house, ToyEmbedder(), patience_s=0.05)
         made.facts.add(KEY, "tea with milk", by="ada")
         made.embedder.holds.clear()
@@ -422,7 +422,7 @@ def test_settings_say_which_model() -> None:
 
 def test_the_matrices_are_bounded(tmp_path: Path) -> None:
     """The cubicles searched last are kept."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         facts = Facts(house.store, house.broker, house.hooks)
         for key in (KEY, OTHER):
             fact = facts.add(key, "tea", by="ada")
@@ -436,7 +436,7 @@ def test_the_matrices_are_bounded(tmp_path: Path) -> None:
 
 def test_among_many_only_what_stands_out_is_near(tmp_path: Path) -> None:
     """A prompt about nothing in particular brings no heap of facts."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         facts = Facts(house.store, house.broker, house.hooks)
         for n in range(40):
             fact = facts.add(KEY, f"tea number {n}" if n < 3 else f"the {n}th of forty quite other things", by="ada")
@@ -450,7 +450,7 @@ def test_among_very_many_the_nearest_is_still_found(tmp_path: Path) -> None:
     """By signs first, whatever the size of the vectors."""
     dice = np.random.default_rng(7)
     for size in (64, 100):
-        with rooms(tmp_path / f"home{size}") as house:
+        with core_fixture(tmp_path / f"home{size}") as house:
             matrix = dice.normal(size=(10_050, size)).astype(np.float32)
             matrix /= np.linalg.norm(matrix, axis=1)[:, None]
             with house.store.writing() as db:

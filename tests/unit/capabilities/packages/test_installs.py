@@ -18,11 +18,11 @@ from orchestrator.capabilities.packages.lists import MOST_BYTES
 from orchestrator.core.errors import BadInput, OrchestratorError, TooMany
 from orchestrator.core.models import TurnStatus
 from tests.support.core_fixture import KEY, heard, of_kind, watching
-from tests.support.packages_fixture import CONTENT, MOST_AN_HOUR, Desk, PaperErrands, desk, listed
+from tests.support.packages_fixture import CONTENT, MOST_AN_HOUR, FakeHelpers, PackagesFixture, desk, listed
 
 
 @pytest.fixture
-def at(tmp_path: Path) -> Iterator[Desk]:
+def at(tmp_path: Path) -> Iterator[PackagesFixture]:
     """A desk."""
     with desk(tmp_path / "home") as made:
         yield made
@@ -72,7 +72,7 @@ def test_names_carry_little() -> None:
 # --- the way of a wish ---------------------------------------------------------------------------------------------
 
 
-def test_before_a_yes_nothing_is_fetched(at: Desk) -> None:
+def test_before_a_yes_nothing_is_fetched(at: PackagesFixture) -> None:
     """The courier looks up what the wish comes to, a person is asked about that, and exactly that is fetched."""
     at.errands.report = {"ok": True, "packages": [listed("flask-login", "0.6.3"), listed("flask", "3.0.0")]}
     call = at.ask("Flask-Login")
@@ -102,7 +102,7 @@ def test_before_a_yes_nothing_is_fetched(at: Desk) -> None:
     assert at.packages.get(1).status == records.DONE
 
 
-def test_the_same_again_is_there_at_once(at: Desk) -> None:
+def test_the_same_again_is_there_at_once(at: PackagesFixture) -> None:
     """An open wish is joined, one that is done is answered from the shelf, and nobody is asked twice."""
     first, second = at.ask(), at.ask()
     assert first.waits_for == second.waits_for
@@ -115,7 +115,7 @@ def test_the_same_again_is_there_at_once(at: Desk) -> None:
     assert (again.status, again.result["folder"], at.work()) == ("done", "/app/workspace/data/packages/1", 0)
 
 
-def test_the_same_list_is_one_question(at: Desk) -> None:
+def test_the_same_list_is_one_question(at: PackagesFixture) -> None:
     """Two wishes that come to the same are decided together."""
     first, second = at.ask("six"), at.ask("six==1.0")
     at.work()
@@ -128,7 +128,7 @@ def test_the_same_list_is_one_question(at: Desk) -> None:
 @pytest.mark.parametrize(
     ("how", "said"), [("deny", "said no"), ("expire", "Nobody answered"), ("settings", "withdrawn")]
 )
-def test_other_answers(at: Desk, how: str, said: str) -> None:
+def test_other_answers(at: PackagesFixture, how: str, said: str) -> None:
     """The program that waits hears which, with a code, and nothing is fetched."""
     call = at.ask()
     at.work()
@@ -174,7 +174,7 @@ def test_other_answers(at: Desk, how: str, said: str) -> None:
         ({"ok": True, "packages": [listed("six", places=["node_modules/x"])]}, "places"),
     ],
 )
-def test_a_report_is_a_strangers_word(at: Desk, report: Any, said: str) -> None:
+def test_a_report_is_a_strangers_word(at: PackagesFixture, report: Any, said: str) -> None:
     """What does not fit exactly is refused with a sentence, and nobody is asked."""
     at.errands.report = report
     call = at.ask()
@@ -194,7 +194,7 @@ def test_a_report_is_a_strangers_word(at: Desk, report: Any, said: str) -> None:
         {"other.whl": CONTENT},
     ],
 )
-def test_nothing_else_than_agreed_is_taken(at: Desk, files: dict[str, bytes]) -> None:
+def test_nothing_else_than_agreed_is_taken(at: PackagesFixture, files: dict[str, bytes]) -> None:
     """Missing, shorter, longer or other bytes: the shelf stays empty."""
     at.errands.files = files
     call = at.ask()
@@ -206,7 +206,7 @@ def test_nothing_else_than_agreed_is_taken(at: Desk, files: dict[str, bytes]) ->
     assert list((at.house.home / "errands").iterdir()) == []
 
 
-def test_links_of_a_courier_are_not_followed(at: Desk) -> None:
+def test_links_of_a_courier_are_not_followed(at: PackagesFixture) -> None:
     """A link in the place of a file, or of the report, is no file."""
     secret = at.house.home / "secret"
     secret.write_bytes(CONTENT)
@@ -234,7 +234,7 @@ def test_there_must_be_room(tmp_path: Path) -> None:
         assert at.pending() == []
 
 
-def test_an_hours_wishes_are_few(at: Desk) -> None:
+def test_an_hours_wishes_are_few(at: PackagesFixture) -> None:
     """An agent can't have an index asked without end, by names that differ."""
     for number in range(MOST_AN_HOUR):
         at.ask(f"p{number}")
@@ -250,7 +250,7 @@ def test_an_hours_wishes_are_few(at: Desk) -> None:
 @pytest.mark.parametrize("do", ["resolve", "fetch"])
 def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
     """An errand that the house's end breaks off is sent again at the next start."""
-    home, errands = tmp_path / "home", PaperErrands()
+    home, errands = tmp_path / "home", FakeHelpers()
     with desk(home, errands) as at:
         call = at.ask()
         if do == "fetch":
@@ -272,7 +272,7 @@ def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
 
 def test_what_kills_the_house_each_time_is_given_up(tmp_path: Path) -> None:
     """A death in the middle of an errand counts; after three there is an end."""
-    home, errands = tmp_path / "home", PaperErrands()
+    home, errands = tmp_path / "home", FakeHelpers()
 
     def die(_task: dict[str, Any]) -> None:
         raise KeyboardInterrupt
@@ -298,7 +298,7 @@ def test_an_open_question_is_asked_anew_after_a_start(tmp_path: Path) -> None:
         assert [event["kind"] for event in of_kind(heard(events), "approval")] == ["packages"]
 
 
-def test_an_engine_that_does_not_answer(at: Desk) -> None:
+def test_an_engine_that_does_not_answer(at: PackagesFixture) -> None:
     """It is said at once."""
     at.errands.is_broken = True
     call = at.ask()
@@ -309,7 +309,7 @@ def test_an_engine_that_does_not_answer(at: Desk) -> None:
 # --- who hears of it -----------------------------------------------------------------------------------------------
 
 
-def test_who_hears_after_the_turn(at: Desk) -> None:
+def test_who_hears_after_the_turn(at: PackagesFixture) -> None:
     """The person by a notice, the agent at its next turn, once; while the turn goes on neither."""
     turn = at.house.under_way()
     at.ask(turn=turn.id)
@@ -326,7 +326,7 @@ def test_who_hears_after_the_turn(at: Desk) -> None:
     assert at.packages.note(at.house.under_way("third")) == ""
 
 
-def test_nobody_is_told_twice(at: Desk) -> None:
+def test_nobody_is_told_twice(at: PackagesFixture) -> None:
     """Within the turn its program hears it, and that is enough."""
     turn = at.house.under_way()
     at.ask(turn=turn.id)
@@ -337,7 +337,7 @@ def test_nobody_is_told_twice(at: Desk) -> None:
     assert at.packages.note(turn) == ""
 
 
-def test_a_shelf_is_cleared_after_a_week(at: Desk) -> None:
+def test_a_shelf_is_cleared_after_a_week(at: PackagesFixture) -> None:
     """What lay long enough goes, and a new wish is looked up anew."""
     at.ask()
     at.work()
@@ -349,7 +349,7 @@ def test_a_shelf_is_cleared_after_a_week(at: Desk) -> None:
     assert at.ask().status == "waiting"
 
 
-def test_a_deleted_agent_gets_nothing(at: Desk) -> None:
+def test_a_deleted_agent_gets_nothing(at: PackagesFixture) -> None:
     """Its rows go with it, and the errand that was under way ends nowhere."""
 
     def delete(_task: dict[str, Any]) -> None:
@@ -365,7 +365,7 @@ def test_a_deleted_agent_gets_nothing(at: Desk) -> None:
     assert (at.pending(), at.packages.every()) == ([], [])
 
 
-def test_another_agent_of_that_name_gets_nothing(at: Desk) -> None:
+def test_another_agent_of_that_name_gets_nothing(at: PackagesFixture) -> None:
     """What was agreed to for one that was deleted meanwhile is not put into the next one's cubicle."""
     at.ask()
     at.work()
@@ -381,7 +381,7 @@ def test_another_agent_of_that_name_gets_nothing(at: Desk) -> None:
     assert (at.on_the_shelf(), at.packages.every()) == ({}, [])
 
 
-def test_whoever_is_being_deleted_sends_no_courier(at: Desk) -> None:
+def test_whoever_is_being_deleted_sends_no_courier(at: PackagesFixture) -> None:
     """Neither to look up nor to fetch, and nobody is asked."""
     at.ask()
     with at.house.store.writing() as db:

@@ -13,7 +13,7 @@ from orchestrator.capabilities.capability import Caller, Outcome
 from orchestrator.capabilities.roll.capability import Roll, roll
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput
-from tests.support.core_fixture import KEY, rooms
+from tests.support.core_fixture import KEY, core_fixture
 
 ME = Caller(KEY, None)
 
@@ -58,7 +58,7 @@ def test_what_is_no_dice_is_refused(dice: str) -> None:
 
 def test_what_fell_is_in_the_audit_log(tmp_path: Path) -> None:
     """Asked again under its id, the dice have fallen already."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         calls = Calls(store=house.store, agents=house.agents)
         calls.offer(REGISTRY, {"ROLL": roll})
         first = calls.command(ME, "c1", "ROLL", {"dice": "9d1000"})

@@ -30,7 +30,7 @@ from orchestrator.core.models import TurnStatus
 from orchestrator.engine.helpers import HelperEnd, HelperKind, HelperSpec
 from orchestrator.files import uploads as arrivals
 from orchestrator.jobs.pool import Jobs
-from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import NoHelpers
 
 FILMS = {
@@ -74,7 +74,7 @@ class PaperStudio(NoHelpers):
 class Set:
     """Where videos are made, and what tests do with it."""
 
-    house: Rooms
+    house: CoreFixture
     calls: Calls
     notices: Notifications
     jobs: Jobs
@@ -111,7 +111,7 @@ class Set:
 def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
     """A set over ``home``, opened again when it was there before."""
     paper = paper or PaperStudio()
-    with rooms(home) as house:
+    with core_fixture(home) as house:
         house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
         notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)

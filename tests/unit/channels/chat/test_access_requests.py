@@ -19,13 +19,13 @@ from orchestrator.channels.chat.events import Sender
 from orchestrator.core.audit import Audit
 from orchestrator.core.models import Role, User
 from tests.support.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
-from tests.support.core_fixture import Rooms
+from tests.support.core_fixture import CoreFixture
 
 DAY_S = 24 * 3600.0
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter and its rooms; the operator's chat with the bot is open."""
     with chat_fixture(tmp_path) as made:
         made[0].opens(ADA)
@@ -33,7 +33,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
 
 
 @pytest.fixture
-def desk(pair: tuple[ChatFixture, Rooms]) -> ChatFixture:
+def desk(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
     """A counter."""
     return pair[0]
 
@@ -71,7 +71,7 @@ def test_a_stranger_is_told_once_a_day(desk: ChatFixture) -> None:
     assert to(desk, ADA) == [asked]
 
 
-def test_nothing_of_a_stranger_starts_anything(pair: tuple[ChatFixture, Rooms]) -> None:
+def test_nothing_of_a_stranger_starts_anything(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """No turn, no cubicle, no user; a row with a number and a name."""
     desk, house = pair
     desk.stranger(name="Eve")
@@ -212,7 +212,7 @@ def test_only_the_operator_decides_about_people(desk: ChatFixture, label: str, b
     assert member(desk) is None
 
 
-def test_an_operator_no_more_decides_nothing(pair: tuple[ChatFixture, Rooms]) -> None:
+def test_an_operator_no_more_decides_nothing(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """The button was made for them, and they are a member by now."""
     desk, house = pair
     second = house.people.add({"name": "cleo", "role": Role.OPERATOR, "telegram_id": 2002})

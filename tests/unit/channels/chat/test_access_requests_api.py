@@ -12,23 +12,23 @@ from orchestrator.channels.chat import contact_rows as rows
 from orchestrator.channels.chat.access_requests import ALLOW, BLOCK, IGNORE
 from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.core.errors import Conflict, Forbidden, NotFound
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.support.chat_fixture import ADA, BOB, EVE, ChatFixture, chat_fixture
-from tests.support.core_fixture import Rooms
+from tests.support.core_fixture import CoreFixture
 from tests.unit.channels.chat.test_access_requests import card, member, to
 from tests.unit.conftest import Api, Browser
 from tests.unit.dashboard.test_audit import page
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter and its rooms; the operator's chat with the bot is open."""
     with chat_fixture(tmp_path) as made:
         made[0].opens(ADA)
         yield made
 
 
-def test_allowed_elsewhere_the_card_is_settled(pair: tuple[ChatFixture, Rooms]) -> None:
+def test_allowed_elsewhere_the_card_is_settled(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """They are a member with a welcome; the card offers to take it back, and its old buttons do nothing."""
     desk, _ = pair
     desk.stranger(name="Eve")
@@ -44,7 +44,7 @@ def test_allowed_elsewhere_the_card_is_settled(pair: tuple[ChatFixture, Rooms]) 
 
 @pytest.mark.parametrize(("kind", "state", "said"), [(IGNORE, "ignored", "Ignored"), (BLOCK, "blocked", "Blocked")])
 def test_turned_away_elsewhere_the_card_says_so(
-    pair: tuple[ChatFixture, Rooms], kind: str, state: str, said: str
+    pair: tuple[ChatFixture, CoreFixture], kind: str, state: str, said: str
 ) -> None:
     """Nobody is let in, and there is nothing left to press."""
     desk, _ = pair
@@ -59,7 +59,7 @@ def test_turned_away_elsewhere_the_card_says_so(
     assert known.state == state
 
 
-def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[ChatFixture, Rooms]) -> None:
+def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """The list is what is not decided, wherever it was."""
     desk, _ = pair
     desk.stranger()
@@ -69,7 +69,7 @@ def test_decided_on_telegram_nobody_waits_any_more(pair: tuple[ChatFixture, Room
         desk.cards.decide("crab", EVE, ALLOW, desk.people.operator())
 
 
-def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, Rooms]) -> None:
+def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """A member does not, and nobody about somebody who never wrote."""
     desk, _ = pair
     desk.stranger()
@@ -81,7 +81,7 @@ def test_only_an_operator_decides_about_whom_is_known(pair: tuple[ChatFixture, R
         desk.cards.decide("crab", EVE + 1, ALLOW, desk.people.operator())
 
 
-def test_the_page_of_people_asks_and_the_api_decides(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_the_page_of_people_asks_and_the_api_decides(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """With the name as text and the id; an event tells other pages."""
     assert "Waiting to be let in" not in page(browser, "/parts/strangers")
     with paper.app._store.writing() as db:

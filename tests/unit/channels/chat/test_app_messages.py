@@ -23,11 +23,11 @@ from orchestrator.channels.chat.turn_reply_rows import TurnPlace
 from orchestrator.core.errors import NotFound
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.turns import rows as turn_rows
-from tests.support.app_fixture import PaperHouse, Scene, paper_house
+from tests.support.app_fixture import AppFixture, Scene, run_app
 from tests.support.bot_api import BotApi
 from tests.support.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture, telegram_store
-from tests.support.core_fixture import KEY, rooms
-from tests.support.fake_browser import PaperBrowser, png
+from tests.support.core_fixture import KEY, core_fixture
+from tests.support.fake_browser import FakeBrowser, png
 
 PUBLIC = "https://hermit.example"
 AT = 1_000_000.0
@@ -83,7 +83,7 @@ class Gallery:
         for name in names:
             self.apps[name] = WebApp(KEY, name, title, kind, None, 0.0, "")
         with self.house.store.writing() as db:
-            turn_rows.note_apps(db, turn.id, names)
+            turn_rows.add_apps(db, turn.id, names)
             db.execute("UPDATE turns SET told_at = ? WHERE id = ?", (self.now, turn.id))
         return turn
 
@@ -96,7 +96,7 @@ class Gallery:
 @pytest.fixture
 def gallery(tmp_path: Path) -> Iterator[Gallery]:
     """A house with one bot; ada's chat with it is private."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         yield Gallery(TurnsFixture(house, FakeOutbox(house.store)), tmp_path)
 
 
@@ -228,7 +228,7 @@ def telegram() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, telegram: BotApi) -> Iterator[PaperHouse]:
+def house(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
     """A whole house behind a proxy, with a browser on paper and a bot."""
     environment = {
         "HERMIT_TELEGRAM_API_URL": telegram.url,
@@ -236,11 +236,11 @@ def house(tmp_path: Path, telegram: BotApi) -> Iterator[PaperHouse]:
         "HERMIT_TELEGRAM_OPERATOR_ID": "42",
         "HERMIT_PUBLIC_URL": PUBLIC,
     }
-    with paper_house(tmp_path, environment=environment, browser=PaperBrowser()) as made:
+    with run_app(tmp_path, environment=environment, browser=FakeBrowser()) as made:
         yield made
 
 
-def test_an_app_from_a_chat_is_opened_from_the_chat(house: PaperHouse, telegram: BotApi) -> None:
+def test_an_app_from_a_chat_is_opened_from_the_chat(house: AppFixture, telegram: BotApi) -> None:
     """The answer, then one photo with a button, which logs in and leads to the app's page."""
     www = house.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
 

@@ -13,7 +13,7 @@ from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.core.models import ApprovalStatus
 from tests.support.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
-from tests.support.core_fixture import Rooms, at_once
+from tests.support.core_fixture import CoreFixture, at_once
 
 URL = "https://data.example.org/a/table.csv?year=2025"
 HOST = "data.example.org"
@@ -34,14 +34,14 @@ PACKAGES: dict[str, Any] = {
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter and its rooms."""
     with chat_fixture(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def desk(pair: tuple[ChatFixture, Rooms]) -> ChatFixture:
+def desk(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
     """A counter."""
     return pair[0]
 

@@ -20,19 +20,19 @@ from orchestrator.core.errors import Conflict, Forbidden, Unavailable
 from orchestrator.core.models import ApprovalStatus, User
 from tests.support.bot_api import BotApi
 from tests.support.chat_fixture import ADA, BOB, DANGEROUS, EVE, GROUP, ChatFixture, chat_fixture
-from tests.support.core_fixture import OTHER, Rooms, at_once
+from tests.support.core_fixture import OTHER, CoreFixture, at_once
 from tests.support.outbox_fixture import OutboxFixture
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter and its rooms."""
     with chat_fixture(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def desk(pair: tuple[ChatFixture, Rooms]) -> ChatFixture:
+def desk(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
     """A counter."""
     return pair[0]
 
@@ -99,7 +99,7 @@ def test_a_member_decides_for_themselves_alone(desk: ChatFixture) -> None:
     assert desk.approvals.get(bobs.id).decided_by == "ada (telegram)"
 
 
-def test_who_is_removed_presses_nothing(pair: tuple[ChatFixture, Rooms]) -> None:
+def test_who_is_removed_presses_nothing(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """A button that was made for somebody works only while they are somebody."""
     desk, house = pair
     bobs = desk.wants(turn=desk.asks(chat=BOB, key=OTHER))
@@ -257,7 +257,7 @@ def test_the_number_may_come_while_a_press_is_looked_at(desk: ChatFixture, monke
 # --- over the wire ---------------------------------------------------------------------------------------------
 
 
-def test_a_question_is_asked_and_settled_at_telegram(pair: tuple[ChatFixture, Rooms]) -> None:
+def test_a_question_is_asked_and_settled_at_telegram(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """A short one as a message, a long one under its file: what Telegram holds at the end has no buttons, and says how
     it ended; the data of the buttons came back as it went out."""
     plain, house = pair

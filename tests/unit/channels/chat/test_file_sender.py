@@ -20,7 +20,7 @@ from orchestrator.core.models import CubicleKey, Delivery, DeliveryStatus
 from orchestrator.turns import rows as turn_rows
 from tests.support.bot_api import BotApi, Person
 from tests.support.chat_fakes import telegram_store
-from tests.support.delivery_fixture import KEY, Outgoing, outgoing
+from tests.support.delivery_fixture import KEY, DeliveryFixture, outgoing
 from tests.support.outbox_fixture import OutboxFixture
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\1\0\0\0\1\0" + b"\10\6\0\0\0" + bytes(8)
@@ -31,7 +31,7 @@ GATHER_S = 0.5
 class House:
     """Deliveries, a bot, and what is between them."""
 
-    out: Outgoing
+    out: DeliveryFixture
     office: OutboxFixture
     carrier: FileSender
 
@@ -51,7 +51,7 @@ class House:
         raise AssertionError([(one.name, one.status, one.why) for one in self.out.rows()])
 
 
-def turn_from_telegram(out: Outgoing, chat: int = 42, *, thread: int | None = None, message: int = 7) -> int:
+def turn_from_telegram(out: DeliveryFixture, chat: int = 42, *, thread: int | None = None, message: int = 7) -> int:
     """A turn under way that somebody asked for in a chat."""
     with out.store.writing() as db:
         db.execute(
@@ -60,8 +60,8 @@ def turn_from_telegram(out: Outgoing, chat: int = 42, *, thread: int | None = No
             (chat % 1000, chat, thread, message, f"telegram:1:{chat}"),
         )
         origin = f"telegram:1:{chat}"
-        turn = turn_rows.add(db, KEY, source="telegram", prompt="x", origin=origin, now=time.time())
-        turn_rows.claim(db, turn, "boot", time.time() - 1)
+        turn = turn_rows.insert_turn(db, KEY, source="telegram", prompt="x", origin=origin, now=time.time())
+        turn_rows.claim_turn(db, turn, "boot", time.time() - 1)
     return turn
 
 
@@ -72,7 +72,7 @@ def house(tmp_path: Path, api: BotApi, bot: str, ada: Person) -> Iterator[House]
         yield furnished(out, office)
 
 
-def furnished(out: Outgoing, office: OutboxFixture) -> House:
+def furnished(out: DeliveryFixture, office: OutboxFixture) -> House:
     """A carrier between deliveries and letters."""
     people = Users(out.store)
     people.change(KEY.user, {"telegram_id": 42})
@@ -165,8 +165,8 @@ def test_a_turn_of_a_group_is_answered_there(api: BotApi, house: House, bot: str
 def test_what_was_asked_for_elsewhere_stays_there(house: House, source: str) -> None:
     """A turn of the dashboard delivers to the dashboard."""
     with house.out.store.writing() as db:
-        turn = turn_rows.add(db, KEY, source=source, prompt="x", origin=None, now=time.time())
-        turn_rows.claim(db, turn, "boot", time.time() - 1)
+        turn = turn_rows.insert_turn(db, KEY, source=source, prompt="x", origin=None, now=time.time())
+        turn_rows.claim_turn(db, turn, "boot", time.time() - 1)
     house.take("report.txt")
     (made,) = house.wait(1)
     assert made.to == "dashboard"

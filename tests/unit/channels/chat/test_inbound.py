@@ -38,7 +38,7 @@ from orchestrator.core.errors import Conflict, Unavailable
 from orchestrator.core.models import CubicleKey, TurnStatus, User
 from tests.support.bot_api import BotApi, Group, Person
 from tests.support.chat_fakes import telegram_store
-from tests.support.core_fixture import Rooms, rooms
+from tests.support.core_fixture import CoreFixture, core_fixture
 
 pytestmark = pytest.mark.anyio
 ADA, BOB, EVE = 42, 43, 666
@@ -60,7 +60,7 @@ class Scene:
     """A whole bot, in and out, except what others decide: that is recorded here, and does what a test says."""
 
     api: BotApi
-    house: Rooms
+    house: CoreFixture
     token: str
     ada: Person
     bob: Person
@@ -192,7 +192,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """Ada runs this install, Bob is a member, nobody knows Eve; one group is enabled."""
-    with BotApi() as api, rooms(tmp_path / "home") as house:
+    with BotApi() as api, core_fixture(tmp_path / "home") as house:
         token = api.bot("Crab", username="crab_bot")
         house.people.change(house.operator.id, {"telegram_id": ADA})
         house.people.change(house.member.id, {"telegram_id": BOB})

@@ -19,7 +19,7 @@ from orchestrator.channels.telegram.client import TelegramClient
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import Unavailable
 from tests.support.bot_api import BotApi, Person
-from tests.support.core_fixture import KEY, Rooms, rooms
+from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 
 _FAST = FetchPatience(whole_s=1.0, first_pause_s=0.01, longest_pause_s=0.02)
 _OF_KIND = ("document", "photo", "voice", "audio", "video", "sticker")
@@ -30,7 +30,7 @@ class Scene:
     """A bot, its owner, and a workspace."""
 
     api: BotApi
-    house: Rooms
+    house: CoreFixture
     token: str
     ada: Person
     room: int = 1 << 30
@@ -73,7 +73,7 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """A server and a database."""
-    with BotApi() as api, rooms(tmp_path / "home") as house:
+    with BotApi() as api, core_fixture(tmp_path / "home") as house:
         yield Scene(api, house, api.bot("Crab"), api.person(42))
 
 

@@ -16,7 +16,7 @@ from orchestrator.channels.chat.outbox_rows import known_after
 from orchestrator.channels.telegram.update_inbox import UpdateInbox
 from orchestrator.core.models import Role, User
 from tests.support.chat_fakes import telegram_store
-from tests.support.core_fixture import Rooms, rooms
+from tests.support.core_fixture import CoreFixture, core_fixture
 
 ADA, EVE, BOT = 42, 666, 7
 Json = dict[str, Any]
@@ -32,7 +32,7 @@ class _Me:
 class Scene:
     """An inbox over a real database, and its clock."""
 
-    house: Rooms
+    house: CoreFixture
     inbox: Inbox
     updates: UpdateInbox
     now: float = 1_000.0
@@ -58,7 +58,7 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """With agent ``crab``, whose bot is known, and Ada, who is allowed."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         with house.store.writing() as db:
             db.execute(
                 "INSERT INTO telegram_bots (agent, bot, username, state, added_at) VALUES ('crab', 7, '', 'paired', 0)"
@@ -66,7 +66,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield opened(house)
 
 
-def opened(house: Rooms) -> Scene:
+def opened(house: CoreFixture) -> Scene:
     """An inbox as a start finds it."""
     scene: Scene
 

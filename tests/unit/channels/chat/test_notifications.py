@@ -20,14 +20,14 @@ from orchestrator.core.errors import Conflict
 from orchestrator.core.models import Event, User
 from orchestrator.core.text import in_quotes
 from tests.support.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once
 
 OFFERS = (Offer("Cancel it", "agenda.cancel"), Offer("Keep it", "agenda.keep"))
 DONE = {"agenda.cancel": "Cancelled.", "agenda.keep": "Kept."}
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter and its rooms; two deeds are known, and how often they were done."""
     with chat_fixture(tmp_path) as made:
         made[0].opens(ADA)
@@ -37,7 +37,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
 
 
 @pytest.fixture
-def desk(pair: tuple[ChatFixture, Rooms]) -> ChatFixture:
+def desk(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
     """A counter."""
     return pair[0]
 

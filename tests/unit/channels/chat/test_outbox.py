@@ -19,7 +19,7 @@ from orchestrator.channels.chat.channel_store import ChannelDb
 from orchestrator.channels.chat.message import AttachedFile, Message, MessageBody, MessageButton
 from orchestrator.channels.chat.message_json import packed, unpacked
 from orchestrator.channels.chat.rich_text import RichText, TextEntity
-from orchestrator.core.db.audit_rows import search
+from orchestrator.core.db.audit_rows import search_records
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Unavailable
 from tests.support.bot_api import BotApi, Person
@@ -398,7 +398,7 @@ def test_a_blocked_bot_fails_all_that_waits(api: BotApi, office: OutboxFixture, 
     with office.store.reading() as db:
         state = db.execute("SELECT state FROM chat_rooms WHERE chat = 42").fetchone()[0]
         assert state == "closed"
-        assert len(search(db, kind="telegram")) == 1
+        assert len(search_records(db, kind="telegram")) == 1
     ada.unblocks(bot)
     office.post("e")
     office.wait_for("e")
@@ -482,7 +482,7 @@ def test_what_is_never_taken_is_given_up(api: BotApi, office: OutboxFixture, tex
     assert accepted(api) == ["b"]
     assert len(api.calls("sendMessage")) == 2
     with office.store.reading() as db:
-        assert [row.detail["letter"] for row in search(db, kind="telegram")] == ["a"]
+        assert [row.detail["letter"] for row in search_records(db, kind="telegram")] == ["a"]
 
 
 @pytest.mark.parametrize("text", ["x" * 4096, "🦀" * 2048, "half \ud83e a crab"])

@@ -28,7 +28,7 @@ from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.core.events import Subscription
 from orchestrator.core.models import Event, Turn
 from tests.support.chat_fakes import GROUP, FakeClient, FakeLoopClock, FakeOutbox, TurnsFixture, telegram_store
-from tests.support.core_fixture import KEY, OTHER, rooms
+from tests.support.core_fixture import KEY, OTHER, core_fixture
 
 
 class Stage:
@@ -132,7 +132,7 @@ class Stage:
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
     """A house with one bot."""
-    with rooms(tmp_path / "home", approval="all") as house:
+    with core_fixture(tmp_path / "home", approval="all") as house:
         yield TurnsFixture(house, FakeOutbox(house.store))
 
 

@@ -18,11 +18,11 @@ from orchestrator.core.errors import Conflict
 from orchestrator.core.hooks import TurnMoment
 from orchestrator.core.models import Event, TurnStatus
 from tests.support.chat_fixture import ADA, BOB, EVE, GROUP, ChatFixture, chat_fixture
-from tests.support.core_fixture import KEY, OTHER, Rooms, at_once
+from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
+def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter and its rooms."""
     with chat_fixture(tmp_path) as made:
         made[0].opens(ADA)
@@ -30,7 +30,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, Rooms]]:
 
 
 @pytest.fixture
-def desk(pair: tuple[ChatFixture, Rooms]) -> ChatFixture:
+def desk(pair: tuple[ChatFixture, CoreFixture]) -> ChatFixture:
     """A counter."""
     return pair[0]
 

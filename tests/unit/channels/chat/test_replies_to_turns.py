@@ -17,7 +17,7 @@ from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import TurnStatus
 from tests.support.chat_fakes import CHAT, GROUP, FakeOutbox, TurnsFixture, telegram_store
-from tests.support.core_fixture import KEY, OTHER, rooms
+from tests.support.core_fixture import KEY, OTHER, core_fixture
 
 TITLE = f"{MARK} Water\u202e the plants"
 
@@ -25,7 +25,7 @@ TITLE = f"{MARK} Water\u202e the plants"
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[TurnsFixture]:
     """A house with one bot."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         yield TurnsFixture(house, FakeOutbox(house.store))
 
 

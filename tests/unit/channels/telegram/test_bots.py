@@ -17,13 +17,13 @@ from orchestrator.channels.telegram.accounts.rows import BotStatus, CodeWay
 from orchestrator.core.errors import BadInput, Conflict, NotFound, OrchestratorError
 from orchestrator.core.models import Event
 from tests.support.bots_fixture import ADA, KINDS, OTHER, ROTATED, TOKEN, BotsFixture, paired, sent, wrong
-from tests.support.core_fixture import rooms
+from tests.support.core_fixture import core_fixture
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[BotsFixture]:
     """A desk of its own."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         yield BotsFixture(house)
 
 

@@ -15,7 +15,7 @@ from orchestrator.channels.telegram.client_types import BotIdentity, WebhookStat
 from orchestrator.channels.telegram.doctor import Expected, examine_telegram
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.finding import FindingState
-from tests.support.app_fixture import paper_house
+from tests.support.app_fixture import run_app
 from tests.support.bot_api import BotApi
 
 OURS = "https://crab.example"
@@ -137,7 +137,7 @@ def test_the_tokens_are_read_where_they_are_kept(tmp_path: Path) -> None:
     token = f"123456789:AA{'x' * 33}"
     database = tmp_path / "home" / "db" / "hermit.db"
     assert stored(database) == ([], None)
-    with paper_house(tmp_path / "home") as house:
+    with run_app(tmp_path / "home") as house:
         house.services.people.change(1, {"telegram_id": 42})
         house.services.bots.set_up("crab", token)
         (running,), operator = stored(database)

@@ -14,13 +14,13 @@ from orchestrator.channels.telegram.accounts.pairing import CODES_AT_ONCE
 from orchestrator.channels.telegram.accounts.rows import BotState, BotStatus, CodeWay
 from orchestrator.core.errors import BadInput, Conflict, TooMany
 from tests.support.bots_fixture import ADA, BOB, EVE, OTHER, BotsFixture, sent, shown, wrong
-from tests.support.core_fixture import rooms
+from tests.support.core_fixture import core_fixture
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[BotsFixture]:
     """A desk of its own."""
-    with rooms(tmp_path / "home") as house:
+    with core_fixture(tmp_path / "home") as house:
         yield BotsFixture(house)
 
 

@@ -23,7 +23,7 @@ from orchestrator.core.errors import Unavailable
 from orchestrator.core.models import Role, User
 from tests.support.bot_api import BotApi, Person
 from tests.support.chat_fakes import telegram_store
-from tests.support.core_fixture import Rooms, rooms
+from tests.support.core_fixture import CoreFixture, core_fixture
 
 pytestmark = pytest.mark.anyio
 ADA = 42
@@ -54,7 +54,7 @@ class Scene:
     """A bot, its owner, an inbox, and what the poller says."""
 
     api: BotApi
-    house: Rooms
+    house: CoreFixture
     token: str
     ada: Person
     inbox: UpdateInbox
@@ -123,7 +123,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Scene]:
     """A server, a database, and nothing that came in yet."""
-    with BotApi() as api, rooms(tmp_path / "home") as house:
+    with BotApi() as api, core_fixture(tmp_path / "home") as house:
         token = api.bot("Crab")
         with house.store.writing() as db:
             db.execute(

@@ -18,10 +18,14 @@ def db() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.row_factory = sqlite3.Row
     migrations.apply(Database(connection))
-    audit.add(connection, "command", "ls -l report.pdf", now=1.0, agent="crab", user=1, turn=7, detail={"n": 1})
-    audit.add(connection, "login", "ada logged in", now=2.0, user=1)
-    audit.add(connection, "command", 'echo "OR" NOT\0nothing', now=3.0, agent="helper", detail={"output": "zebra"})
-    audit.index(connection, most=100)
+    audit.insert_record(
+        connection, "command", "ls -l report.pdf", now=1.0, agent="crab", user=1, turn=7, detail={"n": 1}
+    )
+    audit.insert_record(connection, "login", "ada logged in", now=2.0, user=1)
+    audit.insert_record(
+        connection, "command", 'echo "OR" NOT\0nothing', now=3.0, agent="helper", detail={"output": "zebra"}
+    )
+    audit.index_records(connection, most=100)
     yield connection
     connection.close()
 
@@ -51,7 +55,7 @@ def db() -> Iterator[sqlite3.Connection]:
 )
 def test_finds_words_and_never_takes_them_for_operators(db: sqlite3.Connection, words: str, found: list[int]) -> None:
     """Whatever is typed is a list of words, all of which must be there."""
-    assert [row.id for row in audit.search(db, words=words)] == found
+    assert [row.id for row in audit.search_records(db, words=words)] == found
 
 
 @pytest.mark.parametrize(
@@ -67,36 +71,36 @@ def test_finds_words_and_never_takes_them_for_operators(db: sqlite3.Connection, 
 )
 def test_filters_and_pages(db: sqlite3.Connection, wanted: dict[str, object], found: list[int]) -> None:
     """Everything given must fit; newest first."""
-    assert [row.id for row in audit.search(db, **wanted)] == found  # type: ignore[arg-type]  # a table of arguments
+    assert [row.id for row in audit.search_records(db, **wanted)] == found  # type: ignore[arg-type]  # a table of arguments
 
 
 def test_a_row_comes_back_as_it_was(db: sqlite3.Connection) -> None:
     """All fields, the detail as data."""
-    row = audit.search(db, words="report")[0]
+    row = audit.search_records(db, words="report")[0]
     assert row == audit.AuditRow(1, 1.0, "command", "crab", 1, 7, "ls -l report.pdf", {"n": 1})
 
 
 def test_new_rows_are_found_by_their_words_from_the_next_index_on(db: sqlite3.Connection) -> None:
     """The oldest first, so many at once; without words they are found right away."""
     for n in range(5):
-        audit.add(db, "noise", f"bell {n}", now=4.0)
-    assert len(audit.search(db, kind="noise")) == 5
-    assert audit.search(db, words="bell") == []
+        audit.insert_record(db, "noise", f"bell {n}", now=4.0)
+    assert len(audit.search_records(db, kind="noise")) == 5
+    assert audit.search_records(db, words="bell") == []
     for found, is_done in ([4, 5], False), ([4, 5, 6, 7], False), ([4, 5, 6, 7, 8], True):
-        audit.index(db, most=2)
-        assert sorted(row.id for row in audit.search(db, words="bell")) == found
+        audit.index_records(db, most=2)
+        assert sorted(row.id for row in audit.search_records(db, words="bell")) == found
         assert audit.is_indexed(db) is is_done
-    audit.index(db, most=2)
-    assert len(audit.search(db, words="bell")) == 5
+    audit.index_records(db, most=2)
+    assert len(audit.search_records(db, words="bell")) == 5
 
 
 def test_a_row_that_goes_before_it_was_indexed_leaves_the_index_whole(db: sqlite3.Connection) -> None:
     """What was indexed goes with its words, what was not has none to let go; what comes later is indexed as ever."""
-    audit.add(db, "command", "ls unseen", now=4.0)
+    audit.insert_record(db, "command", "ls unseen", now=4.0)
     db.execute("INSERT INTO retention (what, upto) VALUES ('audit', 4)")
     db.execute("DELETE FROM audit WHERE id IN (1, 4)")
-    assert audit.search(db, words="ls") == []
-    audit.add(db, "command", "ls later", now=5.0)
-    audit.index(db, most=100)
-    assert [row.text for row in audit.search(db, words="ls")] == ["ls later"]
+    assert audit.search_records(db, words="ls") == []
+    audit.insert_record(db, "command", "ls later", now=5.0)
+    audit.index_records(db, most=100)
+    assert [row.text for row in audit.search_records(db, words="ls")] == ["ls later"]
     db.execute("INSERT INTO audit_fts (audit_fts, rank) VALUES ('integrity-check', 1)")

@@ -58,10 +58,10 @@ def test_two_first_starts_at_once_make_one_database(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", ["UPDATE audit SET text = 'x'", "DELETE FROM audit"])
 def test_audit_rows_stay(db: sqlite3.Connection, change: str) -> None:
     """The database itself refuses to change or delete them."""
-    audit.add(db, "kind", "what happened", now=1.0)
+    audit.insert_record(db, "kind", "what happened", now=1.0)
     with pytest.raises(sqlite3.IntegrityError, match="never"):
         db.execute(change)
-    assert [row.text for row in audit.search(db)] == ["what happened"]
+    assert [row.text for row in audit.search_records(db)] == ["what happened"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from orchestrator.approvals import rows as approvals
 from orchestrator.core.db import audit_rows as audit
 from orchestrator.core.models import CubicleKey
 from orchestrator.turns import rows as turns
-from tests.support.core_fixture import rooms
+from tests.support.core_fixture import core_fixture
 
 KEY = CubicleKey("crab", 1)
 
@@ -20,19 +20,19 @@ KEY = CubicleKey("crab", 1)
 @pytest.mark.parametrize(
     "ask",
     [
-        turns.under_way,
-        turns.waiting_cubicles,
-        lambda db: turns.history(db, KEY, limit=20),
-        lambda db: approvals.of_turn(db, 1),
-        audit.search,
-        lambda db: audit.search(db, agent="crab", kind="turn.ended"),
+        turns.list_running,
+        turns.list_waiting_cubicles,
+        lambda db: turns.list_history(db, KEY, limit=20),
+        lambda db: approvals.list_of_turn(db, 1),
+        audit.search_records,
+        lambda db: audit.search_records(db, agent="crab", kind="turn.ended"),
     ],
     ids=["under way", "waiting", "history", "approvals of a turn", "log", "log of an agent"],
 )
 def test_it_is_found_by_an_index(tmp_path: Path, ask: Callable[[sqlite3.Connection], object]) -> None:
     """Every step of the plan is a search, or goes along an index as far as it must."""
     asked: list[str] = []
-    with rooms(tmp_path) as house, house.store.reading() as db:
+    with core_fixture(tmp_path) as house, house.store.reading() as db:
         db.set_trace_callback(asked.append)
         ask(db)
         db.set_trace_callback(None)
@@ -42,13 +42,13 @@ def test_it_is_found_by_an_index(tmp_path: Path, ask: Callable[[sqlite3.Connecti
     assert whole == [], plans
 
 
-@pytest.mark.parametrize("ask", [turns.first_queued, turns.queued_ids, turns.queued])
+@pytest.mark.parametrize("ask", [turns.get_first_queued, turns.list_queued, turns.count_queued])
 def test_a_queue_is_found_among_what_is_open(
     tmp_path: Path, ask: Callable[[sqlite3.Connection, CubicleKey], object]
 ) -> None:
     """And not among all the turns that a cubicle ever had."""
     asked: list[str] = []
-    with rooms(tmp_path) as house, house.store.reading() as db:
+    with core_fixture(tmp_path) as house, house.store.reading() as db:
         db.set_trace_callback(asked.append)
         ask(db, KEY)
         db.set_trace_callback(None)
@@ -59,17 +59,17 @@ def test_a_queue_is_found_among_what_is_open(
 
 def test_what_was_cleared_is_not_read_again(tmp_path: Path) -> None:
     """A conversation is as quick after a hundred thousand cleared turns as after none."""
-    with rooms(tmp_path) as house:
+    with core_fixture(tmp_path) as house:
         with house.store.reading() as db:
             asked: list[str] = []
             db.set_trace_callback(asked.append)
-            turns.history(db, KEY, limit=20)
+            turns.list_history(db, KEY, limit=20)
             db.set_trace_callback(None)
             plans = [str(row[3]) for text in asked for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]
         with house.store.writing() as db:
             asked.clear()
             db.set_trace_callback(asked.append)
-            turns.forget(db, KEY)
+            turns.clear_conversation(db, KEY)
             db.set_trace_callback(None)
             updates = [text for text in asked if text.startswith("UPDATE turns SET forgotten")]
             plans += [str(row[3]) for text in updates for row in db.execute(f"EXPLAIN QUERY PLAN {text}")]

@@ -7,7 +7,7 @@ import logging
 import pytest
 from flask import Flask
 
-from tests.support.app_fixture import API_TOKEN, PaperHouse
+from tests.support.app_fixture import API_TOKEN, AppFixture
 from tests.unit.conftest import Api, someone
 
 BOT = "123456789:" + "A" * 35
@@ -65,7 +65,7 @@ def test_what_does_not_work_says_why(
     assert word in refused[1]
 
 
-def test_a_bot_token_is_never_shown(paper: PaperHouse, operator: Api) -> None:
+def test_a_bot_token_is_never_shown(paper: AppFixture, operator: Api) -> None:
     """It is taken, and then only that there is one can be seen, in agents and in the audit log."""
     assert operator.call("PATCH", "/agents/crab", {"telegram_token": BOT}).get_json()["has_telegram"] is True
     shown = [operator.call("GET", path).get_data(as_text=True) for path in ("/agents", "/agents/crab", "/audit")]
@@ -74,7 +74,7 @@ def test_a_bot_token_is_never_shown(paper: PaperHouse, operator: Api) -> None:
     assert paper.services.agents.get("crab")
 
 
-def test_an_agent_works_rests_or_sleeps(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_an_agent_works_rests_or_sleeps(paper: AppFixture, operator: Api, member: Api) -> None:
     """Active in a turn, idle while a cubicle runs, else stopped; a member is told of their own part."""
     assert operator.get("/agents/crab")["status"] == "stopped"
     operator.post("/agents/crab/messages", {"text": "hello", "wait": True})
@@ -86,7 +86,7 @@ def test_an_agent_works_rests_or_sleeps(paper: PaperHouse, operator: Api, member
     operator.post(f"/turns/{turn}/stop")
 
 
-def test_a_cubicle_starts_stops_and_is_reset(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_a_cubicle_starts_stops_and_is_reset(paper: AppFixture, operator: Api, member: Api) -> None:
     """Each person has their own, and the operator may look at all."""
     assert operator.get("/agents/crab/cubicle")["state"] == "stopped"
     started = operator.post("/agents/crab/cubicle/start")
@@ -99,7 +99,7 @@ def test_a_cubicle_starts_stops_and_is_reset(paper: PaperHouse, operator: Api, m
     assert member.refused("GET", "/agents/crab/cubicle?user=1")[0] == 403
 
 
-def test_a_cubicle_shows_its_disk(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_a_cubicle_shows_its_disk(paper: AppFixture, operator: Api, member: Api) -> None:
     """Measured, although it never ran; each person has their own."""
     work = paper.services.settings.home / "workspaces" / "crab" / "1" / "work"
     work.mkdir(parents=True)
@@ -139,7 +139,7 @@ def test_the_fixed_token_is_the_operators(app: Flask, operator: Api) -> None:
     assert Api(app.test_client(), operator.user, API_TOKEN).get("/users")["users"][0]["name"] == "ada"
 
 
-def test_models_and_status(paper: PaperHouse, operator: Api) -> None:
+def test_models_and_status(paper: AppFixture, operator: Api) -> None:
     """Which models there are, and how each part is."""
     assert operator.get("/models")["default"] == "rehearsal"
     fine = operator.get("/status")
@@ -150,7 +150,7 @@ def test_models_and_status(paper: PaperHouse, operator: Api) -> None:
     assert "Docker" in broken["engine"]
 
 
-def test_health_tells_strangers_nothing_but_yes_or_no(paper: PaperHouse, app: Flask) -> None:
+def test_health_tells_strangers_nothing_but_yes_or_no(paper: AppFixture, app: Flask) -> None:
     """200 or 503, without a login and without a reason."""
     assert (app.test_client().get("/api/health").get_json(), 200) == ({"status": "ok"}, 200)
     paper.engine.is_broken = True
@@ -158,7 +158,7 @@ def test_health_tells_strangers_nothing_but_yes_or_no(paper: PaperHouse, app: Fl
     assert (answer.status_code, answer.get_json()) == (503, {"status": "unavailable"})
 
 
-def test_without_an_engine_agents_can_still_be_seen(paper: PaperHouse, operator: Api) -> None:
+def test_without_an_engine_agents_can_still_be_seen(paper: AppFixture, operator: Api) -> None:
     """They count as stopped; only what needs the engine says 503, with the mend."""
     paper.engine.is_broken = True
     assert operator.get("/agents")["agents"][0]["status"] == "stopped"
@@ -166,7 +166,7 @@ def test_without_an_engine_agents_can_still_be_seen(paper: PaperHouse, operator:
     assert (status, "Docker" in message) == (503, True)
 
 
-def test_the_log_is_the_end_of_the_agents_own(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_the_log_is_the_end_of_the_agents_own(paper: AppFixture, operator: Api, member: Api) -> None:
     """Empty before the first turn, then what the agent wrote, each person's own."""
     assert operator.get("/agents/crab/log") == {"log": ""}
     operator.post("/agents/crab/cubicle/start")
@@ -175,7 +175,7 @@ def test_the_log_is_the_end_of_the_agents_own(paper: PaperHouse, operator: Api, 
     assert member.get("/agents/crab/log") == {"log": ""}
 
 
-def test_the_audit_log_is_searched_and_paged(paper: PaperHouse, app: Flask, operator: Api) -> None:
+def test_the_audit_log_is_searched_and_paged(paper: AppFixture, app: Flask, operator: Api) -> None:
     """Newest first, by words, agent and kind, page by page; no secret is in it."""
     for n in range(5):
         operator.post("/agents/crab/messages", {"text": f"walrus {n}", "wait": True})
@@ -195,7 +195,7 @@ def test_any_words_can_be_searched_for(refused_one: Api, words: str) -> None:
 
 
 def test_a_fault_of_ours_is_logged_and_not_told(
-    paper: PaperHouse, app: Flask, operator: Api, caplog: pytest.LogCaptureFixture
+    paper: AppFixture, app: Flask, operator: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A plain sentence and 500 for the asker, the story for the log."""
 

@@ -6,11 +6,11 @@ import threading
 import time
 
 from dashboard.api.approvals import MIN_AGE_S
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api, Browser
 
 
-def asked(paper: PaperHouse, api: Api, command: str = "rm -rf work") -> dict[str, object]:
+def asked(paper: AppFixture, api: Api, command: str = "rm -rf work") -> dict[str, object]:
     """A question that waits, asked in a turn of this person's."""
     paper.plays["ask"] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
     turn = api.post("/agents/crab/messages", {"text": "ask"})["turn"]
@@ -21,7 +21,7 @@ def asked(paper: PaperHouse, api: Api, command: str = "rm -rf work") -> dict[str
     return question
 
 
-def test_a_question_shows_exactly_what_would_run(paper: PaperHouse, operator: Api) -> None:
+def test_a_question_shows_exactly_what_would_run(paper: AppFixture, operator: Api) -> None:
     """The text as it is, and once more with what can't be seen written out."""
     question = asked(paper, operator, "rm -rf work \u202e# fdp.exe")
     assert question["text"] == "rm -rf work \u202e# fdp.exe"
@@ -30,7 +30,7 @@ def test_a_question_shows_exactly_what_would_run(paper: PaperHouse, operator: Ap
     assert (question["status"], question["decided_by"], question["agent"]) == ("pending", None, "crab")
 
 
-def test_a_decision_is_made_once(paper: PaperHouse, operator: Api) -> None:
+def test_a_decision_is_made_once(paper: AppFixture, operator: Api) -> None:
     """The second one, either way, is 409 and says who was first."""
     question = asked(paper, operator)
     decided = operator.post(f"/approvals/{question['id']}", {"decision": "deny"})
@@ -41,7 +41,7 @@ def test_a_decision_is_made_once(paper: PaperHouse, operator: Api) -> None:
     assert paper.services.turns.wait(1, 10).reply == "ran: False"
 
 
-def test_of_many_decisions_at_once_one_counts(paper: PaperHouse, operator: Api) -> None:
+def test_of_many_decisions_at_once_one_counts(paper: AppFixture, operator: Api) -> None:
     """Twenty people press, one is first."""
     question = asked(paper, operator)
     statuses: list[int] = []
@@ -62,7 +62,7 @@ def test_of_many_decisions_at_once_one_counts(paper: PaperHouse, operator: Api) 
     assert sorted(statuses) == [200] + [409] * 19
 
 
-def test_a_click_that_came_too_soon_decides_nothing(paper: PaperHouse, operator: Api, browser: Browser) -> None:
+def test_a_click_that_came_too_soon_decides_nothing(paper: AppFixture, operator: Api, browser: Browser) -> None:
     """A browser is refused until the question has been there for a moment; then it may decide."""
     question = asked(paper, operator)
     path = f"/api/approvals/{question['id']}"
@@ -74,7 +74,7 @@ def test_a_click_that_came_too_soon_decides_nothing(paper: PaperHouse, operator:
     assert (answer.status_code, answer.get_json()["decided_by"]) == (200, "ada (dashboard)")
 
 
-def test_unusable_decisions_are_refused(paper: PaperHouse, operator: Api) -> None:
+def test_unusable_decisions_are_refused(paper: AppFixture, operator: Api) -> None:
     """Anything but approve and deny, and ids that nobody knows."""
     question = asked(paper, operator)
     for body in ({}, {"decision": "yes"}, {"decision": True}, {"decision": "approve", "text": "ls"}):
@@ -84,7 +84,7 @@ def test_unusable_decisions_are_refused(paper: PaperHouse, operator: Api) -> Non
     assert operator.get("/approvals?status=pending")["approvals"][0]["status"] == "pending"
 
 
-def test_people_decide_only_their_own(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_people_decide_only_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
     """A member neither sees nor decides another's question; the operator may decide all."""
     question = asked(paper, operator)
     assert member.get("/approvals")["approvals"] == []
@@ -95,7 +95,7 @@ def test_people_decide_only_their_own(paper: PaperHouse, operator: Api, member: 
     assert operator.post(f"/approvals/{theirs['id']}", {"decision": "approve"})["status"] == "approved"
 
 
-def test_words_decide_nothing(paper: PaperHouse, operator: Api) -> None:
+def test_words_decide_nothing(paper: AppFixture, operator: Api) -> None:
     """Only the endpoint does: a message that says so is a message."""
     question = asked(paper, operator)
     operator.post("/agents/crab/messages", {"text": f"/approve {question['id']}"})

@@ -18,7 +18,7 @@ from flask import Flask
 
 from dashboard import headers, origin
 from orchestrator.core.models import CubicleKey, Turn
-from tests.support.app_fixture import PaperHouse, Scene
+from tests.support.app_fixture import AppFixture, Scene
 from tests.unit.conftest import Api, Browser, logged_in
 from tests.unit.dashboard.api.test_deliveries import eventually
 from tests.unit.dashboard.test_pages import EVIL, checked
@@ -46,14 +46,14 @@ class Www:
         return file
 
 
-def www_of(paper: PaperHouse, user: int) -> Www:
+def www_of(paper: AppFixture, user: int) -> Www:
     """A person's ``www/`` with the agent crab."""
     mounts = paper.services.workspaces.prepare(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
     return Www(mounts.www)
 
 
 @pytest.fixture
-def www(paper: PaperHouse) -> Www:
+def www(paper: AppFixture) -> Www:
     """The operator's."""
     return www_of(paper, 1)
 
@@ -106,7 +106,7 @@ def test_the_frame_shows_the_app_and_nobody_else_may(operator: Api, www: Www) ->
     assert "open it there" in alone.text
 
 
-def test_the_dashboard_s_own_name_behind_a_proxy(paper: PaperHouse, app: Flask) -> None:
+def test_the_dashboard_s_own_name_behind_a_proxy(paper: AppFixture, app: Flask) -> None:
     """What the operator said under that name, else what the browser asked for."""
     for host, https, own in (
         ("127.0.0.1:3000", False, "http://127.0.0.1:3000"),
@@ -119,7 +119,7 @@ def test_the_dashboard_s_own_name_behind_a_proxy(paper: PaperHouse, app: Flask) 
             assert origin.own("https://hermit.example") == own
 
 
-def test_without_previews_there_is_the_reason(paper: PaperHouse, operator: Api, www: Www, browser: Browser) -> None:
+def test_without_previews_there_is_the_reason(paper: AppFixture, operator: Api, www: Www, browser: Browser) -> None:
     """The rest of the house goes on, and says so where one looks."""
     www.app("to-do")
     assert operator.get("/status")["previews"] == "ok"
@@ -168,7 +168,7 @@ def test_a_policy_takes_no_odd_url(url: str, app: Flask) -> None:
         headers.hold(url)
 
 
-def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Browser, paper: PaperHouse) -> None:
+def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Browser, paper: AppFixture) -> None:
     """Folders, titles and descriptions with markup, in cards, frames, replies and forms."""
     www.app(ODD, f"<title>{html.escape(EVIL)}</title>")
     www.write("live-" + ODD + "/app.json", '{"port": 1, "title": "' + EVIL.replace('"', '\\"') + '"}')
@@ -196,7 +196,7 @@ def test_what_an_agent_calls_them_is_text(operator: Api, www: Www, browser: Brow
         assert "<script>alert" not in text
 
 
-def test_sharing_is_for_one_app_alone(paper: PaperHouse, app: Flask, operator: Api, member: Api, www: Www) -> None:
+def test_sharing_is_for_one_app_alone(paper: AppFixture, app: Flask, operator: Api, member: Api, www: Www) -> None:
     """The guest opens it as it is, with its memory, and sees nothing else of its owner; an end is an end."""
     www.app("to-do", "<p>milk")
     www.app("diary")
@@ -236,7 +236,7 @@ def test_sharing_is_for_one_app_alone(paper: PaperHouse, app: Flask, operator: A
 
 @pytest.mark.parametrize("end", ["logout", "everybody out", "no longer shared", "another agent of the same name"])
 def test_an_address_ends_with_what_it_was_given_for(
-    paper: PaperHouse, operator: Api, member: Api, www: Www, end: str
+    paper: AppFixture, operator: Api, member: Api, www: Www, end: str
 ) -> None:
     """Its login, its person's right to the app, and the agent itself."""
     www.app("to-do", "<p>milk")
@@ -263,7 +263,7 @@ def test_an_address_ends_with_what_it_was_given_for(
     assert (answer.status_code, "has expired" in answer.text) == (404, True)
 
 
-def test_a_member_shares_their_own(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_a_member_shares_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
     """With anybody whose name they know; the list of people is the operator's."""
     www_of(paper, member.user.id).app("game")
     assert names(member) == ["game"]
@@ -303,7 +303,7 @@ def turn_of(operator: Api, text: str) -> dict[str, object]:
     return found
 
 
-def test_a_turn_knows_which_apps_it_changed(operator: Api, www: Www, paper: PaperHouse, browser: Browser) -> None:
+def test_a_turn_knows_which_apps_it_changed(operator: Api, www: Www, paper: AppFixture, browser: Browser) -> None:
     """Those that can be opened, however deep the change; its reply leads there, until they are gone."""
     www.app("old")
     www.write("deep/app.json", '{"port": 8080, "title": "Deep"}')
@@ -327,7 +327,7 @@ def test_a_turn_knows_which_apps_it_changed(operator: Api, www: Www, paper: Pape
     assert "apps/new" not in browser.client.get("/parts/turns/1").get_data(as_text=True)
 
 
-def test_a_turn_without_commands_changed_none(operator: Api, www: Www, paper: PaperHouse) -> None:
+def test_a_turn_without_commands_changed_none(operator: Api, www: Www, paper: AppFixture) -> None:
     """Nothing is looked for then, whoever wrote there meanwhile."""
 
     def play(scene: Scene) -> None:
@@ -338,7 +338,7 @@ def test_a_turn_without_commands_changed_none(operator: Api, www: Www, paper: Pa
     assert turn_of(operator, "chat")["apps"] == []
 
 
-def test_a_turn_ends_whatever_lies_in_www(operator: Api, www: Www, paper: PaperHouse) -> None:
+def test_a_turn_ends_whatever_lies_in_www(operator: Api, www: Www, paper: AppFixture) -> None:
     """Links, pipes, and names that are no text are no apps and no trouble."""
 
     def play(scene: Scene) -> None:
@@ -353,7 +353,7 @@ def test_a_turn_ends_whatever_lies_in_www(operator: Api, www: Www, paper: PaperH
     assert turn_of(operator, "make")["apps"] == ["fine"]
 
 
-def test_everybody_has_apps_of_their_own(paper: PaperHouse, app: Flask, operator: Api, member: Api, www: Www) -> None:
+def test_everybody_has_apps_of_their_own(paper: AppFixture, app: Flask, operator: Api, member: Api, www: Www) -> None:
     """On pages, too: a member finds none of the operator's; nobody finds any without a login."""
     www.app("to-do")
     theirs = logged_in(paper, app, member.user)
@@ -363,7 +363,7 @@ def test_everybody_has_apps_of_their_own(paper: PaperHouse, app: Flask, operator
     assert app.test_client().get("/agents/crab/apps/to-do").status_code == 303
 
 
-def test_the_operator_opens_what_a_turn_of_somebody_else_made(paper: PaperHouse, member: Api, browser: Browser) -> None:
+def test_the_operator_opens_what_a_turn_of_somebody_else_made(paper: AppFixture, member: Api, browser: Browser) -> None:
     """The way there says whose it is."""
     theirs = www_of(paper, member.user.id)
 

@@ -21,9 +21,9 @@ from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
 from orchestrator.web.fetcher import tls_context
 from orchestrator.web.limits import Internet
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.downloads_fixture import BYTES, SHA256, URL
-from tests.support.fake_internet import PUBLIC, Town, Visit, answer, make_certificate, opened
+from tests.support.fake_internet import PUBLIC, FakeInternet, Visit, answer, make_certificate, opened
 from tests.unit.conftest import Api, Browser, logged_in
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificates with openssl")
@@ -33,7 +33,7 @@ PATIENCE_S = 10.0
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path) -> Iterator[AppFixture]:
     """A house of paper whose internet has one site."""
     path, server = make_certificate(tmp_path, "DNS:files.example")
 
@@ -41,25 +41,25 @@ def paper(tmp_path: Path) -> Iterator[PaperHouse]:
         visit.send(answer(BYTES))
 
     with opened(gives, server) as site:
-        town = Town({"files.example": [[PUBLIC]]}, {PUBLIC: site})
+        town = FakeInternet({"files.example": [[PUBLIC]]}, {PUBLIC: site})
         internet = Internet(town, tls_context(str(path)))
-        with paper_house(tmp_path / "home", internet=internet) as house:
+        with run_app(tmp_path / "home", internet=internet) as house:
             yield house
 
 
-def asked(paper: PaperHouse, api: Api, url: str = URL, call: str = "c1") -> CapabilityCall:
+def asked(paper: AppFixture, api: Api, url: str = URL, call: str = "c1") -> CapabilityCall:
     """What a command in this person's cubicle asks."""
     caller = Caller(CubicleKey("crab", api.user.id), None)
     fields = {"description": "the paper\n\u202e", "url": url, "file_type": "pdf"}
     return paper.app._capabilities.calls.command(caller, call, "ASSET_REQUEST", fields)
 
 
-def ended(paper: PaperHouse, call: CapabilityCall) -> CapabilityCall:
+def ended(paper: AppFixture, call: CapabilityCall) -> CapabilityCall:
     """The call, once it has ended."""
     return paper.app._capabilities.calls.wait(call.cubicle, call.id, PATIENCE_S)
 
 
-def test_it_is_asked_decided_and_listed(paper: PaperHouse, operator: Api) -> None:
+def test_it_is_asked_decided_and_listed(paper: AppFixture, operator: Api) -> None:
     """Under one id among the approvals and the assets; a second decision is 409."""
     call = asked(paper, operator)
     (asset,) = operator.get("/assets?status=asked")["assets"]
@@ -81,7 +81,7 @@ def test_it_is_asked_decided_and_listed(paper: PaperHouse, operator: Api) -> Non
     stored.close()
 
 
-def test_unusable_requests(paper: PaperHouse, operator: Api) -> None:
+def test_unusable_requests(paper: AppFixture, operator: Api) -> None:
     """Each with the fitting status."""
     asset = asked(paper, operator).result["id"]
     assert operator.refused("GET", "/assets?status=open")[0] == 400
@@ -92,7 +92,7 @@ def test_unusable_requests(paper: PaperHouse, operator: Api) -> None:
     assert operator.refused("DELETE", "/agents/crab/hosts/files.example")[0] == 404
 
 
-def test_a_click_that_came_too_soon_decides_nothing(paper: PaperHouse, operator: Api, app: Flask) -> None:
+def test_a_click_that_came_too_soon_decides_nothing(paper: AppFixture, operator: Api, app: Flask) -> None:
     """As for every question."""
     browser: Browser = logged_in(paper, app, operator.user)
     asset = asked(paper, operator).result["id"]
@@ -101,7 +101,7 @@ def test_a_click_that_came_too_soon_decides_nothing(paper: PaperHouse, operator:
     assert browser.post(f"/api/assets/{asset}", {"decision": "deny"}).get_json()["status"] == "denied"
 
 
-def test_people_see_and_decide_only_their_own(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_people_see_and_decide_only_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
     """And only the operator allows a host for ever, sees which are, and takes one back."""
     mine, theirs = asked(paper, operator).result["id"], asked(paper, member).result["id"]
     assert [asset["id"] for asset in member.get("/assets")["assets"]] == [theirs]
@@ -121,7 +121,7 @@ def test_people_see_and_decide_only_their_own(paper: PaperHouse, operator: Api, 
     assert operator.get("/agents/crab/hosts")["hosts"] == []
 
 
-def test_deleting_the_person_takes_the_question_along(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_deleting_the_person_takes_the_question_along(paper: AppFixture, operator: Api, member: Api) -> None:
     """Nobody is asked about it any more, and nothing of it is kept."""
     asset = asked(paper, member).result["id"]
     assert operator.call("DELETE", f"/users/{member.user.id}").status_code == 204
@@ -132,7 +132,7 @@ def test_deleting_the_person_takes_the_question_along(paper: PaperHouse, operato
 # --- the terminal --------------------------------------------------------------------------------------------------
 
 
-def hermit(paper: PaperHouse, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def hermit(paper: AppFixture, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What a command prints."""
     options: Any = parser().parse_args(list(arguments))
     capsys.readouterr()
@@ -140,7 +140,7 @@ def hermit(paper: PaperHouse, capsys: pytest.CaptureFixture[str], *arguments: st
     return capsys.readouterr().out
 
 
-def test_the_terminal_shows_it_whole(paper: PaperHouse, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_shows_it_whole(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """The URL, the host in its true letters, each warning, the agent's words made harmless."""
     url = "https://xn--pypal-4ve.example/x?d=4f8a1c9be07d5523aa9914ce5bdf70e6"
     asked(paper, operator, url)
@@ -151,7 +151,7 @@ def test_the_terminal_shows_it_whole(paper: PaperHouse, operator: Api, capsys: p
     assert "“the paper\\n\\u202e”" in said
 
 
-def test_the_terminal_allows_and_revokes(paper: PaperHouse, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_allows_and_revokes(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """``approve --always``, ``hosts list`` and ``hosts rm``."""
     call = asked(paper, operator)
     assert "asks before each download" in hermit(paper, capsys, "hosts", "crab", "list")
@@ -168,7 +168,7 @@ def test_the_terminal_allows_and_revokes(paper: PaperHouse, operator: Api, capsy
     assert ended(paper, denied).status == "failed"
 
 
-def test_a_chat_says_what_waits(paper: PaperHouse, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_chat_says_what_waits(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a terminal to ask in: the question, and the commands that answer it."""
 
     def play(scene: Any) -> None:

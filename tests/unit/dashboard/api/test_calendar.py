@@ -9,7 +9,7 @@ from flask import Flask
 
 from orchestrator.capabilities.calendar.feeds import MOST_GUESSES, MOST_READS
 from orchestrator.core.models import CALENDAR, CubicleKey
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api
 
 CALENDAR_PATH = "/agents/crab/calendar"
@@ -131,7 +131,7 @@ def test_a_calendar_is_its_persons_own(operator: Api, member: Api) -> None:
     assert member.get(path)["title"] == "Tea"
 
 
-def test_an_entry_runs_by_hand(paper: PaperHouse, operator: Api) -> None:
+def test_an_entry_runs_by_hand(paper: AppFixture, operator: Api) -> None:
     """Its turn is one of the calendar's, and what came of it is shown."""
     made = _new(operator)
     path = f"{CALENDAR_PATH}/{made['id']}"
@@ -168,7 +168,7 @@ def test_feeds_are_not_read_or_guessed_without_end(app: Flask, operator: Api) ->
     assert reads == [200] * MOST_READS + [429]
 
 
-def test_nothing_of_a_calendar_outlives_its_agent(paper: PaperHouse, operator: Api) -> None:
+def test_nothing_of_a_calendar_outlives_its_agent(paper: AppFixture, operator: Api) -> None:
     """Entries, runs and the feed go with it."""
     operator.post("/agents", {"name": "gone"})
     url = operator.get("/agents/gone")["ics_url"]

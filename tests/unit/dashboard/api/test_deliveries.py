@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse, Scene
+from tests.support.app_fixture import AppFixture, Scene
 from tests.unit.conftest import Api, Browser
 
 
@@ -23,7 +23,7 @@ def eventually(look: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def made(paper: PaperHouse, operator: Api) -> int:
+def made(paper: AppFixture, operator: Api) -> int:
     """The operator's crab delivered one file in a turn; its number."""
     home = Path(paper.services.settings.home)
 
@@ -77,7 +77,7 @@ def test_a_member_sees_only_their_own(operator: Api, member: Api, made: int) -> 
     assert operator.refused("GET", f"/agents/crab/deliveries/{made}/file?user={member.user.id}")[0] == 404
 
 
-def test_a_link_opens_one_file_for_anybody(app: Flask, paper: PaperHouse, made: int) -> None:
+def test_a_link_opens_one_file_for_anybody(app: Flask, paper: AppFixture, made: int) -> None:
     """Without a login; every other link is refused with one and the same answer."""
     link = paper.services.deliveries.link(paper.services.deliveries.get(made))
     stranger = app.test_client()
@@ -106,7 +106,7 @@ def test_the_chat_shows_the_file_below_the_reply(browser: Browser, made: int) ->
     assert "<script>alert" not in page
 
 
-def test_news_of_a_delivery_reach_its_person(paper: PaperHouse, operator: Api, made: int) -> None:
+def test_news_of_a_delivery_reach_its_person(paper: AppFixture, operator: Api, made: int) -> None:
     """As an event of its own kind."""
     subscription = paper.services.broker.subscribe()
     try:

@@ -17,12 +17,12 @@ from dashboard.api import events
 from dashboard.auth import Asker, login_holder
 from orchestrator.agents.users import id_of_token
 from orchestrator.core.models import CubicleKey, Event
-from tests.support.app_fixture import API_TOKEN, PaperHouse, Scene
+from tests.support.app_fixture import API_TOKEN, AppFixture, Scene
 from tests.unit.conftest import Api, Browser
 
 
 @contextmanager
-def listening(paper: PaperHouse, token: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
+def listening(paper: AppFixture, token: str) -> Iterator[Iterator[tuple[str, dict[str, Any]]]]:
     """The news that this person gets from now on."""
     with requests.get(
         f"{paper.url}/api/events", headers={"Authorization": f"Bearer {token}"}, stream=True, timeout=10
@@ -45,7 +45,7 @@ def _news(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
             assert line in ("", ": still here"), line
 
 
-def test_a_turn_is_told_from_beginning_to_end(paper: PaperHouse, operator: Api) -> None:
+def test_a_turn_is_told_from_beginning_to_end(paper: AppFixture, operator: Api) -> None:
     """Turn, delta, step, approval: each as it happens, with ISO times and with whose it is."""
     paper.plays["work"] = work
     with listening(paper, API_TOKEN) as news:
@@ -69,7 +69,7 @@ def work(scene: Scene) -> None:
     scene.say("done")
 
 
-def test_no_text_can_begin_an_event_of_its_own(paper: PaperHouse) -> None:
+def test_no_text_can_begin_an_event_of_its_own(paper: AppFixture) -> None:
     """Line ends of every kind arrive as text."""
     evil = "\n\nevent: approval\ndata: {}\r\rdata: x\u2028\u2029\x85\x00"
     with listening(paper, API_TOKEN) as news:
@@ -77,7 +77,7 @@ def test_no_text_can_begin_an_event_of_its_own(paper: PaperHouse) -> None:
         assert next(news) == ("delta", {"turn": 1, "text": evil, "agent": "crab", "user": 1})
 
 
-def test_members_hear_of_their_own_alone(paper: PaperHouse, member: Api) -> None:
+def test_members_hear_of_their_own_alone(paper: AppFixture, member: Api) -> None:
     """Another's news never reach them; what concerns everybody does."""
     publish = paper.services.broker.publish
     with listening(paper, member.token) as news:
@@ -88,7 +88,7 @@ def test_members_hear_of_their_own_alone(paper: PaperHouse, member: Api) -> None
         assert next(news)[1]["text"] == "mine"
 
 
-def test_a_stream_ends_with_the_login_behind_it(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_a_stream_ends_with_the_login_behind_it(paper: AppFixture, app: Flask, member: Api) -> None:
     """Whoever was logged out, or became somebody else, hears no more."""
     people = paper.services.people
     session = people.use_link(people.make_link(member.user.id))
@@ -107,7 +107,7 @@ def test_a_stream_ends_with_the_login_behind_it(paper: PaperHouse, app: Flask, m
 
 
 @pytest.mark.parametrize("end", ["log_out", "log_out_everywhere", "log_everybody_out", "set_password", "end_session"])
-def test_no_news_comes_after_a_logout(paper: PaperHouse, member: Api, end: str) -> None:
+def test_no_news_comes_after_a_logout(paper: AppFixture, member: Api, end: str) -> None:
     """Not even what is published in the next moment, long before the stream would look by itself."""
     people = paper.services.people
     session = people.use_link(people.make_link(member.user.id))
@@ -132,7 +132,7 @@ def test_no_news_comes_after_a_logout(paper: PaperHouse, member: Api, end: str) 
     assert list(stream) == []
 
 
-def test_a_login_is_asked_about_long_after_its_request(paper: PaperHouse, app: Flask, member: Api) -> None:
+def test_a_login_is_asked_about_long_after_its_request(paper: AppFixture, app: Flask, member: Api) -> None:
     """By its session, or by its token alone, whose it is until it ends."""
     people = paper.services.people
     session = people.use_link(people.make_link(member.user.id))
@@ -148,7 +148,7 @@ def test_a_login_is_asked_about_long_after_its_request(paper: PaperHouse, app: F
     assert [holder() for holder in holders] == [None, None]
 
 
-def test_a_page_is_told_what_it_missed(app: Flask, paper: PaperHouse, browser: Browser) -> None:
+def test_a_page_is_told_what_it_missed(app: Flask, paper: AppFixture, browser: Browser) -> None:
     """When there was news between its making and its stream, and when its mark is not ours; else not."""
 
     def first(since: str) -> str:
@@ -165,7 +165,7 @@ def test_a_page_is_told_what_it_missed(app: Flask, paper: PaperHouse, browser: B
     assert '"news"' not in app.test_client().get("/login").get_data(as_text=True)
 
 
-def test_whoever_leaves_is_forgotten(paper: PaperHouse, operator: Api) -> None:
+def test_whoever_leaves_is_forgotten(paper: AppFixture, operator: Api) -> None:
     """A closed stream, or one that was only asked for its headers, leaves no subscriber behind."""
     broker, token = paper.services.broker, {"Authorization": f"Bearer {operator.token}"}
     before = set(broker._subscribers)  # the house's own
@@ -175,7 +175,7 @@ def test_whoever_leaves_is_forgotten(paper: PaperHouse, operator: Api) -> None:
 
 
 @pytest.mark.parametrize("kind", ["delta", "output"])
-def test_what_is_being_written_is_for_its_own_person(paper: PaperHouse, member: Api, kind: str) -> None:
+def test_what_is_being_written_is_for_its_own_person(paper: AppFixture, member: Api, kind: str) -> None:
     """Not even the operator's pages are sent what a member's turn writes and prints while it runs."""
     publish = paper.services.broker.publish
     with listening(paper, API_TOKEN) as news:

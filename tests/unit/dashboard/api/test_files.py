@@ -15,7 +15,7 @@ import pytest
 
 from dashboard.headers import HELD
 from dashboard.transfers import MOST
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import FILES, entries, fetch, prepared, put
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser
 
@@ -23,7 +23,7 @@ CANARY = "canary-that-must-not-appear"
 
 
 @pytest.fixture
-def workspace(paper: PaperHouse) -> Path:
+def workspace(paper: AppFixture) -> Path:
     """The operator's workspace with ``crab``, with its folders made."""
     return prepared(paper, 1)
 
@@ -314,7 +314,7 @@ def test_what_is_ours_is_not_deleted(operator: Api, workspace: Path, path: str) 
     assert (workspace / "data" / "calendar.db").exists()
 
 
-def test_uploads_and_deletions_are_in_the_audit_log(operator: Api, member: Api, paper: PaperHouse) -> None:
+def test_uploads_and_deletions_are_in_the_audit_log(operator: Api, member: Api, paper: AppFixture) -> None:
     """Who, what, with hidden characters written out; nothing of what was refused."""
     workspace = prepared(paper, member.user.id)
     put(member, "in/notes.txt", b"hello")
@@ -342,7 +342,7 @@ def test_uploads_and_deletions_are_in_the_audit_log(operator: Api, member: Api, 
     ]
 
 
-def test_everybody_has_a_workspace_of_their_own(operator: Api, member: Api, paper: PaperHouse) -> None:
+def test_everybody_has_a_workspace_of_their_own(operator: Api, member: Api, paper: AppFixture) -> None:
     """A member has no way into another's; the operator may look, and knows no person that is none."""
     prepared(paper, 1)
     theirs = prepared(paper, member.user.id)

@@ -23,8 +23,8 @@ from schemathesis.specs.openapi import checks
 from dashboard.api.openapi import ROUTES
 from dashboard.app import create_app
 from tests.support.all_pages import samples
-from tests.support.app_fixture import paper_house
-from tests.support.sample_data import ALL_ON, live_in
+from tests.support.app_fixture import run_app
+from tests.support.sample_data import ALL_ON, fill_with_samples
 
 FEW = 3
 """Cases of each kind for every operation and person, when nobody asks for more."""
@@ -62,8 +62,8 @@ class Driven:
 @pytest.fixture
 def driven(tmp_path: Path) -> Iterator[Driven]:
     """One house for all: nothing that is asked of it may break it."""
-    with paper_house(tmp_path, environment=ALL_ON) as house:
-        lived = live_in(house)
+    with run_app(tmp_path, environment=ALL_ON) as house:
+        lived = fill_with_samples(house)
         people = house.services.people
         anna = next(user for user in people.every() if user.name == "anna")
         names: dict[str, str | int] = {

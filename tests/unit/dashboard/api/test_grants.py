@@ -12,7 +12,7 @@ import pytest
 from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api
 
 BUILD = "delete below work/build/"
@@ -20,7 +20,7 @@ PATH = "/agents/crab/grants"
 ROOT = Path(__file__).resolve().parents[4]
 
 
-def _asked(paper: PaperHouse, api: Api, command: str = "rm -rf build") -> dict[str, Any]:
+def _asked(paper: AppFixture, api: Api, command: str = "rm -rf build") -> dict[str, Any]:
     """A question of this person's agent about a command; its turn waits for the answer."""
     paper.plays["ask"] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
     turn = api.post("/agents/crab/messages", {"text": "ask"})["turn"]
@@ -31,14 +31,14 @@ def _asked(paper: PaperHouse, api: Api, command: str = "rm -rf build") -> dict[s
     return dict(found[0])
 
 
-def _run(paper: PaperHouse, capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+def _run(paper: AppFixture, capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     """What a command prints."""
     options: Any = parser().parse_args(list(argv))
     assert options.run(Context(ROOT, {}, paper.services.settings), options) == 0
     return capsys.readouterr().out
 
 
-def test_grants_are_given_listed_and_taken_back(paper: PaperHouse, operator: Api) -> None:
+def test_grants_are_given_listed_and_taken_back(paper: AppFixture, operator: Api) -> None:
     """For the conversation unless it is said otherwise; the fields are those of the contract, and more."""
     given = operator.post(PATH, {"kind": "command", "subject": BUILD})
     assert {"id", "kind", "subject", "scope", "since", "by"} <= set(given)
@@ -75,7 +75,7 @@ def test_what_does_not_fit_is_named(operator: Api, body: dict[str, Any], field: 
     assert operator.get(PATH)["grants"] == []
 
 
-def test_a_yes_for_longer_becomes_a_grant(paper: PaperHouse, operator: Api) -> None:
+def test_a_yes_for_longer_becomes_a_grant(paper: AppFixture, operator: Api) -> None:
     """The question says which kind; afterwards the agent isn't asked about it."""
     question = _asked(paper, operator)
     (pending,) = operator.get("/approvals?status=pending")["approvals"]
@@ -88,7 +88,7 @@ def test_a_yes_for_longer_becomes_a_grant(paper: PaperHouse, operator: Api) -> N
     assert again["reply"] == "ran: True"
 
 
-def test_a_no_has_words(paper: PaperHouse, operator: Api) -> None:
+def test_a_no_has_words(paper: AppFixture, operator: Api) -> None:
     """They go with a no alone."""
     question = _asked(paper, operator)
     path = f"/approvals/{question['id']}"
@@ -99,7 +99,7 @@ def test_a_no_has_words(paper: PaperHouse, operator: Api) -> None:
     assert (denied["status"], denied["detail"]["note"]) == ("denied", "use trash")
 
 
-def test_the_terminal_does_all_of_it(paper: PaperHouse, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_does_all_of_it(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """``grants``, ``approve --for`` and ``deny ID WORDS``."""
     assert "asks each time" in _run(paper, capsys, "grants", "crab", "list")
     question = _asked(paper, operator)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from flask import Flask
 
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import OWN_ORIGIN, Browser
 from tests.unit.dashboard.test_pages import checked
 
@@ -17,7 +17,7 @@ OWN = {"Origin": OWN_ORIGIN}
 PAGE = "/agents/crab/apps/a%26b"
 
 
-def link(paper: PaperHouse, path: str) -> str:
+def link(paper: AppFixture, path: str) -> str:
     """A link to this page."""
     return f"/login/{paper.services.people.make_link(1)}?next={quote(path, safe='')}"
 
@@ -29,7 +29,7 @@ def hidden(page: str) -> str:
     return html.unescape(found[1])
 
 
-def test_the_button_leads_on(app: Flask, paper: PaperHouse) -> None:
+def test_the_button_leads_on(app: Flask, paper: AppFixture) -> None:
     """Looking at it burns nothing; used, it says so, and there is another way to the same page."""
     address, client = link(paper, PAGE), app.test_client()
     for _ in range(2):
@@ -40,7 +40,7 @@ def test_the_button_leads_on(app: Flask, paper: PaperHouse) -> None:
     assert app.test_client().post(address, data={"next": PAGE}, headers=OWN).status_code == 404
 
 
-def test_whoever_is_in_goes_on_at_once(paper: PaperHouse, browser: Browser, app: Flask) -> None:
+def test_whoever_is_in_goes_on_at_once(paper: AppFixture, browser: Browser, app: Flask) -> None:
     """The link is not used for that, not even one that was used long ago."""
     address = link(paper, PAGE)
     assert browser.client.get(address).location == PAGE
@@ -52,7 +52,7 @@ def test_whoever_is_in_goes_on_at_once(paper: PaperHouse, browser: Browser, app:
     "path",
     ["https://evil.example/", "//evil.example/", "/\\evil.example", "evil", "", "/login", "/login/x", "/a\nb", "\t//x"],
 )
-def test_it_leads_nowhere_else(app: Flask, paper: PaperHouse, browser: Browser, path: str) -> None:
+def test_it_leads_nowhere_else(app: Flask, paper: AppFixture, browser: Browser, path: str) -> None:
     """Whatever stands in the link or in the form."""
     address, client = link(paper, path), app.test_client()
     assert hidden(client.get(address).get_data(as_text=True)) == "/"

@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 from dashboard.app import create_app
 from dashboard.browsers import named
 from orchestrator.agents.users import NOTED_EVERY_S
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser, logged_in, someone
 
 PASSWORD = "correct horse battery"
@@ -24,7 +24,7 @@ def put(browser: Browser, body: object) -> TestResponse:
     return browser.client.put("/api/me/login", json=body, headers=given)
 
 
-def test_a_password_is_set_and_changed_by_whoever_knows_it(paper: PaperHouse, app: Flask, browser: Browser) -> None:
+def test_a_password_is_set_and_changed_by_whoever_knows_it(paper: AppFixture, app: Flask, browser: Browser) -> None:
     """The browser gets a new session, all others end; the name goes along once."""
     other = logged_in(paper, app, paper.services.people.operator())
     people = paper.services.people
@@ -53,7 +53,7 @@ def test_guesses_at_the_present_password_are_throttled(browser: Browser) -> None
 
 def test_what_the_settings_say_is_not_changed_here(tmp_path: Path) -> None:
     """It would be as before at the next start; a member's name is the operator's."""
-    with paper_house(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": PASSWORD}) as house:
+    with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": PASSWORD}) as house:
         app = create_app(house.services)
         operator = someone(house, app, house.services.people.operator())
         assert "HERMIT_ADMIN_PASSWORD" in operator.refused("PUT", "/me/login", {"password": PASSWORD})[1]
@@ -67,7 +67,7 @@ def test_the_operators_name_of_the_settings_stays(operator: Api) -> None:
     assert "HERMIT_ADMIN_USER" in operator.refused("PUT", "/me/login", {"password": PASSWORD, "name": "eve"})[1]
 
 
-def test_sessions_are_seen_and_ended(paper: PaperHouse, app: Flask, operator: Api, member: Api) -> None:
+def test_sessions_are_seen_and_ended(paper: AppFixture, app: Flask, operator: Api, member: Api) -> None:
     """One by one, one's own alone; then all of them."""
     people = paper.services.people
     client = app.test_client()
@@ -85,7 +85,7 @@ def test_sessions_are_seen_and_ended(paper: PaperHouse, app: Flask, operator: Ap
     assert operator.get("/me/sessions") == {"sessions": []}
 
 
-def test_a_login_ends_what_the_browser_was_before(paper: PaperHouse, browser: Browser) -> None:
+def test_a_login_ends_what_the_browser_was_before(paper: AppFixture, browser: Browser) -> None:
     """A session that somebody may have planted or kept is worth nothing afterwards."""
     people = paper.services.people
     link, form = f"/login/{people.make_link(1)}", {"csrf": browser.csrf}
@@ -94,7 +94,7 @@ def test_a_login_ends_what_the_browser_was_before(paper: PaperHouse, browser: Br
     assert browser.client.get("/api/me").status_code == 200
 
 
-def test_everybody_is_logged_out(paper: PaperHouse, app: Flask, operator: Api, member: Api) -> None:
+def test_everybody_is_logged_out(paper: AppFixture, app: Flask, operator: Api, member: Api) -> None:
     """Sessions and links of all people; tokens stay."""
     people = paper.services.people
     inside = [logged_in(paper, app, user) for user in people.every()]
@@ -124,7 +124,7 @@ def test_tokens_are_listed_and_taken_away(operator: Api) -> None:
     assert operator.refused("DELETE", "/tokens/nothing")[0] == 404
 
 
-def test_when_a_session_was_used_is_noted_now_and_then(paper: PaperHouse, browser: Browser) -> None:
+def test_when_a_session_was_used_is_noted_now_and_then(paper: AppFixture, browser: Browser) -> None:
     """Not at every request, as each note is a write."""
     people, store = paper.services.people, paper.app._store
     browser.client.get("/api/me")

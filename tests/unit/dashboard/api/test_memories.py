@@ -11,7 +11,7 @@ from orchestrator.__main__ import parser
 from orchestrator.cli.context import Context
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api
 
 PATH = "/agents/crab/memories"
@@ -82,7 +82,7 @@ def test_what_makes_no_sense_is_refused(refused_one: Api, method: str, path: str
     assert refused_one.refused(method, path, body)[0] == status
 
 
-def test_the_door_tells_a_cubicle_what_it_remembers(paper: PaperHouse, operator: Api) -> None:
+def test_the_door_tells_a_cubicle_what_it_remembers(paper: AppFixture, operator: Api) -> None:
     """Its own, with who and when; nothing without the toolset."""
     fact = operator.post(PATH, {"text": "Anna is allergic to nuts"})
     key = CubicleKey("crab", operator.user.id)
@@ -94,7 +94,7 @@ def test_the_door_tells_a_cubicle_what_it_remembers(paper: PaperHouse, operator:
     assert paper.services.memories.for_the_door(key, "nuts") == []
 
 
-def test_an_agent_that_goes_takes_its_memory_along(paper: PaperHouse, operator: Api) -> None:
+def test_an_agent_that_goes_takes_its_memory_along(paper: AppFixture, operator: Api) -> None:
     """One of the same name begins with nothing."""
     operator.post("/agents", {"name": "newt"})
     operator.post("/agents/newt/memories", {"text": "old"})
@@ -104,7 +104,7 @@ def test_an_agent_that_goes_takes_its_memory_along(paper: PaperHouse, operator: 
     assert operator.get("/agents/newt/memories?q=old")["memories"] == []
 
 
-def test_in_the_terminal(paper: PaperHouse, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_the_terminal(paper: AppFixture, operator: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """The same by ``./hermit memory``: what it prints is safe to look at, and JSON for programs."""
 
     def hermit(*arguments: str) -> str:

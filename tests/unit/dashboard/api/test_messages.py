@@ -9,7 +9,7 @@ from flask import Flask
 
 from orchestrator.core.models import CubicleKey, TurnStatus
 from orchestrator.turns import summary_rows
-from tests.support.app_fixture import PaperHouse, Scene
+from tests.support.app_fixture import AppFixture, Scene
 from tests.unit.conftest import Api
 
 
@@ -28,14 +28,14 @@ def test_a_message_without_wait_is_accepted_at_once(operator: Api) -> None:
     assert operator.get("/turns/1")["prompt"] == "hello"
 
 
-def test_a_failure_has_its_reason(paper: PaperHouse, operator: Api) -> None:
+def test_a_failure_has_its_reason(paper: AppFixture, operator: Api) -> None:
     """The outcome says failed, and why."""
     paper.plays["fail"] = lambda scene: scene.fail("The model did not answer.")
     answer = operator.post("/agents/crab/messages", {"text": "fail", "wait": True})
     assert (answer["status"], answer["reply"], answer["error"]) == ("failed", None, "The model did not answer.")
 
 
-def test_waiting_ends_when_the_time_is_up(paper: PaperHouse, operator: Api) -> None:
+def test_waiting_ends_when_the_time_is_up(paper: AppFixture, operator: Api) -> None:
     """The turn goes on, and says that it runs or waits for a person."""
     paper.plays["long"] = lambda scene: scene.wait_for_stop()
     paper.plays["ask"] = lambda scene: scene.say(str(scene.run(1, "rm -rf work")))
@@ -48,7 +48,7 @@ def test_waiting_ends_when_the_time_is_up(paper: PaperHouse, operator: Api) -> N
     assert operator.get("/turns/2")["status"] == "waiting_approval"
 
 
-def test_waiting_goes_on_over_an_approval(paper: PaperHouse, operator: Api, app: Flask) -> None:
+def test_waiting_goes_on_over_an_approval(paper: AppFixture, operator: Api, app: Flask) -> None:
     """Whoever waits gets the reply that came after the approval, not the news that one is needed."""
     paper.plays["ask"] = lambda scene: scene.say(f"ran: {scene.run(1, 'rm -rf work', output='gone')}")
     other = Api(app.test_client(), operator.user, operator.token)
@@ -62,7 +62,7 @@ def test_waiting_goes_on_over_an_approval(paper: PaperHouse, operator: Api, app:
     assert operator.get("/approvals")["approvals"][0]["id"] == step["approval"]
 
 
-def test_a_turn_is_stopped(paper: PaperHouse, operator: Api) -> None:
+def test_a_turn_is_stopped(paper: AppFixture, operator: Api) -> None:
     """While it runs, and again without harm."""
     paper.plays["long"] = lambda scene: scene.wait_for_stop()
     turn = operator.post("/agents/crab/messages", {"text": "long", "wait": True, "timeout": 0.2})["turn"]
@@ -71,7 +71,7 @@ def test_a_turn_is_stopped(paper: PaperHouse, operator: Api) -> None:
     assert operator.post(f"/turns/{turn}/stop")["status"] == "stopped"
 
 
-def test_a_queued_message_is_withdrawn(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_a_queued_message_is_withdrawn(paper: AppFixture, operator: Api, member: Api) -> None:
     """By whoever sent it, as long as it waits; the page then has nothing in its place."""
     paper.plays["long"] = lambda scene: scene.wait_for_stop()
     running = operator.post("/agents/crab/messages", {"text": "long"})["turn"]
@@ -140,7 +140,7 @@ def test_a_repeated_request_is_the_same_message(operator: Api, member: Api) -> N
     assert operator.call("POST", "/agents/crab/messages", body, Idempotency_Key="k" * 101).status_code == 400
 
 
-def test_the_history_is_paged_and_cleared(paper: PaperHouse, operator: Api) -> None:
+def test_the_history_is_paged_and_cleared(paper: AppFixture, operator: Api) -> None:
     """Oldest first within a page, with steps; ``next`` leads back; cleared is gone."""
     paper.plays["look"] = look
     for text in ("one", "two", "look", "four"):
@@ -154,7 +154,7 @@ def test_the_history_is_paged_and_cleared(paper: PaperHouse, operator: Api) -> N
     assert operator.get("/agents/crab/history") == {"turns": [], "next": None, "summary": None}
 
 
-def test_the_history_is_searched(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_the_history_is_searched(paper: AppFixture, operator: Api, member: Api) -> None:
     """The same turns in the same shape, newest first and paged; one's own alone, whatever is asked."""
     for text in ("the boat Nautilus", "something else", "where is the Nautilus?"):
         operator.post("/agents/crab/messages", {"text": text, "wait": True})
@@ -171,7 +171,7 @@ def test_the_history_is_searched(paper: PaperHouse, operator: Api, member: Api) 
     assert len(operator.get(f"/agents/crab/history?q=nautilus&user={operator.user.id}")["turns"]) == 2
 
 
-def test_the_history_tells_what_was_summed_up(paper: PaperHouse, operator: Api) -> None:
+def test_the_history_tells_what_was_summed_up(paper: AppFixture, operator: Api) -> None:
     """What the agent is told instead of the older part, until it is cleared."""
     key = CubicleKey("crab", operator.user.id)
     turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from orchestrator.capabilities.capability import Caller
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import Api
 
 PATIENCE_S = 10.0
 
 
-def wished(paper: PaperHouse, api: Api, name: str) -> str:
+def wished(paper: AppFixture, api: Api, name: str) -> str:
     """A command in this person's cubicle wishes, and no courier can be sent; how that ends."""
     calls = paper.app._capabilities.calls
     caller = Caller(CubicleKey("crab", api.user.id), None)
@@ -18,7 +18,7 @@ def wished(paper: PaperHouse, api: Api, name: str) -> str:
     return calls.wait(caller.key, call.id, PATIENCE_S).text
 
 
-def test_a_wish_is_listed_with_what_became_of_it(paper: PaperHouse, operator: Api) -> None:
+def test_a_wish_is_listed_with_what_became_of_it(paper: AppFixture, operator: Api) -> None:
     """Newest first, of one status where given."""
     assert "The Docker engine does not answer" in wished(paper, operator, "six")
     (found,) = operator.get("/packages?status=failed")["packages"]
@@ -28,7 +28,7 @@ def test_a_wish_is_listed_with_what_became_of_it(paper: PaperHouse, operator: Ap
     assert operator.refused("GET", "/packages?status=open")[0] == 400
 
 
-def test_people_see_their_own(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_people_see_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
     """The operator sees all."""
     wished(paper, operator, "six")
     wished(paper, member, "idna")

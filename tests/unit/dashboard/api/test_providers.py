@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.app import create_app
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.scripted_upstream import Reply, Request, ScriptedUpstream, hangs_up, says, status
 from tests.unit.conftest import Api, logged_in, someone
 
@@ -31,7 +31,7 @@ def provider() -> Iterator[ScriptedUpstream]:
         yield upstream
 
 
-def test_a_wrong_key_then_a_right_one(paper: PaperHouse, operator: Api, provider: ScriptedUpstream) -> None:
+def test_a_wrong_key_then_a_right_one(paper: AppFixture, operator: Api, provider: ScriptedUpstream) -> None:
     """A try keeps nothing; what was kept answers at once, and is paid for by the first agent."""
     given = {"base_url": provider.base_url}
     wrong = operator.post("/providers/custom/test", {**given, "key": WRONG})
@@ -60,7 +60,7 @@ def test_a_key_is_in_no_answer_no_log_and_no_database(
 ) -> None:
     """Whatever is asked afterwards, by API or page; only its own file holds it."""
     caplog.set_level(logging.DEBUG)
-    with paper_house(tmp_path) as house:
+    with run_app(tmp_path) as house:
         app = create_app(house.services)
         operator = someone(house, app, house.services.people.operator())
         browser = logged_in(house, app, house.services.people.operator())

@@ -19,21 +19,21 @@ from orchestrator.capabilities.capability import Caller
 from orchestrator.cli.context import Context
 from orchestrator.cli.questions import chosen, question_lines
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PATIENCE_S, PaperHouse, Scene
+from tests.support.app_fixture import PATIENCE_S, AppFixture, Scene
 from tests.unit.conftest import Api, Browser
 
 ROOT = Path(__file__).resolve().parents[4]
 FIELDS = {"question": "Which one?", "choices": ["a", "b"]}
 
 
-def asked(paper: PaperHouse, user: int = 1, **fields: Any) -> str:
+def asked(paper: AppFixture, user: int = 1, **fields: Any) -> str:
     """A question that waits; its id."""
     calls = paper.app._capabilities.calls
     call = calls.command(Caller(CubicleKey("crab", user), None), os.urandom(8).hex(), "ASK", fields or FIELDS)
     return str(call.result["question"])
 
 
-def test_it_is_shown_and_answered_once(paper: PaperHouse, operator: Api) -> None:
+def test_it_is_shown_and_answered_once(paper: AppFixture, operator: Api) -> None:
     """The second answer is 409 and says who was first."""
     question = asked(paper)
     shown = operator.get("/questions?status=pending")["questions"]
@@ -48,7 +48,7 @@ def test_it_is_shown_and_answered_once(paper: PaperHouse, operator: Api) -> None
     assert operator.get("/questions?status=answered")["questions"][0]["id"] == question
 
 
-def test_a_click_that_came_too_soon_answers_nothing(paper: PaperHouse, browser: Browser) -> None:
+def test_a_click_that_came_too_soon_answers_nothing(paper: AppFixture, browser: Browser) -> None:
     """A browser is refused until the question has been there for a moment."""
     question = asked(paper)
     answer = browser.post(f"/api/questions/{question}", {"answer": "a"})
@@ -59,7 +59,7 @@ def test_a_click_that_came_too_soon_answers_nothing(paper: PaperHouse, browser: 
     assert (answer.status_code, answer.get_json()["answered_by"]) == (200, "ada (dashboard)")
 
 
-def test_unusable_answers_are_refused(paper: PaperHouse, operator: Api) -> None:
+def test_unusable_answers_are_refused(paper: AppFixture, operator: Api) -> None:
     """No choice, no text, another field, an id that nobody knows."""
     question = asked(paper)
     for body in ({}, {"answer": "c"}, {"answer": 1}, {"answer": ""}, {"answer": "a", "turn": 1}, {"answer": None}):
@@ -69,7 +69,7 @@ def test_unusable_answers_are_refused(paper: PaperHouse, operator: Api) -> None:
     assert paper.services.questions.get(question).status == "pending"
 
 
-def test_people_see_and_answer_only_their_own(paper: PaperHouse, operator: Api, member: Api) -> None:
+def test_people_see_and_answer_only_their_own(paper: AppFixture, operator: Api, member: Api) -> None:
     """A member knows of no other's; the operator may answer all."""
     mine, theirs = asked(paper), asked(paper, member.user.id)
     assert [q["id"] for q in member.get("/questions")["questions"]] == [theirs]
@@ -78,14 +78,14 @@ def test_people_see_and_answer_only_their_own(paper: PaperHouse, operator: Api, 
     assert member.post(f"/questions/{theirs}", {"answer": "a"})["status"] == "answered"
 
 
-def test_words_answer_nothing(paper: PaperHouse, operator: Api) -> None:
+def test_words_answer_nothing(paper: AppFixture, operator: Api) -> None:
     """Only the endpoint does: a message is a message."""
     question = asked(paper)
     operator.post("/agents/crab/messages", {"text": f"/answer {question} a"})
     assert paper.services.questions.get(question).status == "pending"
 
 
-def test_the_command_line_lists_and_answers(paper: PaperHouse, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_lists_and_answers(paper: AppFixture, capsys: pytest.CaptureFixture[str]) -> None:
     """With its choices, and with nothing of it that moves the cursor."""
     question = asked(paper, question="Which\u202e one?", choices=["a", "b"], free_text=True)
     hermit(paper, "questions")
@@ -110,7 +110,7 @@ def test_the_command_line_lists_and_answers(paper: PaperHouse, capsys: pytest.Ca
     ids=["number", "word", "again", "no"],
 )
 def test_the_chat_asks_in_place(
-    paper: PaperHouse, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str
+    paper: AppFixture, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: str
 ) -> None:
     """On a terminal, by a choice's number or its name; what does not fit is asked again."""
     paper.plays["ask"] = _play
@@ -123,7 +123,7 @@ def test_the_chat_asks_in_place(
 
 
 def test_a_chat_without_a_terminal_says_how_to_answer(
-    paper: PaperHouse, operator: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    paper: AppFixture, operator: Api, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And goes on as soon as somebody did, elsewhere."""
     paper.plays["ask"] = _play
@@ -165,7 +165,7 @@ class Keyboard(io.StringIO):
         return True
 
 
-def hermit(paper: PaperHouse, *arguments: str) -> int:
+def hermit(paper: AppFixture, *arguments: str) -> int:
     """A command's exit code."""
     options = parser().parse_args(list(arguments))
     return int(options.run(Context(ROOT, {}, paper.services.settings), options))

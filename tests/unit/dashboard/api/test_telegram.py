@@ -15,7 +15,7 @@ from flask import Flask
 
 from dashboard.app import create_app
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse, paper_house
+from tests.support.app_fixture import AppFixture, run_app
 from tests.support.bot_api import BotApi
 from tests.unit.conftest import Api, someone
 
@@ -31,13 +31,13 @@ def telegram() -> Iterator[BotApi]:
 
 
 @pytest.fixture
-def paper(tmp_path: Path, telegram: BotApi) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
     """A house that knows where Telegram is."""
-    with paper_house(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house:
+    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": telegram.url}) as house:
         yield house
 
 
-def test_a_bot_from_nothing_to_gone(paper: PaperHouse, telegram: BotApi, operator: Api) -> None:
+def test_a_bot_from_nothing_to_gone(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
     """Set up, its code shown, sent back by the operator's phone, paired, and taken away."""
     assert operator.get("/agents/crab")["telegram"] is None
     assert operator.refused("GET", "/agents/crab/telegram") == (
@@ -104,7 +104,7 @@ def test_a_token_that_telegram_does_not_know(telegram: BotApi, operator: Api) ->
     ]
 
 
-def test_a_bot_linked_by_the_code_it_sent_speaks_at_once(paper: PaperHouse, telegram: BotApi, operator: Api) -> None:
+def test_a_bot_linked_by_the_code_it_sent_speaks_at_once(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
     """The chat is known from the code, so a question reaches it before the person has written a word there."""
     operator.call("PATCH", f"/users/{operator.user.id}", {"telegram_id": ADA})
     token, ada = telegram.bot(), telegram.person(ADA)
@@ -169,7 +169,7 @@ def test_a_token_among_other_settings(telegram: BotApi, operator: Api) -> None:
     assert operator.refused("PATCH", "/agents/scout", {"telegram_token": None, "step_limit": 0})[0] == 400
 
 
-def test_setting_up_a_bot_withdraws_nothing(paper: PaperHouse, telegram: BotApi, operator: Api) -> None:
+def test_setting_up_a_bot_withdraws_nothing(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
     """What waits for a person goes on waiting: the agent itself has not changed."""
     watching = paper.services.broker.subscribe()
     operator.post("/agents/crab/telegram", {"token": telegram.bot()})
@@ -179,7 +179,7 @@ def test_setting_up_a_bot_withdraws_nothing(paper: PaperHouse, telegram: BotApi,
     assert set(kinds) == {"bot"}
 
 
-def test_the_bot_goes_with_its_agent(paper: PaperHouse, telegram: BotApi, operator: Api) -> None:
+def test_the_bot_goes_with_its_agent(paper: AppFixture, telegram: BotApi, operator: Api) -> None:
     """And may be another's afterwards."""
     token = telegram.bot()
     operator.post("/agents", {"name": "scout", "telegram_token": token})
@@ -205,7 +205,7 @@ def test_the_settings_bot(tmp_path: Path, telegram: BotApi, operator_id: str) ->
         "TELEGRAM_BOT_TOKEN": telegram.bot(),
         "HERMIT_TELEGRAM_OPERATOR_ID": operator_id,
     }
-    with paper_house(tmp_path, environment=environment) as house:
+    with run_app(tmp_path, environment=environment) as house:
         operator = someone(house, create_app(house.services), house.services.people.operator())
         body = operator.get("/agents/crab/telegram")
     assert (body["state"], body["code_way"], body["code"] is None) == (
@@ -214,7 +214,7 @@ def test_the_settings_bot(tmp_path: Path, telegram: BotApi, operator_id: str) ->
 
 
 def test_no_token_leaves_by_any_door(
-    paper: PaperHouse, app: Flask, telegram: BotApi, operator: Api, caplog: pytest.LogCaptureFixture
+    paper: AppFixture, app: Flask, telegram: BotApi, operator: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither in an answer, nor in the audit log, nor in the log, whatever Telegram does meanwhile."""
     caplog.set_level(logging.DEBUG)
@@ -244,7 +244,7 @@ def test_no_token_leaves_by_any_door(
 
 def test_what_does_not_look_like_a_token_is_refused_before_telegram_is_asked(tmp_path: Path) -> None:
     """With the sentence how one looks, wherever it is given; nothing is kept."""
-    with paper_house(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": ""}) as house:
+    with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": ""}) as house:
         app = create_app(house.services)
         api = someone(house, app, house.services.people.operator())
         for token in ("123:abc", FORMED[:-1], FORMED + "x"):

@@ -13,8 +13,8 @@ from flask import Flask
 from dashboard import headers
 from dashboard.app import create_app
 from orchestrator.core.models import CubicleKey
-from tests.support.app_fixture import PaperHouse, Scene, paper_house
-from tests.support.fake_browser import PaperBrowser, png
+from tests.support.app_fixture import AppFixture, Scene, run_app
+from tests.support.fake_browser import FakeBrowser, png
 from tests.support.real_app import eventually
 from tests.unit.conftest import Api, Browser, logged_in, someone
 
@@ -22,19 +22,19 @@ PATH = "/agents/crab/apps"
 
 
 @pytest.fixture
-def paper(tmp_path: Path) -> Iterator[PaperHouse]:
+def paper(tmp_path: Path) -> Iterator[AppFixture]:
     """A house with a browser on paper."""
-    with paper_house(tmp_path, browser=PaperBrowser()) as house:
+    with run_app(tmp_path, browser=FakeBrowser()) as house:
         yield house
 
 
 @pytest.fixture
-def www(paper: PaperHouse) -> Path:
+def www(paper: AppFixture) -> Path:
     """The operator's ``www/``."""
     return paper.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
 
 
-def makes(paper: PaperHouse, operator: Api, www: Path, name: str, content: str, *, file: str = "index.html") -> None:
+def makes(paper: AppFixture, operator: Api, www: Path, name: str, content: str, *, file: str = "index.html") -> None:
     """A turn that makes an app."""
 
     def play(scene: Scene) -> None:
@@ -52,7 +52,7 @@ def picture(operator: Api, name: str = "game") -> str:
     return str(eventually(lambda: operator.get(f"{PATH}/{name}")["thumbnail_url"]))
 
 
-def test_an_app_s_picture_is_served_as_it_is(paper: PaperHouse, operator: Api, www: Path, browser: Browser) -> None:
+def test_an_app_s_picture_is_served_as_it_is(paper: AppFixture, operator: Api, www: Path, browser: Browser) -> None:
     """Held to being a picture, under an address that changes with it; the gallery shows it."""
     news = paper.services.broker.subscribe("app")
     makes(paper, operator, www, "game", "<title>Game</title>")
@@ -68,7 +68,7 @@ def test_an_app_s_picture_is_served_as_it_is(paper: PaperHouse, operator: Api, w
     assert f'<img class="app-thumb" src="{address.path}?{address.query}" alt="" width="1280" height="800"' in gallery
 
 
-def test_without_a_picture_letters_are_drawn(paper: PaperHouse, operator: Api, www: Path, browser: Browser) -> None:
+def test_without_a_picture_letters_are_drawn(paper: AppFixture, operator: Api, www: Path, browser: Browser) -> None:
     """Of live apps too; whatever the title is, they are letters."""
     makes(paper, operator, www, "live", '{"port": 8080, "title": "sea shells"}', file="app.json")
     makes(paper, operator, www, "odd", '{"port": 8080, "title": "<i> \\"x ñandu"}', file="app.json")
@@ -81,7 +81,7 @@ def test_without_a_picture_letters_are_drawn(paper: PaperHouse, operator: Api, w
     assert ">Ñ</text></svg>" in gallery
 
 
-def test_a_picture_is_for_whom_the_app_is(paper: PaperHouse, app: Flask, operator: Api, member: Api, www: Path) -> None:
+def test_a_picture_is_for_whom_the_app_is(paper: AppFixture, app: Flask, operator: Api, member: Api, www: Path) -> None:
     """Its owner, an operator, and with whom it is shared; for as long."""
     makes(paper, operator, www, "game", "x")
     picture(operator)

@@ -13,7 +13,7 @@ from flask import Flask
 
 from dashboard.app import create_app
 from orchestrator.core.errors import Unavailable
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.support.workspace_api import FILES, fetch, prepared, put
 from tests.unit.conftest import Api, someone
 
@@ -21,7 +21,7 @@ CANARY = "canary-that-must-not-appear"
 
 
 @pytest.fixture
-def workspace(paper: PaperHouse) -> Path:
+def workspace(paper: AppFixture) -> Path:
     """The operator's workspace with ``crab``, with its folders made."""
     return prepared(paper, 1)
 
@@ -94,7 +94,7 @@ def test_the_host_writes_into_in_alone(operator: Api, workspace: Path, path: str
     assert sorted(workspace.rglob("*")) == before
 
 
-def test_an_upload_says_its_length_and_fits(paper: PaperHouse, operator: Api, workspace: Path) -> None:
+def test_an_upload_says_its_length_and_fits(paper: AppFixture, operator: Api, workspace: Path) -> None:
     """411 without a length, 413 for what the workspace may not hold any more; the sentence says how much fits."""
     header = {"Authorization": f"Bearer {operator.token}"}
     paper.services.agents.change("crab", {"limits": {"disk_mb": 16}})
@@ -114,7 +114,7 @@ class Silent:
         raise Unavailable("The database cannot be written.")
 
 
-def test_nothing_happens_that_is_not_written_down(paper: PaperHouse, workspace: Path) -> None:
+def test_nothing_happens_that_is_not_written_down(paper: AppFixture, workspace: Path) -> None:
     """Without its row in the audit log no file stays, and none goes."""
     app = create_app(replace(paper.services, audit=Silent()))  # type: ignore[arg-type]  # a fake
     operator = someone(paper, app, paper.services.people.operator())

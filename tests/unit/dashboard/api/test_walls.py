@@ -11,7 +11,7 @@ from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
 from dashboard import auth, headers, hosts, origin
-from tests.support.app_fixture import PaperHouse
+from tests.support.app_fixture import AppFixture
 from tests.unit.conftest import OWN_ORIGIN, Api, Browser
 
 PUBLIC = {
@@ -281,7 +281,7 @@ def test_every_answer_carries_the_headers(app: Flask, operator: Api, browser: Br
         answer.close()
 
 
-def test_looking_changes_nothing(app: Flask, paper: PaperHouse, browser: Browser) -> None:
+def test_looking_changes_nothing(app: Flask, paper: AppFixture, browser: Browser) -> None:
     """No GET route does what would need a token of our page: nothing is written down, said or made by any of them."""
     before = changed(paper)
     for _, method, path in routes(app):
@@ -290,7 +290,7 @@ def test_looking_changes_nothing(app: Flask, paper: PaperHouse, browser: Browser
     assert changed(paper) == before
 
 
-def changed(paper: PaperHouse) -> dict[str, list[tuple[object, ...]]]:
+def changed(paper: AppFixture) -> dict[str, list[tuple[object, ...]]]:
     """What people would notice: the rows of these tables. That a look at the chat wakes its cubicle is meant."""
     tables = (
         "audit WHERE kind <> 'cubicle.started'",
@@ -315,7 +315,7 @@ def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
     assert {source for value in policy.values() for source in value.split()} == {"'self'", "'none'", "data:"}
 
 
-def test_over_https_the_cookie_is_bound_to_the_host(app: Flask, paper: PaperHouse) -> None:
+def test_over_https_the_cookie_is_bound_to_the_host(app: Flask, paper: AppFixture) -> None:
     """``__Host-`` and Secure when a proxy says https; HttpOnly and Strict always."""
     people = paper.services.people
     for given, start, is_secure in (({}, "hermit_session=", False), ({"X-Forwarded-Proto": "https"}, "__Host-", True)):
