@@ -211,7 +211,7 @@ def _files(sizes: Sequence[int]) -> Points:
 def _walk(top: Path) -> None:
     folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        tree.measure(folder, max_entries=2_000_000)
+        tree.measure_tree(folder, max_entries=2_000_000)
     finally:
         os.close(folder)
 
@@ -219,5 +219,5 @@ def _walk(top: Path) -> None:
 @contextmanager
 def _paper() -> Iterator[tuple[AppFixture, FlaskClient]]:
     with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder, run_app(Path(folder)) as house:
-        reader = logged_in(house, create_app(house.services), house.services.people.operator())
+        reader = logged_in(house, create_app(house.services), house.services.people.get_operator())
         yield house, reader.client

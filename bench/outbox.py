@@ -26,7 +26,7 @@ from orchestrator.capabilities.delivery.outbox_folder import OutboxFolders
 from orchestrator.capabilities.delivery.watcher import OutboxWatcher
 from orchestrator.core.db.database import Store
 from orchestrator.core.events import Broker
-from orchestrator.core.home import prepare
+from orchestrator.core.home import prepare_home
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.workspace import Workspaces
@@ -46,7 +46,7 @@ def noticed(container: Any, out: Path, count: int) -> dict[str, list[float]]:
 def idle_cpu_percent(trays: int = 100) -> float:
     """What watching so many trays in which nothing happens takes of one core, the looks of a minute included."""
     with tempfile.TemporaryDirectory(prefix="hermit-bench-") as folder:
-        home = prepare(Path(folder))
+        home = prepare_home(Path(folder))
         store, workspaces = Store(home.database), Workspaces(home.path)
         deliveries = Deliveries(
             store=store,
@@ -63,7 +63,7 @@ def idle_cpu_percent(trays: int = 100) -> float:
         watch.start([])
         keys = [CubicleKey(f"agent-{number}", 1) for number in range(trays)]
         for key in keys:
-            workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
+            workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
             watch.add(key)
         while any(watch.is_settling(key) for key in keys):
             time.sleep(0.05)

@@ -58,7 +58,7 @@ class Took:
 
 def fill(house: AppFixture, rows: int = ROWS) -> None:
     """Years of use, straight into the tables."""
-    names = [f"agent-{n}" for n in range(AGENTS - len(house.services.agents.every()))]
+    names = [f"agent-{n}" for n in range(AGENTS - len(house.services.agents.list_agents()))]
     for name in names:
         house.services.agents.create({"name": name, "role": "One of many"})
     store, agents = house.app._store, ["crab", *names]  # noqa: SLF001 - no way of the house's own fills tables in bulk
@@ -188,7 +188,7 @@ def main() -> None:
         fill(house, options.rows)
         print(f"seeded in {time.monotonic() - began:.0f} s")
         app = create_app(house.services)
-        reader = logged_in(house, app, house.services.people.operator())
+        reader = logged_in(house, app, house.services.people.get_operator())
         every = [one for one in sights(app, reader.client, samples(house, lived)) if one.is_inside]
         text = table([measure(reader.client, sight) for sight in (*every, *MORE)], options.rows, _database(folder))
     print(text)

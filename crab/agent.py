@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from crab import pier
+from crab import tunnel_listener
 from crab.answer import read_answer
 from crab.door import Door, DoorRefused
 from crab.locks import CubicleLocks, wait_for_approval
@@ -43,13 +43,13 @@ def main(run: str = "/run/hermit", workspace: str = "/app/workspace") -> None:
     """Serves turns for ever, from inside ``work/``."""
     home = f"{workspace}/work"
     os.chdir(home)
-    pier.start(f"{run}/door.sock")
+    tunnel_listener.start_listener(f"{run}/door.sock")
     crab = Crab(Door(f"{run}/door.sock"), CubicleLocks(run), Shell(home=home), Log(f"{home}/.hermit.log"))
     crab.say_idle()
     while True:
         given = crab.next_turn()
         if given is not None:
-            crab.serve(CrabTurn(given))
+            crab.serve_turn(CrabTurn(given))
 
 
 class Crab:
@@ -82,7 +82,7 @@ class Crab:
         turn = (answer or {}).get("turn")
         return turn if isinstance(turn, dict) else None
 
-    def serve(self, turn: CrabTurn) -> None:
+    def serve_turn(self, turn: CrabTurn) -> None:
         """Runs one turn and reports its end; whatever happens in it, the crab lives on."""
         step = str(turn.id)
         self.log.write("turn", turn.text, step=step)
@@ -114,11 +114,11 @@ def run_turn(crab: Crab, turn: CrabTurn) -> dict[str, object]:
         while True:
             work.check_stopped()
             answer = read_answer(call_llm(crab.door, turn.id, talk.messages))
-            talk.answered(answer.text)
+            talk.add_answer(answer.text)
             try:
                 talk.tell_output(work.carry_out(answer))
             except Correction as told:
-                talk.tell(str(told))
+                talk.add_message(str(told))
     except TurnEnded as ended:
         return ended.body
 

@@ -118,39 +118,39 @@ def _take_object(answer: Answer, reader: ObjectReader) -> None:
     if reader.cut_key in POWERFUL_KEYS:
         answer.errors.append(f'Your answer was cut off inside "{reader.cut_key}". Give a shorter one.')
         return
-    answer.message = _text(answer, "message", found) + (" […]" if reader.cut_key == "message" else "")
-    answer.action = _text(answer, "action", found)
-    terminal = _text(answer, "terminal", found)
+    answer.message = _get_text(answer, "message", found) + (" […]" if reader.cut_key == "message" else "")
+    answer.action = _get_text(answer, "action", found)
+    terminal = _get_text(answer, "terminal", found)
     if "\0" in terminal:
         answer.errors.append('"terminal" holds a NUL character, which no command can.')
     answer.terminal = terminal if terminal.strip() else ""
-    answer.panel_actions = _actions(answer, found.get("panelActions"))
+    answer.panel_actions = _get_actions(answer, found.get("panelActions"))
 
 
-def _text(answer: Answer, key: str, found: dict[str, object]) -> str:
+def _get_text(answer: Answer, key: str, found: dict[str, object]) -> str:
     value = found.get(key)
     if isinstance(value, str):
         return value
     if value is not None:
-        answer.errors.append(f'"{key}" must be text, not {_kind(value)}.')
+        answer.errors.append(f'"{key}" must be text, not {_get_kind(value)}.')
     return ""
 
 
-def _actions(answer: Answer, value: object) -> list[object]:
+def _get_actions(answer: Answer, value: object) -> list[object]:
     if value is None:
         return []
     if not isinstance(value, list):
-        answer.errors.append(f'"panelActions" must be a list, not {_kind(value)}.')
+        answer.errors.append(f'"panelActions" must be a list, not {_get_kind(value)}.')
         return []
     if len(value) > MAX_ACTIONS:
         answer.errors.append(f'"panelActions" may hold {MAX_ACTIONS} entries at most.')
     for number, item in enumerate(value, 1):
         if not isinstance(item, str | dict):
-            answer.errors.append(f'Number {number} of "panelActions" must be text or an object, not {_kind(item)}.')
+            answer.errors.append(f'Number {number} of "panelActions" must be text or an object, not {_get_kind(item)}.')
     return value
 
 
-def _kind(value: object) -> str:
+def _get_kind(value: object) -> str:
     names = {bool: "true or false", str: "text", list: "a list", dict: "an object", type(None): "null"}
     return names.get(type(value), "a number")
 
@@ -177,7 +177,7 @@ def first_object(text: str) -> ObjectReader | None:
         if at < 0:
             break
         reader = ObjectReader(text, at)
-        reader.read()
+        reader.read_object()
         if not KNOWN_KEYS.isdisjoint(reader.keys):
             return reader
         if tried == 0 and _is_all(reader):

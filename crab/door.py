@@ -53,11 +53,11 @@ class Door:
 
     def get(self, route: str, *, timeout_s: float = 60) -> dict[str, object] | None:
         """The answer's object, or None for 204. Raises :class:`DoorRefused`."""
-        return self._call(_frame("GET", route, b""), timeout_s)
+        return self._send_until_answered(_frame_request("GET", route, b""), timeout_s)
 
     def post(self, route: str, body: dict[str, object], *, timeout_s: float = 60) -> dict[str, object]:
         """The answer's object. Raises :class:`DoorRefused`."""
-        return self._call(_frame("POST", route, json.dumps(body).encode()), timeout_s) or {}
+        return self._send_until_answered(_frame_request("POST", route, json.dumps(body).encode()), timeout_s) or {}
 
     def close(self) -> None:
         """The connection is gone; the next call makes a new one."""
@@ -65,20 +65,20 @@ class Door:
             self._socket.close()
         self._socket, self._buffer = None, b""
 
-    def _call(self, request: bytes, timeout_s: float) -> dict[str, object] | None:
+    def _send_until_answered(self, request: bytes, timeout_s: float) -> dict[str, object] | None:
         """Repeats ``request`` until it is answered: while nobody does, and a few times on a 5xx."""
         delay_s, host_errors = FIRST_DELAY_S, 0
         give_up = time.monotonic() + self._patience_s
         while True:
             was_kept = self._socket is not None
             try:
-                status, body = self._exchange(request, timeout_s)
+                status, body = self._exchange_once(request, timeout_s)
             except (OSError, _Broken):
                 self.close()
                 if was_kept:  # the host closed an idle connection: a new one may do at once
                     continue
             else:
-                refusal = _refusal(status, body)
+                refusal = _make_refusal(status, body)
                 if refusal is None:
                     return body
                 host_errors += 1
@@ -89,7 +89,7 @@ class Door:
             time.sleep(delay_s)
             delay_s = min(delay_s * 2, LONGEST_DELAY_S)
 
-    def _exchange(self, request: bytes, timeout_s: float) -> tuple[int, dict[str, object] | None]:
+    def _exchange_once(self, request: bytes, timeout_s: float) -> tuple[int, dict[str, object] | None]:
         if self._socket is None:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._socket.settimeout(timeout_s)
@@ -98,28 +98,28 @@ class Door:
         self._socket.sendall(request)
         status, length, is_last = _read_head(self._until_blank_line())
         while len(self._buffer) < length:
-            self._receive()
+            self._receive_answer()
         body, self._buffer = self._buffer[:length], self._buffer[length:]
         if is_last:
             self.close()
-        return status, _parse(body) if body else None
+        return status, _parse_answer(body) if body else None
 
     def _until_blank_line(self) -> bytes:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
             if len(self._buffer) > MAX_HEAD:
                 raise _Broken("endless head")
-            self._receive()
+            self._receive_answer()
         head, self._buffer = self._buffer[:end], self._buffer[end + 4 :]
         return head
 
-    def _receive(self) -> None:
+    def _receive_answer(self) -> None:
         received = self._socket.recv(256 * 1024) if self._socket else b""
         if not received:
             raise _Broken("closed")
         self._buffer += received
 
 
-def _frame(method: str, route: str, body: bytes) -> bytes:
+def _frame_request(method: str, route: str, body: bytes) -> bytes:
     head = f"{method} /api/internal/{route} HTTP/1.1\r\nHost: door\r\n"
     if method == "POST":
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
@@ -139,7 +139,7 @@ def _read_head(head: bytes) -> tuple[int, int, bool]:
     return status, length, fields.get("connection", "").lower() == "close"
 
 
-def _parse(body: bytes) -> dict[str, object]:
+def _parse_answer(body: bytes) -> dict[str, object]:
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):
@@ -149,7 +149,7 @@ def _parse(body: bytes) -> dict[str, object]:
     return parsed
 
 
-def _refusal(status: int, body: dict[str, object] | None) -> DoorRefused | None:
+def _make_refusal(status: int, body: dict[str, object] | None) -> DoorRefused | None:
     if 200 <= status < 300:
         return None
     error = (body or {}).get("error")

@@ -12,7 +12,7 @@ import os
 from crab.door import Door, DoorRefused
 from crab.hermit_commands import FILE, Command, CommandList, read_commands
 from crab.hermit_files import NoFile, into_out
-from crab.hermit_words import CommandRequest, Misused, read
+from crab.hermit_words import CommandRequest, Misused, parse_words
 
 DONE, FAILED, MISUSED, REFUSED, NOT_OFFERED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 NO_CODES = frozenset({"denied", "expired", "cancelled"})
@@ -33,7 +33,7 @@ def main(arguments: list[str], run: str = "/run/hermit", workspace: str = "/app/
     try:
         return _main(arguments, f"{run}/door.sock", workspace)
     except Misused as misused:
-        return _fail(str(misused), MISUSED)
+        return _print_error(str(misused), MISUSED)
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -45,81 +45,83 @@ def _main(arguments: list[str], door: str, workspace: str) -> int:
         with open(f"{workspace}/data/{FILE}", encoding="utf-8") as file:
             commands = read_commands(file.read())
     except (OSError, ValueError, TypeError, LookupError):
-        return _fail("the host has not said yet what it does for you. Try again later.", FAILED)
+        return _print_error("the host has not said yet what it does for you. Try again later.", FAILED)
     if is_help and (not words or words[0].startswith("-")):
         with Door(door, patience_s=HELP_PATIENCE_S) as opened:
-            return _say(commands.overview(_offered(opened)))
-    command, count = commands.find(words)
+            return _print_line(commands.get_overview(_list_offered(opened)))
+    command, count = commands.find_command(words)
     if command is None:
         return _no_command(commands, words, is_help=is_help)
-    request = read(command, ["--help"] if is_help else words[count:])
-    return _say(command.page()) if request.wants_help else _asked(command, request, door, workspace)
+    request = parse_words(command, ["--help"] if is_help else words[count:])
+    return _print_line(command.page()) if request.wants_help else _run_request(command, request, door, workspace)
 
 
 # --- calling ---------------------------------------------------------------------------------------------------
 
 
-def _asked(command: Command, request: CommandRequest, door: str, workspace: str) -> int:
+def _run_request(command: Command, request: CommandRequest, door: str, workspace: str) -> int:
     """What came of it is said; the exit code."""
     try:
         if command.file:
             request.fields[command.file] = into_out(str(request.fields[command.file]), workspace)
         with Door(door, patience_s=PATIENCE_S) as opened:
-            call = _called(opened, command.call, request)
-        return _report(call, request)
+            call = _call_until_done(opened, command.call, request)
+        return _print_report(call, request)
     except NoFile as error:
-        return _fail(str(error), FAILED, request, "no_file")
+        return _print_error(str(error), FAILED, request, "no_file")
     except NotOffered as error:
-        return _fail(str(error), NOT_OFFERED, request, "not_available")
+        return _print_error(str(error), NOT_OFFERED, request, "not_available")
     except DoorRefused as refused:
-        return _fail(refused.message, FAILED, request, refused.code)
+        return _print_error(refused.message, FAILED, request, refused.code)
 
 
-def _turn() -> int | None:
+def _read_turn() -> int | None:
     """The turn whose command this program belongs to, by the mark that its shell put on it; a terminal has none."""
     number = os.environ.get("HERMIT_STEP", "").partition(".")[0]
     return int(number) if number.isdecimal() and len(number) < 16 else None
 
 
-def _called(door: Door, name: str, request: CommandRequest) -> dict[str, object]:
+def _call_until_done(door: Door, name: str, request: CommandRequest) -> dict[str, object]:
     """One call to its end, or until it waits and nobody wants to wait."""
     call_id, told = os.urandom(12).hex(), ""
     try:
-        call = door.post("calls", {"call": call_id, "name": name, "fields": request.fields, "turn": _turn()})
+        call = door.post("calls", {"call": call_id, "name": name, "fields": request.fields, "turn": _read_turn()})
         while call.get("status") == "waiting" and request.waits:
             if told != (told := str(call.get("text") or "Waiting.")):
-                _write(2, told)
+                _write_bytes(2, told)
             call = door.get(f"calls/{call_id}?wait={POLL_S}") or {}
     except DoorRefused as refused:
-        if refused.code == "not_found" and name not in (_offered(door) or {name}):
+        if refused.code == "not_found" and name not in (_list_offered(door) or {name}):
             raise NotOffered(refused.message) from None
         raise
     return call
 
 
-def _report(call: dict[str, object], request: CommandRequest) -> int:
+def _print_report(call: dict[str, object], request: CommandRequest) -> int:
     given, text = call.get("result"), str(call.get("text") or "")
     result = given if isinstance(given, dict) else {}
     if call.get("status") == "failed":
         code = str(result.get("code") or "failed")
-        return _fail(text, REFUSED if code in NO_CODES else FAILED, request, code)
+        return _print_error(text, REFUSED if code in NO_CODES else FAILED, request, code)
     if call.get("status") == "done" and "folder" in result:
-        return _installed(result, text, request)
+        return _install_packages(result, text, request)
     if call.get("status") == "waiting":
         result = {**result, "call": call.get("call"), "status": "waiting"}
-    return _say(json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else text)
+    return _print_line(json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else text)
 
 
-def _installed(result: dict[str, object], text: str, request: CommandRequest) -> int:
+def _install_packages(result: dict[str, object], text: str, request: CommandRequest) -> int:
     """The packages are there; what installs them is a program of its own, as no other command needs it."""
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hermit_install.py")
     arguments = [PYTHON, "-ISXutf8", program, str(result["folder"]), os.environ.get("HOME", "/app/workspace/work")]
     if os.spawnv(os.P_WAIT, PYTHON, arguments):  # noqa: S606 - no shell is wanted
-        return _fail("the packages are there, but were not installed.", FAILED, request, "not_installed")
-    return _say(json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else f"{text} They are installed.")
+        return _print_error("the packages are there, but were not installed.", FAILED, request, "not_installed")
+    return _print_line(
+        json.dumps(result, ensure_ascii=False, indent=1) if request.is_json else f"{text} They are installed."
+    )
 
 
-def _offered(door: Door) -> frozenset[str] | None:
+def _list_offered(door: Door) -> frozenset[str] | None:
     """The names of what this agent may call; None where the host does not say."""
     try:
         commands = (door.get("calls") or {}).get("commands")
@@ -134,31 +136,37 @@ def _offered(door: Door) -> frozenset[str] | None:
 def _no_command(commands: CommandList, words: list[str], *, is_help: bool) -> int:
     """A first word alone lists its commands; anything else is a mistake, with the nearest command named."""
     first, rest = words[0].lower(), [word for word in words[1:] if word not in ("-h", "--help", "--json")]
-    groups = commands.groups()
+    groups = commands.list_groups()
     if first not in groups:
-        return _fail(f"there is no hermit {words[0]}. There are {', '.join(groups)}; 'hermit --help' tells more.")
+        return _print_error(
+            f"there is no hermit {words[0]}. There are {', '.join(groups)}; 'hermit --help' tells more."
+        )
     choices = f"There are {', '.join(command.words.split()[-1] for command in groups[first])}."
     if rest:
-        return _fail(f"there is no hermit {first} {rest[0]}. {choices}")
+        return _print_error(f"there is no hermit {first} {rest[0]}. {choices}")
     asked = is_help or len(words) > 1
-    return _say(commands.overview(None, first)) if asked else _fail(f"hermit {first} needs another word. {choices}")
+    return (
+        _print_line(commands.get_overview(None, first))
+        if asked
+        else _print_error(f"hermit {first} needs another word. {choices}")
+    )
 
 
-def _fail(text: str, code: int = MISUSED, request: CommandRequest | None = None, name: str = "") -> int:
+def _print_error(text: str, code: int = MISUSED, request: CommandRequest | None = None, name: str = "") -> int:
     line = " ".join(text.split())
     if request is not None and request.is_json:
-        _write(1, json.dumps({"error": {"code": name, "message": line}}, ensure_ascii=False))
-    _write(2, f"hermit: {line}")
+        _write_bytes(1, json.dumps({"error": {"code": name, "message": line}}, ensure_ascii=False))
+    _write_bytes(2, f"hermit: {line}")
     return code
 
 
-def _say(text: str) -> int:
-    _write(1, text)
+def _print_line(text: str) -> int:
+    _write_bytes(1, text)
     return DONE
 
 
-def _write(file: int, text: str) -> None:
-    """Bytes, so that no setting of the environment makes a letter fail; a reader that went away is no matter."""
+def _write_bytes(file: int, text: str) -> None:
+    """Bytes, so that no setting of the environment makes a character fail; a reader that went away is no matter."""
     left = text.encode("utf-8", "replace") + b"\n"
     try:
         while left:

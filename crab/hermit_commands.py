@@ -128,7 +128,7 @@ class CommandList:
     def __init__(self, every: tuple[Command, ...]) -> None:
         self.every = every
 
-    def find(self, words: list[str]) -> tuple[Command | None, int]:
+    def find_command(self, words: list[str]) -> tuple[Command | None, int]:
         """The command that the first words name, and how many they are."""
         plain = [word.lower() for word in words[:2]]
         for count in (2, 1):
@@ -140,14 +140,14 @@ class CommandList:
                     return command, count
         return None, 0
 
-    def groups(self) -> dict[str, list[Command]]:
+    def list_groups(self) -> dict[str, list[Command]]:
         """The commands by their first word."""
         found: dict[str, list[Command]] = {}
         for command in self.every:
             found.setdefault(command.words.split()[0], []).append(command)
         return found
 
-    def overview(self, offered: frozenset[str] | None, word: str = "") -> str:
+    def get_overview(self, offered: frozenset[str] | None, word: str = "") -> str:
         """What there is: of one group, or all that is offered; None where nobody could be asked."""
         listed = [
             c for c in self.every if (not word or c.words.split()[0] == word) and (offered is None or c.call in offered)

@@ -32,10 +32,10 @@ def into_out(path: str, workspace: str) -> str:
         raise NoFile(f"{path} is a folder. Copy it into {workspace}/out to have it sent as a zip.")
     if is_in_out and stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1:
         return real[len(out) + 1 :]
-    return _copied(os.path.realpath(asked), out, os.path.basename(real))
+    return _copy_file(os.path.realpath(asked), out, os.path.basename(real))
 
 
-def _copied(source: str, out: str, name: str) -> str:
+def _copy_file(source: str, out: str, name: str) -> str:
     """Copies to a name that nobody sends, then gives it its own: a file that is seen is whole."""
     draft = f"{out}/.{os.urandom(6).hex()}.part"
     try:
@@ -44,7 +44,7 @@ def _copied(source: str, out: str, name: str) -> str:
         with open(source, "rb") as file, open(draft, "xb") as copy:
             while chunk := file.read(CHUNK):
                 copy.write(chunk)
-        _name(draft, f"{out}/{name}")
+        _give_name(draft, f"{out}/{name}")
     except OSError as error:
         raise NoFile(f"{name} could not be copied into out/: {error.strerror}.") from None
     finally:
@@ -53,7 +53,7 @@ def _copied(source: str, out: str, name: str) -> str:
     return name
 
 
-def _name(draft: str, target: str) -> None:
+def _give_name(draft: str, target: str) -> None:
     """A link rather than a rename, where the disk has links: what is renamed into ``out/`` is sent at once by itself,
     and would be there before its caption."""
     try:

@@ -30,30 +30,30 @@ class NotInstalled(Exception):
 def main(arguments: list[str]) -> int:
     """``FOLDER WORK``: what lies in the folder is installed into the other; the exit code, a sentence on stderr."""
     try:
-        install(*arguments)
+        install_all(*arguments)
     except NotInstalled as error:
         os.write(2, f"hermit: {error}\n".encode("utf-8", "replace"))
         return 1
     return 0
 
 
-def install(folder: str, work: str) -> None:
+def install_all(folder: str, work: str) -> None:
     """What lies in ``folder`` is installed into ``work``, or for Python into the agent's home. Raises NotInstalled."""
     try:
         with open(f"{folder}/packages.json", encoding="utf-8") as file:
             listed = json.load(file)
         packages = listed["packages"]
         for package in packages:
-            _check(folder, package)
+            _check_folder(folder, package)
         if listed["system"] == "pip":
-            _pip(folder)
+            _install_python(folder)
         else:
-            _npm(folder, packages, work)
+            _install_npm(folder, packages, work)
     except (OSError, tarfile.TarError, EOFError, UnicodeError) as error:
         raise NotInstalled(f"the packages could not be installed: {error}. 'hermit status' shows your disk.") from None
 
 
-def _check(folder: str, package: dict[str, Any]) -> None:
+def _check_folder(folder: str, package: dict[str, Any]) -> None:
     digest = hashlib.sha256()
     with open(f"{folder}/{package['file']}", "rb") as file:
         while chunk := file.read(CHUNK):
@@ -65,7 +65,7 @@ def _check(folder: str, package: dict[str, Any]) -> None:
 # --- Python ----------------------------------------------------------------------------------------------------
 
 
-def _pip(folder: str) -> None:
+def _install_python(folder: str) -> None:
     wheels = sorted(name for name in os.listdir(PIP_FOLDER) if name.startswith("pip-") and name.endswith(".whl"))
     if not wheels:
         raise NotInstalled("this image has no pip.")
@@ -83,22 +83,22 @@ def _pip(folder: str) -> None:
 # --- Node ------------------------------------------------------------------------------------------------------
 
 
-def _npm(folder: str, packages: list[dict[str, Any]], work: str) -> None:
+def _install_npm(folder: str, packages: list[dict[str, Any]], work: str) -> None:
     """Parents come before what lies within them. Each is unpacked beside its place first, so none is half there."""
     planned = sorted((place, package["file"]) for package in packages for place in package["places"])
     for place, file in planned:
         target = f"{work}/{place}"
         stage = f"{target}.{os.getpid()}.new"
         try:
-            _unpack(f"{folder}/{file}", stage)
-            _remove(target)
+            _unpack_tarball(f"{folder}/{file}", stage)
+            _remove_path(target)
             os.rename(stage, target)
         finally:
-            _remove(stage)
+            _remove_path(stage)
         _link_commands(target, f"{target[: target.rindex('node_modules/')]}node_modules/.bin")
 
 
-def _unpack(tarball: str, target: str) -> None:
+def _unpack_tarball(tarball: str, target: str) -> None:
     """Plain files and folders alone, all of them beneath ``target``; a tarball's first folder is left out."""
     os.makedirs(target)
     total = 0
@@ -136,12 +136,12 @@ def _link_commands(package: str, commands: str) -> None:
             continue
         if os.path.isfile(path):
             os.makedirs(commands, exist_ok=True)
-            _remove(f"{commands}/{command}")
+            _remove_path(f"{commands}/{command}")
             os.symlink(os.path.relpath(path, commands), f"{commands}/{command}")
             os.chmod(path, 0o755)  # noqa: S103 - a program, as npm leaves it
 
 
-def _remove(path: str) -> None:
+def _remove_path(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):

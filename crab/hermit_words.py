@@ -26,7 +26,7 @@ class CommandRequest:
         self.waits = True
 
 
-def read(command: Command, words: list[str]) -> CommandRequest:
+def parse_words(command: Command, words: list[str]) -> CommandRequest:
     """The request that these words mean; raises Misused."""
     request, loose = CommandRequest(), list[str]()
     known = {option.name: option for option in command.options}
@@ -44,18 +44,18 @@ def read(command: Command, words: list[str]) -> CommandRequest:
         elif word == "--no-wait" and "no-wait" in known:
             request.waits = False
         elif word.startswith("--"):
-            at = _take(command, known, request, words, at - 1)
+            at = _take_option(command, known, request, words, at - 1)
         elif len(word) > 1 and word[0] == "-" and not word[1:2].isdigit() and " " not in word:
             raise Misused(f"there is no {word}. Usage: {command.usage}")
         else:
             loose.append(word)
     if not request.wants_help:
-        _place(command, request, loose)
-        _join(request)
+        _place_word(command, request, loose)
+        _join_choices(request)
     return request
 
 
-def _take(command: Command, known: dict[str, Option], request: CommandRequest, words: list[str], at: int) -> int:
+def _take_option(command: Command, known: dict[str, Option], request: CommandRequest, words: list[str], at: int) -> int:
     """Reads the option at this place; where the next word is."""
     name, equals, value = words[at][2:].partition("=")
     option = known.get(name.lower().replace("_", "-"))
@@ -78,18 +78,18 @@ def _take(command: Command, known: dict[str, Option], request: CommandRequest, w
     elif option.field in request.fields:
         raise Misused(f"--{name} is there twice; give it once.")
     else:
-        request.fields[option.field] = _seconds(name, value) if option.is_time else value
+        request.fields[option.field] = _parse_seconds(name, value) if option.is_time else value
     return at
 
 
-def _seconds(name: str, value: str) -> int:
+def _parse_seconds(name: str, value: str) -> int:
     number, unit = (value[:-1], value[-1].lower()) if value[-1:].lower() in _UNITS else (value, "s")
     if not (number.isascii() and number.isdecimal() and len(number) < 8):
         raise Misused(f"--{name} must be a number of seconds, or such as 10m or 2h.")
     return int(number) * _UNITS[unit]
 
 
-def _place(command: Command, request: CommandRequest, loose: list[str]) -> None:
+def _place_word(command: Command, request: CommandRequest, loose: list[str]) -> None:
     """What stands without a name goes to its place."""
     request.fields = {**command.fields, **request.fields}
     left = list(loose)
@@ -114,7 +114,7 @@ def _place(command: Command, request: CommandRequest, loose: list[str]) -> None:
         raise Misused(f"--{missing[0].name} is missing. Usage: {command.usage}")
 
 
-def _join(request: CommandRequest) -> None:
+def _join_choices(request: CommandRequest) -> None:
     """Choices may be given in two ways; the host takes one list."""
     single = request.fields.pop("choice", None)
     together = request.fields.get("choices")

@@ -55,81 +55,81 @@ class ObjectReader:
         """The quotes of the last string that was begun, and where its inside begins."""
         self.error = ""
 
-    def read(self) -> None:
+    def read_object(self) -> None:
         """Fills ``found`` with what could be read and ``error`` with why the rest could not."""
         try:
-            self._object(self.found, depth=0)
+            self._read_members(self.found, depth=0)
         except _Broken as broken:
             near = self.text[self.at : self.at + 40]
             self.error = f'The JSON object is broken ({broken}) at: {near} — quotes inside text are written \\".'
 
-    def _object(self, found: dict[str, object], *, depth: int) -> None:
+    def _read_members(self, found: dict[str, object], *, depth: int) -> None:
         self.at += 1
-        while (char := self._next()) != "}":
+        while (char := self._next_char()) != "}":
             if not char:
                 return
-            key = self._key(char)
+            key = self._read_key(char)
             if self.is_cut:
                 raise _Broken("it ends inside a key")
             if depth == 0:
                 self.keys.add(key)
             is_again = key in found
-            if self._next() == ":":
+            if self._next_char() == ":":
                 self.at += 1
-                self._store(found, key, self._value(depth))
+                self._store_member(found, key, self._read_value(depth))
             elif not self.is_cut:
                 raise _Broken("a colon is missing")
             if self.is_cut:
                 self.cut_key, self.cut_again = (key, is_again) if depth == 0 else ("", False)
                 return
-            if self._next() not in ",}":
+            if self._next_char() not in ",}":
                 raise _Broken("a comma is missing")
             if self.text.startswith(",", self.at):
                 self.at += 1
         self.at += 1
 
-    def _store(self, found: dict[str, object], key: str, value: object) -> None:
+    def _store_member(self, found: dict[str, object], key: str, value: object) -> None:
         if key not in found:
             found[key] = value
         elif found[key] != value:
             self.clashes.append(key)
 
-    def _list(self, depth: int) -> list[object]:
+    def _read_list(self, depth: int) -> list[object]:
         self.at += 1
         items: list[object] = []
-        while (char := self._next()) != "]":
+        while (char := self._next_char()) != "]":
             if not char:
                 return items
-            items.append(self._value(depth))
+            items.append(self._read_value(depth))
             if self.is_cut:
                 return items
-            if self._next() not in ",]":
+            if self._next_char() not in ",]":
                 raise _Broken("a comma is missing in a list")
             if self.text.startswith(",", self.at):
                 self.at += 1
         self.at += 1
         return items
 
-    def _value(self, depth: int) -> object:
-        char = self._next()
+    def _read_value(self, depth: int) -> object:
+        char = self._next_char()
         if not char:
             return None
         if depth >= MAX_DEPTH:
             raise _Broken("nested too deep")
         if char in "\"'":
-            return self._string(char)
+            return self._read_string(char)
         if char == "[":
-            return self._list(depth + 1)
+            return self._read_list(depth + 1)
         if char == "{":
             inner: dict[str, object] = {}
-            self._object(inner, depth=depth + 1)
+            self._read_members(inner, depth=depth + 1)
             return inner
-        return self._bare()
+        return self._read_bare()
 
-    def _bare(self) -> object:
+    def _read_bare(self) -> object:
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
-            return _number(number[0])
+            return _parse_number(number[0])
         word = _WORD.match(self.text, self.at)
         if word and (word[0] in _LITERALS or word[0] in _NOTHING):
             self.at = word.end()
@@ -139,15 +139,15 @@ class ObjectReader:
             return None
         raise _Broken("a value is missing")
 
-    def _key(self, char: str) -> str:
+    def _read_key(self, char: str) -> str:
         if char in "\"'":
-            return self._string(char)
+            return self._read_string(char)
         if word := _WORD.match(self.text, self.at):
             self.at = word.end()
             return word[0]
         raise _Broken("a key is missing")
 
-    def _string(self, quote: str) -> str:
+    def _read_string(self, quote: str) -> str:
         if quote == '"' and self.text.startswith('"""', self.at):
             quote = '"""'
         self.body = (quote, self.at + len(quote))
@@ -156,11 +156,11 @@ class ObjectReader:
         self.at += len(quote) + len(text)
         if self.text.startswith(quote, self.at):
             self.at += len(quote)
-            return unescaped(text)
+            return unescape_string(text)
         self.at, self.is_cut = len(self.text), True
-        return unescaped(without_half_escape(text))
+        return unescape_string(without_half_escape(text))
 
-    def _next(self) -> str:
+    def _next_char(self) -> str:
         """The next character after space and comments, still unread; empty at the end of the text."""
         space = _SPACE.match(self.text, self.at)
         self.at = space.end() if space else self.at
@@ -170,9 +170,9 @@ class ObjectReader:
         return char
 
 
-def unescaped(text: str) -> str:
+def unescape_string(text: str) -> str:
     """What the inside of a string says."""
-    return _ESCAPE.sub(_unescape, text)
+    return _ESCAPE.sub(_unescape_match, text)
 
 
 def without_half_escape(text: str) -> str:
@@ -184,7 +184,7 @@ def without_half_escape(text: str) -> str:
     return text[: last.start()] if last and is_half else text
 
 
-def _number(text: str) -> object:
+def _parse_number(text: str) -> object:
     if len(text) <= MAX_DIGITS:
         for kind in (int, float):
             try:
@@ -195,7 +195,7 @@ def _number(text: str) -> object:
     return text
 
 
-def _unescape(found: re.Match[str]) -> str:
+def _unescape_match(found: re.Match[str]) -> str:
     code = found[1]
     if len(code) == 5:
         char = chr(int(code[1:], 16))

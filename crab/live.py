@@ -24,7 +24,7 @@ class OutputPoster:
         self._next: tuple[str, dict[str, object]] | None = None
         self._is_busy = False
 
-    def show(self, turn: int, n: int, text: str) -> None:
+    def show_output(self, turn: int, n: int, text: str) -> None:
         """The step has printed this so far; returns at once. What waited to be posted is forgotten for it."""
         with self._lock:
             self._next = f"turns/{turn}/steps", {"n": n, "phase": "output", "output": text}
@@ -36,7 +36,7 @@ class OutputPoster:
         except RuntimeError:
             self._is_busy = False  # the limit of processes is reached: the next one tries again
 
-    def drop(self) -> None:
+    def drop_output(self) -> None:
         """The command ended: nothing of it need be posted any more."""
         with self._lock:
             self._next = None

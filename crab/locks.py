@@ -35,7 +35,7 @@ class CubicleLocks:
         """A person stopped this turn."""
         return os.access(f"{self.folder}/hermit_stop.{turn}.lock", os.F_OK)
 
-    def read(self, kind: str, name: str) -> dict[str, object] | None:
+    def read_lock(self, kind: str, name: str) -> dict[str, object] | None:
         """The content of ``hermit_KIND.NAME.lock``; None while there is none."""
         try:
             with open(f"{self.folder}/hermit_{kind}.{name}.lock", "rb") as file:
@@ -59,11 +59,11 @@ def wait_for_approval(
     while True:
         if locks.is_stopped(turn):
             return "stopped", ""
-        if lock := locks.read("approval", approval):
+        if lock := locks.read_lock("approval", approval):
             is_ours = lock.get("id") == approval and lock.get("sha256") == sha256
             is_ours = is_ours and lock.get("turn") == turn and lock.get("n") == n
             return "approved" if is_ours and lock.get("status") == "approved" else "mismatch", ""
-        if lock := locks.read("deny", approval):
+        if lock := locks.read_lock("deny", approval):
             status, note = lock.get("status"), lock.get("note")
             if status in ("expired", "cancelled"):
                 return str(status), ""

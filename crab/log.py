@@ -30,7 +30,7 @@ class Log:
         """One record: time (UTC), step, kind, text. Fails in silence: there is nobody here to tell."""
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
-        record = f"{stamp} {step} {kind} {escaped(text[:MAX_RECORD])}"
+        record = f"{stamp} {step} {kind} {escape_line(text[:MAX_RECORD])}"
         if len(text) > MAX_RECORD:
             record += f" [… {len(text) - MAX_RECORD} more characters]"
         try:
@@ -53,6 +53,6 @@ class Log:
             os.close(file)
 
 
-def escaped(text: str) -> str:
+def escape_line(text: str) -> str:
     """``text`` on one line, with control and direction characters made visible."""
     return text.translate(_ESCAPES)

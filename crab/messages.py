@@ -5,7 +5,7 @@ Owns its size: when the turn grows too long, the oldest outputs of commands are 
 
 from __future__ import annotations
 
-from crab.output import shortened
+from crab.output import shorten
 
 MAX_CHARS = 200_000
 MAX_ANSWER_CHARS = 32_000
@@ -20,28 +20,28 @@ class CrabConversation:
     def __init__(self, system: str, history: list[dict[str, object]], text: str) -> None:
         self.messages: list[dict[str, object]] = [{"role": "system", "content": system}, *history]
         self._outputs: list[int] = []
-        self.tell(text)
+        self.add_message(text)
 
-    def tell(self, text: str) -> None:
+    def add_message(self, text: str) -> None:
         """The person, or the crab itself, says something to the model."""
         self.messages.append({"role": "user", "content": text})
 
     def tell_output(self, text: str) -> None:
         """A result that may be shortened later, when there are many."""
         self._outputs.append(len(self.messages))
-        self.tell(text)
-        self._fit()
+        self.add_message(text)
+        self._drop_oldest()
 
-    def answered(self, text: str) -> None:
+    def add_answer(self, text: str) -> None:
         """What the model said; an endless answer is kept in part."""
-        said = shortened(text, MAX_ANSWER_CHARS) if text.strip() else "(nothing)"  # providers refuse an empty message
+        said = shorten(text, MAX_ANSWER_CHARS) if text.strip() else "(nothing)"  # providers refuse an empty message
         self.messages.append({"role": "assistant", "content": said})
 
-    def _fit(self) -> None:
+    def _drop_oldest(self) -> None:
         sizes = [len(str(message.get("content", ""))) for message in self.messages]
         excess = sum(sizes) - MAX_CHARS
         while excess > 0 and len(self._outputs) > 1:  # the newest stays whole
             place = self._outputs.pop(0)
-            short = shortened(str(self.messages[place]["content"]), SHORT_CHARS)
+            short = shorten(str(self.messages[place]["content"]), SHORT_CHARS)
             excess -= sizes[place] - len(short)
             self.messages[place] = {"role": "user", "content": short}

@@ -18,7 +18,7 @@ class Output:
         self._tail = bytearray()
         self.total = 0
 
-    def add(self, chunk: bytes) -> None:
+    def add_bytes(self, chunk: bytes) -> None:
         """Takes what was read from the pipe."""
         self.total += len(chunk)
         room = self._head_bytes - len(self._head)
@@ -29,17 +29,17 @@ class Output:
         if len(self._tail) > self._tail_bytes:
             del self._tail[: -self._tail_bytes]
 
-    def text(self) -> tuple[str, int]:
+    def get_text(self) -> tuple[str, int]:
         """The output as text, with a note where bytes were left out, and how many were."""
         omitted = self.total - len(self._head) - len(self._tail)
         if not omitted:
-            return _decode(self._head + self._tail), 0
+            return _decode_bytes(self._head + self._tail), 0
         head, tail = _without_half_end(self._head), _without_half_start(self._tail)
         omitted = self.total - len(head) - len(tail)
-        return f"{_decode(head)}\n[… {omitted} bytes omitted …]\n{_decode(tail)}", omitted
+        return f"{_decode_bytes(head)}\n[… {omitted} bytes omitted …]\n{_decode_bytes(tail)}", omitted
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """``text`` itself, or its beginning and end with a note of what is missing in between."""
     if len(text) <= limit:
         return text
@@ -47,7 +47,7 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters omitted …]\n{text[-half:]}"
 
 
-def _decode(raw: bytes | bytearray) -> str:
+def _decode_bytes(raw: bytes | bytearray) -> str:
     return raw.decode("utf-8", "replace").replace("\0", "\ufffd")
 
 

@@ -22,17 +22,17 @@ def end_step(leader: int, marker: str, *, has_ended: Callable[[], bool]) -> None
     """Nothing of the step runs when this returns. ``has_ended`` reaps the leader, which is our child."""
     family = _Family(leader, marker.encode())
     deadline = time.monotonic() + GRACE_S
-    family.signal(SIGTERM)
-    family.signal(SIGCONT)  # one that was halted hears it too
+    family.send_signal(SIGTERM)
+    family.send_signal(SIGCONT)  # one that was halted hears it too
     while time.monotonic() < deadline:
         time.sleep(0.01)
-        if has_ended() and not family.alive():
+        if has_ended() and not family.list_alive():
             return
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        family.signal(SIGKILL)
+        family.send_signal(SIGKILL)
         time.sleep(0.005)
-        if has_ended() and not family.alive():
+        if has_ended() and not family.list_alive():
             return
 
 
@@ -46,19 +46,19 @@ class _Family:
         self._marker = marker
         self._known: set[tuple[int, str]] = set()
 
-    def signal(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Sends to every member that lives."""
-        for pid in self.alive():
+        for pid in self.list_alive():
             try:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
                 continue  # gone in between
 
-    def alive(self) -> list[int]:
+    def list_alive(self) -> list[int]:
         """The members that run, as ``/proc`` shows them now."""
         members: set[int] = set()
         # In order of start, parents come before their children, so one pass finds whole families.
-        for start, pid, parent, session in sorted(_processes(), key=lambda process: int(process[0])):
+        for start, pid, parent, session in sorted(_list_processes(), key=lambda process: int(process[0])):
             identity = (pid, start)
             is_ours = identity in self._known or session == self._leader or parent in members
             if is_ours or self._is_marked(pid):
@@ -74,7 +74,7 @@ class _Family:
             return False
 
 
-def _processes() -> list[tuple[str, int, int, int]]:
+def _list_processes() -> list[tuple[str, int, int, int]]:
     """Start time, pid, parent and session of every process but the dead ones and ourselves."""
     found = []
     for name in os.listdir("/proc"):

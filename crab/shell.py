@@ -1,8 +1,9 @@
 """One command: ``bash -c`` in a session of its own, its output within bounds, its end noticed at once.
 
 Owns the process from spawn to reaping, and the pipe it prints into. Whatever a command does (prints without end, leaves
-a server behind, ignores signals, runs away into other sessions), :meth:`Shell.run` returns by the deadline, and of a
-command that was timed out or stopped nothing stays. Judges no command; keeps nothing of an output beyond its limit.
+a server behind, ignores signals, runs away into other sessions), :meth:`Shell.run_command` returns by the deadline, and
+of a command that was timed out or stopped nothing stays. Judges no command; keeps nothing of an output beyond its
+limit.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Shell:
         self._boot = os.urandom(4).hex()
         self._drain = _Drain()
 
-    def run(
+    def run_command(
         self,
         command: str,
         *,
@@ -79,7 +80,7 @@ class Shell:
         started = time.monotonic()
         mark = f"{step}.{self._boot}"  # unique: a crab before this one may have left servers behind
         try:
-            process = _Process(command, environment(self._home, step=mark, time_zone=time_zone))
+            process = _Process(command, make_environment(self._home, step=mark, time_zone=time_zone))
         except OSError as error:
             text = SPAWN_FAILURES.get(error.errno or 0, f"The command could not be started: {error.strerror}.")
             return Result(exit_code=126, output=text, omitted_bytes=0, duration_s=0.0, ended="exited")
@@ -87,16 +88,16 @@ class Shell:
         try:
             deadline = _Deadline(started + timeout_s, waited)
             window = _Window(output, show, started)
-            ended = process.follow(output, deadline=deadline, is_stopped=is_stopped, window=window)
+            ended = process.read_until_end(output, deadline=deadline, is_stopped=is_stopped, window=window)
         finally:
-            code = process.finish(f"HERMIT_STEP={mark}", output, self._drain)
-        text, omitted = output.text()
+            code = process.finish_command(f"HERMIT_STEP={mark}", output, self._drain)
+        text, omitted = output.get_text()
         exit_code = {"timeout": 124, "stopped": 128 + SIGTERM}.get(ended, code)
         duration_s = round(time.monotonic() - started, 3)
         return Result(exit_code=exit_code, output=text, omitted_bytes=omitted, duration_s=duration_s, ended=ended)
 
 
-def environment(home: str, *, step: str, time_zone: str) -> dict[str, str]:
+def make_environment(home: str, *, step: str, time_zone: str) -> dict[str, str]:
     """All that a command finds in its environment; nothing of the crab's own is passed on."""
     return {
         "PATH": f"/usr/local/bin:/usr/bin:/bin:{home}/.local/bin",
@@ -147,11 +148,11 @@ class _Window:
         self._at = now + SHOW_EVERY_S
         self._total = 0
 
-    def look(self, now: float) -> None:
+    def show_new(self, now: float) -> None:
         """Shows it, when there is more and the last look is long enough ago."""
         if now >= self._at and self._output.total > self._total:
             self._at, self._total = now + SHOW_EVERY_S, self._output.total
-            self._show(self._output.text()[0])
+            self._show(self._output.get_text()[0])
 
 
 class _Process:
@@ -178,10 +179,12 @@ class _Process:
         finally:
             os.close(theirs)
         os.set_blocking(self.pipe, False)
-        self.pidfd = _pidfd(self.pid)
+        self.pidfd = _open_pidfd(self.pid)
         _prefer_as_victim(self.pid)
 
-    def follow(self, output: Output, *, deadline: _Deadline, is_stopped: Callable[[], bool], window: _Window) -> str:
+    def read_until_end(
+        self, output: Output, *, deadline: _Deadline, is_stopped: Callable[[], bool], window: _Window
+    ) -> str:
         """Reads until the command ends (``exited``), the deadline passes (``timeout``) or a person stops it."""
         poll = select.poll()
         poll.register(self.pipe, select.POLLIN)
@@ -197,7 +200,7 @@ class _Process:
                 look_at = now + LOOK_FOR_STOP_S
             if deadline.has_passed(now):
                 return "timeout"
-            window.look(now)
+            window.show_new(now)
             ready = dict(poll.poll(max(0.0, min(longest_s, deadline.at - now)) * 1000))
             if self.pipe in ready and not self._read(output):
                 poll.unregister(self.pipe)
@@ -215,7 +218,7 @@ class _Process:
                 self.code = code if code >= 0 else 128 - code
         return self.code is not None
 
-    def finish(self, marker: str, output: Output, drain: _Drain) -> int:
+    def finish_command(self, marker: str, output: Output, drain: _Drain) -> int:
         """Ends the command if it still runs, takes the rest of its output, gives all descriptors back."""
         if not self.has_ended():
             end_step(self.pid, marker, has_ended=self.has_ended)
@@ -224,7 +227,7 @@ class _Process:
         # A pipe holds 64 KiB. What is there now was printed before the end; a server left behind may print for ever.
         is_open = all(self._read(output) for _ in range(2))
         if is_open:
-            drain.take(self.pipe)
+            drain.take_pipe(self.pipe)
         else:
             os.close(self.pipe)
         return 128 + SIGKILL if self.code is None else self.code
@@ -235,7 +238,7 @@ class _Process:
             chunk = os.read(self.pipe, CHUNK)
         except BlockingIOError:
             return True
-        output.add(chunk)
+        output.add_bytes(chunk)
         return bool(chunk)
 
 
@@ -248,7 +251,7 @@ class _Drain:
         self._poll = select.epoll()
         self._runs = False
 
-    def take(self, pipe: int) -> None:
+    def take_pipe(self, pipe: int) -> None:
         """The pipe is read until its last writer is gone, then closed. The thread starts with the first one."""
         self._poll.register(pipe, select.EPOLLIN)
         if not self._runs:
@@ -271,7 +274,7 @@ class _Drain:
             time.sleep(0.005)  # bounds what an endless printer in the background costs
 
 
-def _pidfd(pid: int) -> int:
+def _open_pidfd(pid: int) -> int:
     """A descriptor that becomes readable at the end of ``pid``, or -1 where the kernel has none (gVisor)."""
     try:
         return os.pidfd_open(pid)

@@ -14,7 +14,7 @@ from crab.door import Door, DoorRefused
 from crab.live import OutputPoster
 from crab.locks import CubicleLocks, sha256_of, wait_for_approval
 from crab.log import Log
-from crab.output import shortened
+from crab.output import shorten
 from crab.shell import Result, Shell
 from crab.turn import CrabTurn, as_number, as_object
 
@@ -107,18 +107,18 @@ class TurnWork:
         """Does what an answer asks for and says what came of it. Raises :class:`Ended` when it asks for nothing."""
         self._check_readable(answer)
         if answer.thought:
-            self._note("thought", answer.thought)
+            self._log_step("thought", answer.thought)
         command, actions = extract_command(answer), extract_panel_actions(answer)
         if self._is_over or not (command or actions):
             raise TurnEnded(
-                "done", message=self._reply(answer, wanted_more=bool(command or actions)), action=answer.action
+                "done", message=self._final_reply(answer, wanted_more=bool(command or actions)), action=answer.action
             )
         self.check_stopped()
         if answer.message:
-            self._note("thought", answer.message)
+            self._log_step("thought", answer.message)
         told = [self._do_actions(actions)] if actions else []
         if command and not self._is_over:
-            told.append(self._do_command(command, shortened(answer.message or answer.thought, THOUGHT_CHARS)))
+            told.append(self._do_command(command, shorten(answer.message or answer.thought, THOUGHT_CHARS)))
         elif command:
             told.append("The command was not run.")
         if self._is_over:
@@ -144,9 +144,9 @@ class TurnWork:
             )
         raise Correction("Nothing of your answer was carried out. " + " ".join(answer.errors))
 
-    def _reply(self, answer: Answer, *, wanted_more: bool) -> str:
+    def _final_reply(self, answer: Answer, *, wanted_more: bool) -> str:
         """The last words of the turn, with a note when the limit of steps had a say in them."""
-        reply, limit = shortened(answer.message, REPLY_CHARS), self._turn.step_limit
+        reply, limit = shorten(answer.message, REPLY_CHARS), self._turn.step_limit
         if not self._is_over:
             return reply
         if self._n < limit:
@@ -162,7 +162,7 @@ class TurnWork:
 
     def _do_actions(self, actions: list[object]) -> str:
         self._n += 1
-        self._note("actions", "\n".join(map(_in_words, actions)))
+        self._log_step("actions", "\n".join(map(_in_words, actions)))
         body = {"n": self._n, "phase": "actions", "actions": actions}
         try:
             answer = self._door.post(f"turns/{self._turn.id}/steps", body, timeout_s=ACTIONS_TIMEOUT_S)
@@ -171,18 +171,18 @@ class TurnWork:
         results = answer.get("results")
         given = results if isinstance(results, list) else []
         told = "Panel actions:\n" + "\n".join(_action_line(number, item) for number, item in enumerate(given, 1))
-        self._note("results", "\n".join(map(_result_line, given)))
+        self._log_step("results", "\n".join(map(_result_line, given)))
         if answer.get("do") == "stop":
             raise TurnEnded("stopped")
         return told
 
     def _do_command(self, command: str, thought: str) -> str:
         self._n += 1
-        self._note("command", command)
+        self._log_step("command", command)
         try:
             do, reason = is_dangerous(self._door, turn=self._turn.id, n=self._n, thought=thought, command=command)
             if do == "ask":
-                do, reason = self._ask(command, thought)
+                do, reason = self._ask_person(command, thought)
         except DoorRefused as refused:
             do, reason = "refuse", _reason(refused)
         if do == "stop":
@@ -190,21 +190,21 @@ class TurnWork:
         if do != "run":
             return self._not_done("The command was not run.", reason)
         self._refused = 0
-        return self._run(command)
+        return self._run_command(command)
 
-    def _ask(self, command: str, thought: str) -> tuple[str, str]:
+    def _ask_person(self, command: str, thought: str) -> tuple[str, str]:
         """Has a person asked and waits; afterwards the host's ruling again, now with the approval."""
         turn, sha256 = self._turn.id, sha256_of(command)
         asked = self._door.post("approvals", {"turn": turn, "n": self._n})
         approval = str(asked.get("approval"))
-        self._note("waiting", f"for approval {approval}")
+        self._log_step("waiting", f"for approval {approval}")
         word, note = "mismatch", ""
         if asked.get("sha256") == sha256:
             expires_at = as_number(asked.get("expires_at"), time.time())
             word, note = wait_for_approval(
                 self._locks, approval=approval, turn=turn, n=self._n, sha256=sha256, expires_at=expires_at
             )
-        self._note("approval", word)
+        self._log_step("approval", word)
         if word == "stopped":
             raise TurnEnded("stopped")
         if word != "approved":
@@ -212,35 +212,35 @@ class TurnWork:
         return is_dangerous(self._door, turn=turn, n=self._n, thought=thought, command=command, approval=approval)
 
     def _not_done(self, what: str, reason: str) -> str:
-        self._note("refused", reason)
+        self._log_step("refused", reason)
         self._refused += 1
         if self._refused >= MAX_IN_A_ROW:
             raise TurnEnded("failed", error=f"I was refused {MAX_IN_A_ROW} times in a row and stopped. {reason}")
         return f"{what} {reason}"
 
-    def _run(self, command: str) -> str:
+    def _run_command(self, command: str) -> str:
         turn, began = self._turn, time.time()
-        result = self._shell.run(
+        result = self._shell.run_command(
             command,
             step=f"{turn.id}.{self._n}",
             timeout_s=turn.command_timeout_s,
             output_bytes=turn.output_bytes,
             time_zone=turn.time_zone,
             is_stopped=lambda: self._locks.is_stopped(turn.id),
-            waited=lambda: self._waited(began),
-            show=lambda text: self._live.show(turn.id, self._n, text),
+            waited=lambda: self._waited_for_people(began),
+            show=lambda text: self._live.show_output(turn.id, self._n, text),
         )
-        self._live.drop()
-        self._note("output", result.output)
-        self._note("exit", f"{result.exit_code} {result.ended} after {result.duration_s} s")
+        self._live.drop_output()
+        self._log_step("output", result.output)
+        self._log_step("exit", f"{result.exit_code} {result.ended} after {result.duration_s} s")
         fields = ("exit_code", "output", "omitted_bytes", "duration_s", "ended")
         body = {"n": self._n, "phase": "end"} | {name: getattr(result, name) for name in fields}
         answer = self._door.post(f"turns/{turn.id}/steps", body)
         if result.ended == "stopped" or answer.get("do") == "stop":
             raise TurnEnded("stopped")
-        return f"{describe(result)}\n\n{AGAIN}" if self._is_again(command, result) else describe(result)
+        return f"{describe_result(result)}\n\n{AGAIN}" if self._is_again(command, result) else describe_result(result)
 
-    def _waited(self, since: float) -> tuple[float, bool]:
+    def _waited_for_people(self, since: float) -> tuple[float, bool]:
         """How long the host has waited for people on behalf of commands since then, and whether it still does."""
         try:
             answer = self._door.get(f"turns/{self._turn.id}/waited?since={since:.3f}") or {}
@@ -254,11 +254,11 @@ class TurnWork:
         self._repeated = self._repeated + 1 if last == self._last else 0
         return self._repeated > 0
 
-    def _note(self, kind: str, text: str) -> None:
+    def _log_step(self, kind: str, text: str) -> None:
         self._log.write(kind, text, step=f"{self._turn.id}.{self._n}")
 
 
-def describe(result: Result) -> str:
+def describe_result(result: Result) -> str:
     """What the model is told of a command that ran."""
     head = f"Exit code {result.exit_code} after {result.duration_s:.1f} s."
     if result.ended == "timeout":

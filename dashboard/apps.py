@@ -140,7 +140,7 @@ def guests_of(app: WebApp) -> list[User]:
     """With whom an app is shared."""
     house = services()
     guests = set(house.previews.shares.guests(app.cubicle, app.name))
-    return [user for user in house.people.every() if user.id in guests]
+    return [user for user in house.people.list_users() if user.id in guests]
 
 
 def app_json(seen: SeenApp) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import unicodedata
 
 from markupsafe import Markup, escape
 
-from orchestrator.core.text import visible
+from orchestrator.core.text import escape_invisible
 
 _RUN = re.compile(
     r"(?P<lines>\n{4,})|(?P<end> +(?=\n|\Z))|(?P<gap> {9,})|(?P<tab>\t)|(?P<plain>[!-~]+| +|\n+)|(?P<odd>.)", re.DOTALL
@@ -30,7 +30,7 @@ def _mark(found: re.Match[str]) -> Markup:
         return _noted(f"·×{len(run)}" if len(run) > 1 else "·", f"{len(run)} blanks")
     if found["tab"]:
         return _noted("⇥", "a tab") + "\t"
-    shown = visible(run)
+    shown = escape_invisible(run)
     title = f"U+{ord(run):04X} {unicodedata.name(run, 'unnamed').lower()}"
     return _noted(shown, title) if shown != run else Markup('<mark class="odd" title="{}">{}</mark>').format(title, run)
 

@@ -62,11 +62,11 @@ class Activity:
 def activity(house: DashboardServices) -> Activity:
     """What is going on now; with an engine that does not answer, nothing is known to run."""
     try:
-        running = frozenset(house.cubicles.running())
+        running = frozenset(house.cubicles.list_running())
     except Unavailable as error:
         logger.warning("the cubicles can't be counted: %s", error.message)
         running = frozenset()
-    return Activity(busy=frozenset(key for key, _ in house.turns.under_way()), running=running)
+    return Activity(busy=frozenset(key for key, _ in house.turns.list_running()), running=running)
 
 
 def user_json(user: User) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def user_json(user: User) -> dict[str, Any]:
 
 def agent_json(house: DashboardServices, agent: Agent, status: str, viewer: User) -> dict[str, Any]:
     """An agent with its settings; its Telegram token is never shown."""
-    bot, standing = house.bots.of(agent.name), house.budget.standing(agent.name)
+    bot, standing = house.bots.of(agent.name), house.budget.get_standing(agent.name)
     return {
         **agents.as_json(agent),
         "approval": str(agent.approval),

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles
-from orchestrator.agents.install_settings import Preferences
+from orchestrator.agents.install_settings import InstallSettings
 from orchestrator.agents.users import Users
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
@@ -30,7 +30,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
 from orchestrator.llm.price_table import Prices
-from orchestrator.llm.provider_check import Trials
+from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.llm.providers import Providers
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.doctor.runner import Checkups
@@ -104,6 +104,6 @@ class Services:
     models: Callable[[], dict[str, Any]]
     """``{"default": provider, "providers": [{"name", "default_model"}]}``: which models there are to choose from."""
     providers: Providers
-    trials: Trials
-    preferences: Preferences
+    trials: ProviderCheck
+    preferences: InstallSettings
     metrics: Metrics

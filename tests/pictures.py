@@ -62,7 +62,7 @@ def take(folder: Path, only: str = "") -> int:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         _photograph_apps(browser, house)
         app = create_app(house.services)
-        reader = logged_in(house, app, house.services.people.operator())
+        reader = logged_in(house, app, house.services.people.get_operator())
         found = sights(app, reader.client, samples(house, lived))
         every = [one for one in found if only == one.name or (not only and one.name not in LEFT_OUT)]
         for camera, scheme in itertools.product(CAMERAS, SCHEMES):

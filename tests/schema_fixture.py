@@ -91,7 +91,7 @@ def _fill(home: Path) -> Path:
 
 def main() -> str:
     """Write the current shape."""
-    path = FOLDER / f"schema-{len(copies.names(migrations)):03}.sql"
+    path = FOLDER / f"schema-{len(copies.list_step_names(migrations)):03}.sql"
     if path.exists():
         return f"{path} is there already."
     with tempfile.TemporaryDirectory() as folder:

@@ -23,7 +23,9 @@ def every() -> Any:
     house, who = services(), asker()
     now = activity(house)
     return {
-        "agents": [agent_json(house, agent, now.of(agent.name, who.user), who.user) for agent in house.agents.every()]
+        "agents": [
+            agent_json(house, agent, now.of(agent.name, who.user), who.user) for agent in house.agents.list_agents()
+        ]
     }
 
 
@@ -56,7 +58,7 @@ def change(name: str) -> Any:
     agent = house.agents.get(name)
     proof = None if token in _NO_TOKEN else house.bots.look_at(token, agent=name)
     if body or not has_token:
-        agent = house.agents.change(name, body)
+        agent = house.agents.update_agent(name, body)
     if proof is not None:
         house.bots.use(name, proof)
     elif has_token and house.bots.of(name) is not None:

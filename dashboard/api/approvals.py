@@ -27,7 +27,7 @@ MIN_AGE_S = 0.5
 def every() -> Any:
     """The newest questions that match; ``next`` is the ``before`` of the next page."""
     limit = bodies.limit_arg(default=200, most=500)
-    found = services().approvals.history(wanted(), before=request.args.get("before", ""), limit=limit + 1)
+    found = services().approvals.list_history(wanted(), before=request.args.get("before", ""), limit=limit + 1)
     page = found[:limit]
     return {
         "approvals": [approval_json(approval) for approval in page],

@@ -23,7 +23,7 @@ api = Blueprint("apps_api", __name__)
 def everywhere() -> Any:
     """All apps that the asker may open: their own of every agent, and what others share with them."""
     me = asker().user.id
-    own = [seen for agent in services().agents.every() for seen in apps_of(CubicleKey(agent.name, me))]
+    own = [seen for agent in services().agents.list_agents() for seen in apps_of(CubicleKey(agent.name, me))]
     return {"apps": [app_json(seen) for seen in (*own, *shared_apps())]}
 
 
@@ -65,7 +65,7 @@ def _person() -> User:
     if not isinstance(wanted, str) or not wanted.strip():
         raise BadInput("user: send the number or the name of a person of this install.")
     name = wanted.strip().casefold()
-    found = next((user for user in people.every() if user.name.casefold() == name), None)
+    found = next((user for user in people.list_users() if user.name.casefold() == name), None)
     if found is None:
         raise NotFound(f"Nobody here is called {one_line(wanted.strip(), 40)}.")
     return found

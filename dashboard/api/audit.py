@@ -33,7 +33,7 @@ def search() -> Any:
     if how != "json":
         return _file(how, wanted, before)
     limit = bodies.limit_arg(default=100, most=499)
-    found = services().audit.search(**wanted, before=before, limit=limit + 1)
+    found = services().audit.search_records(**wanted, before=before, limit=limit + 1)
     page = found[:limit]
     return {"rows": [audit_json(row) for row in page], "next": page[-1].id if len(found) > limit else None}
 
@@ -43,7 +43,9 @@ def _file(how: str, wanted: dict[str, Any], before: int | None) -> Response:
         raise BadInput("format: choose json, jsonl or csv.")
     with ExitStack() as until_sent:
         until_sent.callback(transfers().begin(asker().user.id))
-        response = Response(lines(services().audit.pages(**wanted, before=before), how), content_type=TYPES[how])
+        response = Response(
+            lines(services().audit.iterate_pages(**wanted, before=before), how), content_type=TYPES[how]
+        )
         response.call_on_close(until_sent.pop_all().close)
     name = f"audit-{time.strftime('%Y-%m-%d', time.gmtime())}.{how}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'

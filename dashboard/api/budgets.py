@@ -15,4 +15,4 @@ api = Blueprint("budgets", __name__)
 @api.get("/api/agents/<name>/budget")
 def standing(name: str) -> Any:
     """What is spent, held and left today."""
-    return budget_json(services().budget.standing(name))
+    return budget_json(services().budget.get_standing(name))

@@ -46,4 +46,4 @@ def reset(name: str) -> Any:
 
 def _shown(key: CubicleKey) -> dict[str, Any]:
     house = services()
-    return cubicle_json(key, house.cubicles.state(key), house.disk.use_of(key))
+    return cubicle_json(key, house.cubicles.get_state(key), house.disk.use_of(key))

@@ -28,7 +28,7 @@ from orchestrator.core.models import CubicleKey
 from orchestrator.files import zip_stream as archives
 from orchestrator.files.mime_types import HEAD_BYTES, PLAIN, UNKNOWN, showable_type, type_of
 from orchestrator.files.models import MOST_FILE_BYTES, DirEntry, Readable, Stored
-from orchestrator.files.names import safe_name, shown
+from orchestrator.files.names import display_path, safe_name
 
 api = Blueprint("files", __name__)
 
@@ -54,11 +54,11 @@ def read(name: str, path: str) -> Any:  # noqa: ARG001 - the path is read as it 
     try:
         if len(parts) < 2:
             return _folder(key, parts)
-        entry = services().workspaces.entry(key, parts)
+        entry = services().workspaces.get_entry(key, parts)
         if entry.kind == "folder":
             return _folder(key, parts)
         if entry.kind == "other":
-            raise NotFound(_NO_FILE.format(shown(*parts)))
+            raise NotFound(_NO_FILE.format(display_path(*parts)))
         return _file(key, parts, entry)
     except UnsafePath as error:  # for whoever reads, what may not be opened is not there
         raise NotFound(error.message) from error
@@ -93,9 +93,9 @@ def write(name: str, path: str) -> Any:  # noqa: ARG001 - as above
 def delete(name: str, path: str) -> Any:  # noqa: ARG001 - as above
     """A file, or a folder with all that is in it, is gone."""
     key, parts, house = own_cubicle(name), asked_for(), services()
-    text = f"{_who()} deleted {shown(*parts)}."
-    note = partial(house.audit.note, "file.deleted", text, key, path=shown(*parts), by=_who())
-    house.workspaces.delete(key, parts, note=note)
+    text = f"{_who()} deleted {display_path(*parts)}."
+    note = partial(house.audit.record_event, "file.deleted", text, key, path=display_path(*parts), by=_who())
+    house.workspaces.delete_path(key, parts, note=note)
     return "", 204
 
 
@@ -109,7 +109,7 @@ def _folder(key: CubicleKey, parts: tuple[bytes, ...]) -> Any:
     if len(after) > 1:
         raise BadInput("after: send what the page before gave as next.")
     limit = bodies.limit_arg(default=_DEFAULT_PAGE, most=_LONGEST_PAGE)
-    page = services().workspaces.listing(key, parts, after=after[0] if after else None, limit=limit)
+    page = services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=limit)
     return {
         "entries": [_entry_json(parts, entry) for entry in page.entries],
         "next": None if page.next is None else encoded(page.next),
@@ -128,11 +128,11 @@ def _entry_json(folder: tuple[bytes, ...], entry: DirEntry) -> dict[str, Any]:
 
 def _zip(key: CubicleKey, parts: tuple[bytes, ...]) -> Response:
     house = services()
-    house.workspaces.listing(key, parts, limit=1)  # what is no folder is said while it can be
+    house.workspaces.list_folder(key, parts, limit=1)  # what is no folder is said while it can be
     with ExitStack() as until_sent:
         until_sent.callback(transfers().begin(asker().user.id))
         name = f"{safe_name(parts[-1] if parts else key.agent)}.zip"
-        pieces = archives.packed(house.workspaces, key, parts, most_file_bytes=_most_bytes())
+        pieces = archives.stream_zip(house.workspaces, key, parts, most_file_bytes=_most_bytes())
         response = _attached(pieces, "application/zip", name)
         response.call_on_close(until_sent.pop_all().close)
     return response
@@ -204,7 +204,7 @@ def _room(key: CubicleKey) -> int:
     """How many bytes a new file may have. Measured now: what was known a moment ago lacks the upload before."""
     house = services()
     limit_bytes = house.agents.get(key.agent).limits.disk_mb * 1024**2
-    return max(0, min(_most_bytes(), limit_bytes - house.workspaces.measure(key).bytes))
+    return max(0, min(_most_bytes(), limit_bytes - house.workspaces.measure_usage(key).bytes))
 
 
 def _most_bytes() -> int:
@@ -214,12 +214,14 @@ def _most_bytes() -> int:
 
 def _note_upload(key: CubicleKey, stored: Stored) -> None:
     """No file stays that the audit log does not know."""
-    house, path = services(), shown(b"in", stored.name.encode())
+    house, path = services(), display_path(b"in", stored.name.encode())
     try:
         text = f"{_who()} uploaded {path} ({stored.size_bytes:,} bytes)."
-        house.audit.note("file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256, by=_who())
+        house.audit.record_event(
+            "file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256, by=_who()
+        )
     except OrchestratorError:
-        house.workspaces.delete(key, (b"in", stored.name.encode()))
+        house.workspaces.delete_path(key, (b"in", stored.name.encode()))
         raise
 
 

@@ -32,14 +32,14 @@ def add(name: str) -> Any:
         raise BadInput(f"kind: choose one of {', '.join(GrantKind)}.")
     scope = scope_in(body) or GrantScope.CONVERSATION
     subject = bodies.text(body, "subject")
-    given = services().grants.add(name, GrantKind(kind), subject, scope, by=who.user, surface=who.surface)
+    given = services().grants.add_grant(name, GrantKind(kind), subject, scope, by=who.user, surface=who.surface)
     return grant_json(given), 201
 
 
 @api.delete("/api/agents/<name>/grants/<grant>")
 def revoke(name: str, grant: str) -> Any:
     """A person is asked again."""
-    services().grants.revoke(name, grant, by=asker().user)
+    services().grants.revoke_grant(name, grant, by=asker().user)
     return "", 204
 
 
@@ -57,7 +57,7 @@ def revoke_host(name: str, host: str) -> Any:
     found = next((grant for grant in _allowed_hosts(name) if grant.subject == host.lower()), None)
     if found is None:
         raise NotFound(f"This host is not on {name}'s list. './hermit hosts {name} list' shows which are.")
-    services().grants.revoke(name, found.id, by=asker().user)
+    services().grants.revoke_grant(name, found.id, by=asker().user)
     return "", 204
 
 

@@ -44,7 +44,7 @@ def status() -> Any:
         "doors": parts.doors,
         "previews": house.previews.trouble or "ok",
         "provider": house.models()["default"],
-        "turns_under_way": len(house.turns.under_way()),
+        "turns_under_way": len(house.turns.list_running()),
         "cubicles_running": _running(),
     }
 
@@ -57,6 +57,6 @@ def models() -> Any:
 
 def _running() -> int | None:
     try:
-        return len(services().cubicles.running())
+        return len(services().cubicles.list_running())
     except Unavailable:
         return None  # ``engine`` says why

@@ -31,7 +31,7 @@ def change() -> Any:
     zone, is_guess = bodies.text(body, "time_zone"), bodies.flag(body, "if_unknown")
     if is_guess and who.time_zone_known:
         return user_json(who)
-    return user_json(services().people.change(who.id, {"time_zone": zone}))
+    return user_json(services().people.update_user(who.id, {"time_zone": zone}))
 
 
 @api.put("/api/me/login")
@@ -44,10 +44,10 @@ def set_login() -> Any:
     name = bodies.text(body, "name") if "name" in body else who.user.name
     _check_changeable(who, name)
     if "time_zone" in body:
-        people.change(who.user.id, {"time_zone": bodies.text(body, "time_zone")})
+        people.update_user(who.user.id, {"time_zone": bodies.text(body, "time_zone")})
     people.change_password(who.user.id, current, password)
     if name != who.user.name:
-        people.change(who.user.id, {"name": name})
+        people.update_user(who.user.id, {"name": name})
     if not who.session:
         return user_json(people.get(who.user.id))
     session = people.new_session(who.user.id, "by a new password", **cookies.whence())
@@ -58,7 +58,7 @@ def set_login() -> Any:
 def sessions() -> Any:
     """Where one is logged in."""
     who = asker()
-    found = services().people.sessions(who.user.id)
+    found = services().people.list_sessions(who.user.id)
     return {"sessions": [with_iso_times(session_facts(session, who.session)) for session in found]}
 
 
@@ -78,7 +78,7 @@ def end_sessions() -> Any:
 
 def _check_changeable(who: Asker, name: str) -> None:
     """What the settings say comes first: it would be as before at the next start."""
-    settings, is_first = services().settings, who.user.id == services().people.operator().id
+    settings, is_first = services().settings, who.user.id == services().people.get_operator().id
     if name != who.user.name and not who.is_operator:
         raise Forbidden("Only an admin can change a name.")
     if is_first and settings.secrets.get("HERMIT_ADMIN_PASSWORD"):

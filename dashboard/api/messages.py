@@ -17,7 +17,7 @@ from dashboard.shapes import outcome_json, summary_json, turn_json
 from orchestrator.core.errors import BadInput, NotFound, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.core.text import one_line
-from orchestrator.files.attachments import MOST, Attachment, told
+from orchestrator.files.attachments import MOST, Attachment, prompt_with_files
 from orchestrator.files.mime_types import HEAD_BYTES, type_of
 
 api = Blueprint("messages", __name__)
@@ -37,32 +37,32 @@ def send(name: str) -> Any:
     text = "" if files and "text" not in body else bodies.text(body, "text")
     is_waiting = bodies.flag(body, "wait")
     timeout_s = bodies.seconds(body, "timeout", default=DEFAULT_WAIT_S, most=MAX_WAIT_S)
-    text = told(text, [_attachment(key, file) for file in files])
+    text = prompt_with_files(text, [_attachment(key, file) for file in files])
     turn = turns.submit(key, text, source=asker().surface, origin=_origin(name))
     if not is_waiting:
         return outcome_json(turn), 202
-    return outcome_json(turns.wait(turn.id, timeout_s))
+    return outcome_json(turns.wait_for_end(turn.id, timeout_s))
 
 
 @api.get("/api/turns/<id:turn>")
 def one(turn: int) -> Any:
     """A turn with its steps."""
     found = own_turn(turn)
-    return turn_json(found, services().turns.steps(found.id))
+    return turn_json(found, services().turns.list_steps(found.id))
 
 
 @api.post("/api/turns/<id:turn>/stop")
 def stop(turn: int) -> Any:
     """A turn ends as soon as it can, and a command that runs in it too. Again is fine."""
     found = services().turns.stop(own_turn(turn).id)
-    return turn_json(found, services().turns.steps(found.id))
+    return turn_json(found, services().turns.list_steps(found.id))
 
 
 @api.post("/api/turns/<id:turn>/withdraw")
 def withdraw(turn: int) -> Any:
     """A message that still waits is taken back and leaves the conversation."""
     found = services().turns.withdraw(own_turn(turn).id)
-    return turn_json(found, services().turns.steps(found.id))
+    return turn_json(found, services().turns.list_steps(found.id))
 
 
 @api.get("/api/agents/<name>/history")
@@ -72,17 +72,17 @@ def history(name: str) -> Any:
     key, house = own_cubicle(name), services()
     limit, before, words = bodies.limit_arg(default=50, most=200), bodies.whole_arg("before"), request.args.get("q", "")
     if words.replace("\0", " ").strip():
-        found = house.history.search(key, words, limit=limit + 1, before=before)
+        found = house.history.search_turns(key, words, limit=limit + 1, before=before)
         page = found[:limit]
         oldest = page[-1:]
     else:
-        found = house.turns.history(key, limit=limit + 1, before=before)
+        found = house.turns.list_history(key, limit=limit + 1, before=before)
         page = found[-limit:]
         oldest = page[:1]
     return {
-        "turns": [turn_json(house.turns.get(turn.id), house.turns.steps(turn.id)) for turn in page],
+        "turns": [turn_json(house.turns.get(turn.id), house.turns.list_steps(turn.id)) for turn in page],
         "next": oldest[0].id if len(found) > limit else None,
-        "summary": summary_json(house.history.summary(key)),
+        "summary": summary_json(house.history.get_summary(key)),
     }
 
 
@@ -90,14 +90,14 @@ def history(name: str) -> Any:
 def see(name: str) -> Any:
     """The asker has looked at their conversation up to this turn."""
     key, body = CubicleKey(services().agents.get(name).name, asker().user.id), bodies.json_body("turn")
-    services().seen.mark(key, bodies.whole(body, "turn", default=0))
+    services().seen.mark_read(key, bodies.whole(body, "turn", default=0))
     return "", 204
 
 
 @api.delete("/api/agents/<name>/history")
 def clear(name: str) -> Any:
     """The agent forgets the conversation; the audit log keeps it."""
-    services().turns.clear(own_cubicle(name))
+    services().turns.clear_history(own_cubicle(name))
     return "", 204
 
 
@@ -108,8 +108,8 @@ def _attachment(key: CubicleKey, file: str) -> Attachment:
     if len(parts) != 2 or parts[0] != b"in":
         raise refusal
     try:
-        head = workspaces.head(key, parts, max_bytes=HEAD_BYTES)
-        size_bytes = workspaces.entry(key, parts).size_bytes
+        head = workspaces.read_head(key, parts, max_bytes=HEAD_BYTES)
+        size_bytes = workspaces.get_entry(key, parts).size_bytes
     except (NotFound, UnsafePath) as error:
         raise refusal from error
     name = os.fsdecode(parts[1])

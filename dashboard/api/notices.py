@@ -19,7 +19,7 @@ api = Blueprint("notices", __name__)
 def recent(name: str) -> Any:
     """A page of notices, the newest last."""
     limit = bodies.limit_arg(default=50, most=200)
-    found = services().notices.recent(own_cubicle(name), before=bodies.whole_arg("before"), limit=limit + 1)
+    found = services().notices.list_recent(own_cubicle(name), before=bodies.whole_arg("before"), limit=limit + 1)
     page = found[-limit:]
     more = page[0].id if len(found) > limit else None
     return {"notices": [with_iso_times(as_json(notice)) for notice in page], "next": more}
@@ -29,4 +29,4 @@ def recent(name: str) -> Any:
 def press(notice: int) -> Any:
     """Do what an offer says."""
     who, do = asker(), bodies.text(bodies.json_body("do"), "do")
-    return with_iso_times(as_json(services().notices.press(notice, do, by=who.user, surface=who.surface)))
+    return with_iso_times(as_json(services().notices.press_button(notice, do, by=who.user, surface=who.surface)))

@@ -28,7 +28,7 @@ def every() -> Any:
 def change(provider: str, model: str) -> Any:
     """A price of one's own; it counts from the next call."""
     who, given = asker(), bodies.json_body("in", "out", "cached", "written")
-    row = services().prices.set(provider, model, given, by=f"{who.user.name} ({who.surface})")
+    row = services().prices.set_price(provider, model, given, by=f"{who.user.name} ({who.surface})")
     return prices.row_json(row, is_own=True)
 
 
@@ -37,5 +37,5 @@ def change(provider: str, model: str) -> Any:
 def remove(provider: str, model: str) -> Any:
     """A price of one's own goes; the table's own counts again, where it has one."""
     who = asker()
-    services().prices.remove(provider, model, by=f"{who.user.name} ({who.surface})")
+    services().prices.remove_price(provider, model, by=f"{who.user.name} ({who.surface})")
     return "", 204

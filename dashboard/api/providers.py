@@ -23,7 +23,7 @@ api = Blueprint("providers", __name__)
 @operator_only
 def every() -> Any:
     """All that we know, set up or not."""
-    return {"providers": [provider_json(state) for state in services().providers.every()]}
+    return {"providers": [provider_json(state) for state in services().providers.list_providers()]}
 
 
 @api.get("/api/providers/<provider>")
@@ -39,7 +39,7 @@ def set_key(provider: str) -> Any:
     """A key for it; it holds from the next call on."""
     body = bodies.json_body("key", "base_url", "model")
     model = body.get("model")
-    state = services().providers.set(provider, _text(body, "key"), _text(body, "base_url"), by=by())
+    state = services().providers.set_key(provider, _text(body, "key"), _text(body, "base_url"), by=by())
     if model is not None:
         services().providers.choose_model(provider, bodies.text(body, "model"), by=by())
         state = services().providers.get_state(provider)
@@ -58,7 +58,7 @@ def change_model(provider: str) -> Any:
 @operator_only
 def remove(provider: str) -> Any:
     """The key that was given here is forgotten."""
-    services().providers.remove(provider, by=by())
+    services().providers.remove_key(provider, by=by())
     return "", 204
 
 
@@ -67,7 +67,7 @@ def remove(provider: str) -> Any:
 def models(provider: str) -> Any:
     """What the provider says that it offers; nothing and why, when it says nothing."""
     try:
-        return {"models": list(services().trials.models(provider)), "trouble": None}
+        return {"models": list(services().trials.list_models(provider)), "trouble": None}
     except UpstreamFailed as error:
         return {"models": [], "trouble": error.message}
 
@@ -81,8 +81,8 @@ def test(provider: str) -> Any:
     if len(model) > 200:
         raise BadInput("model: write its name as the provider does.")
     if "key" in body or "base_url" in body:
-        return trial_json(trials.fresh(provider, key, base_url, model, user=user))
-    return trial_json(trials.known(provider, model, user=user))
+        return trial_json(trials.check_new(provider, key, base_url, model, user=user))
+    return trial_json(trials.check_known(provider, model, user=user))
 
 
 def provider_json(state: ProviderState) -> dict[str, Any]:

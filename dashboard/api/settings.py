@@ -37,9 +37,9 @@ def change() -> Any:
     model = bodies.text(body, "default_model") if "default_model" in body else None
     is_set_up = bodies.flag(body, "is_set_up")
     if address is not None:
-        reach.choose(services().settings, preferences, address, by=by())
+        reach.set_public_url(services().settings, preferences, address, by=by())
     if provider is not None:
-        providers.choose(provider, by=by())
+        providers.choose_default(provider, by=by())
     if model is not None:
         providers.choose_model(providers.default(), model, by=by())
     if "is_set_up" in body and is_set_up != preferences.is_set_up:
@@ -55,5 +55,5 @@ def _as_json() -> dict[str, Any]:
         "default_provider": default.name,
         "default_model": default.model,
         "is_set_up": house.preferences.is_set_up,
-        "address": reach.address(house.settings, house.preferences),
+        "address": reach.get_public_url(house.settings, house.preferences),
     }

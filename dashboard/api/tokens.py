@@ -30,7 +30,7 @@ def tokens() -> Any:
                 "created_at": iso(token.created_at),
                 "used_at": iso(token.used_at),
             }
-            for token in services().people.tokens()
+            for token in services().people.list_tokens()
         ]
     }
 
@@ -61,7 +61,7 @@ def make_link() -> Any:
     base, valid_for_s = house.settings.link_url, LINK_S
     if user.id != asker().user.id:
         came_by = origin.own(house.settings.public_url)
-        base = reach.address(house.settings, house.preferences, came_by=came_by)
+        base = reach.get_public_url(house.settings, house.preferences, came_by=came_by)
         valid_for_s = reach.OTHERS_LINK_S
     code = house.people.make_link(user.id, good_for_s=valid_for_s)
     answer = {"url": f"{base}/login/{code}", "valid_for_s": valid_for_s, "is_local": reach.is_local(base)}

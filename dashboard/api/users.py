@@ -18,7 +18,7 @@ api = Blueprint("users", __name__)
 @operator_only
 def every() -> Any:
     """All people."""
-    return {"users": [user_json(user) for user in services().people.every()]}
+    return {"users": [user_json(user) for user in services().people.list_users()]}
 
 
 @api.post("/api/users")
@@ -32,7 +32,7 @@ def add() -> Any:
 @operator_only
 def change(user: int) -> Any:
     """Other settings for a person."""
-    return user_json(services().people.change(user, bodies.json_body()))
+    return user_json(services().people.update_user(user, bodies.json_body()))
 
 
 @api.delete("/api/users/<id:user>/sessions")

@@ -63,7 +63,7 @@ def approvals() -> str:
     return render_template(
         "approvals.html",
         **around(),
-        known_agents=[agent.name for agent in services().agents.every()],
+        known_agents=[agent.name for agent in services().agents.list_agents()],
         kinds=KINDS,
         outcomes=OUTCOMES,
         **_past(),
@@ -86,7 +86,7 @@ def _past() -> dict[str, Any]:
     given = {name: value for name in _FILTERS if (value := request.args.get(name, "").strip())}
     before, asked = request.args.get("before", ""), wanted()
     statuses = tuple(status for status in asked.statuses if status is not ApprovalStatus.PENDING)
-    found = services().approvals.history(replace(asked, statuses=statuses), before=before, limit=PAGE + 1)
+    found = services().approvals.list_history(replace(asked, statuses=statuses), before=before, limit=PAGE + 1)
     whose = names_of_others()
     at = {**given, "before": before} if before else given
     return {

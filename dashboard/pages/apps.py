@@ -93,7 +93,7 @@ def guests(name: str, app: str) -> str:
 @pages.get("/parts/app-log/<name>")
 def log(name: str) -> str:
     """What the agent did, by its own log."""
-    page = agent_log.latest(services().workspaces, own_cubicle(name))
+    page = agent_log.read_latest(services().workspaces, own_cubicle(name))
     return render_template("parts/app_log.html", **log_lines.shown(page))
 
 
@@ -107,5 +107,5 @@ def _sharing(seen: SeenApp) -> dict[str, Any]:
         return {"guests": [], "others": []}
     found = guests_of(seen.app)
     known = {seen.owner.id, *(user.id for user in found)}
-    everybody = services().people.every() if asker().is_operator else []
+    everybody = services().people.list_users() if asker().is_operator else []
     return {"guests": found, "others": [user for user in everybody if user.id not in known]}

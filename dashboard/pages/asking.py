@@ -158,7 +158,7 @@ def pending() -> WaitingQuestions:
     """What the viewer may decide and answer."""
     house, who, whose = services(), asker(), names_of_others()
     user = None if who.is_operator else who.user.id
-    approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
+    approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
     questions = house.questions.every(status=PENDING, user=user)
     return WaitingQuestions(
         [ApprovalView(found, whose(found.cubicle)) for found in reversed(approvals)],
@@ -170,7 +170,7 @@ def asking_agents() -> dict[str, str]:
     """The agents that wait for the viewer in the viewer's own conversations, and whether for an ``approval`` or an
     ``answer``."""
     house, user = services(), asker().user.id
-    approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=user)
+    approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=user)
     questions = house.questions.every(status=PENDING, user=user)
     answers = {found.cubicle.agent: "answer" for found in questions}
     return {**answers, **{found.cubicle.agent: "approval" for found in approvals}}
@@ -179,7 +179,7 @@ def asking_agents() -> dict[str, str]:
 def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
     """What a conversation waits for; whether a command may run is asked at its step."""
     house = services()
-    approvals = house.approvals.every(status=ApprovalStatus.PENDING, user=key.user)
+    approvals = house.approvals.list_approvals(status=ApprovalStatus.PENDING, user=key.user)
     questions = house.questions.every(status=PENDING, user=key.user)
     return WaitingQuestions(
         [ApprovalView(a, "") for a in reversed(approvals) if a.cubicle == key and a.step is None],
@@ -190,7 +190,7 @@ def pending_in_chat(key: CubicleKey) -> WaitingQuestions:
 def names_of_others() -> Callable[[CubicleKey], str]:
     """Tells whose a cubicle is; empty for the viewer's own."""
     viewer = asker().user.id
-    names = {user.id: user.name for user in services().people.every()}
+    names = {user.id: user.name for user in services().people.list_users()}
     return lambda key: "" if key.user == viewer else names.get(key.user, NAMELESS)
 
 

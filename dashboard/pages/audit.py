@@ -142,15 +142,17 @@ def audit() -> str:
     """The whole page."""
     house, before = services(), bodies.whole_arg("before")
     query, agent, kind = (request.args.get(name, "").strip()[:MAX_QUERY_CHARS] for name in ("q", "agent", "kind"))
-    found = house.audit.search(words=query, agent=agent or None, kind=kind or None, before=before, limit=PAGE + 1)
+    found = house.audit.search_records(
+        words=query, agent=agent or None, kind=kind or None, before=before, limit=PAGE + 1
+    )
     wanted = {name: value for name, value in (("q", query), ("agent", agent), ("kind", kind)) if value}
     return render_template(
         "audit.html",
         **around(),
         records=_views(found[:PAGE]),
         wanted=wanted,
-        known_agents=house.audit.agents(),
-        kinds=[(known, kind_words(known)) for known in house.audit.kinds()],
+        known_agents=house.audit.list_agents(),
+        kinds=[(known, kind_words(known)) for known in house.audit.list_kinds()],
         newest=_url(wanted) if before is not None else "",
         older=_url({**wanted, "before": found[PAGE - 1].id}) if len(found) > PAGE else "",
         exports=[(label, f"/api/audit?{urlencode({**wanted, 'format': how})}") for how, label in _FORMATS],
@@ -162,8 +164,8 @@ _FORMATS = (("csv", "CSV, for a spreadsheet"), ("jsonl", "JSON lines, for a prog
 
 def _views(rows: list[AuditRow]) -> list[AuditRecord]:
     house = services()
-    names = {user.id: user.name for user in house.people.every()}
-    agents = {agent.name for agent in house.agents.every()}
+    names = {user.id: user.name for user in house.people.list_users()}
+    agents = {agent.name for agent in house.agents.list_agents()}
     return [
         AuditRecord(row, "" if row.user is None else names.get(row.user, GONE), has_agent=row.agent in agents)
         for row in rows

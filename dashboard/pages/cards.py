@@ -36,7 +36,7 @@ class CardView:
 def card_views() -> list[CardView]:
     """Every agent."""
     house, user = services(), asker().user.id
-    under_way = {key: claim.turn for key, claim in house.turns.under_way()}
+    under_way = {key: claim.turn for key, claim in house.turns.list_running()}
     ahead = _next_of(house.agenda.every(None, user))
     return [
         CardView(view, _doing(view, under_way, CubicleKey(view.agent.name, user)), ahead.get(view.agent.name))
@@ -51,13 +51,13 @@ def _doing(view: AgentView, under_way: dict[CubicleKey, int], key: CubicleKey) -
         return _doing_in(under_way[key])
     if not asker().is_operator or not any(other.agent == view.agent.name for other in under_way):
         return None
-    names = {user.id: user.name for user in services().people.every()}
+    names = {user.id: user.name for user in services().people.list_users()}
     others = sorted({names.get(other.user, NAMELESS) for other in under_way if other.agent == view.agent.name})
     return Doing(f"Working for {', '.join(others)}")
 
 
 def _doing_in(turn: int) -> Doing:
-    step = services().turns.last_step(turn)
+    step = services().turns.get_last_step(turn)
     is_running = step is not None and step.status == "running"
     return Doing("Running", step.command) if step and is_running else Doing("Writing")
 

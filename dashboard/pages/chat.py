@@ -56,7 +56,7 @@ def chat(name: str) -> str:
         most_files=MOST,
         beside=_beside(name),
         first_new=services().seen.first_unread(key),
-        summary=services().history.summary(key),
+        summary=services().history.get_summary(key),
     )
 
 

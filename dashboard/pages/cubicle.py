@@ -77,7 +77,7 @@ def cubicle(name: str) -> str:
 def cubicle_now(name: str) -> str:
     """How it stands and what it uses."""
     key, agent = own_key(name), services().agents.get(name)
-    return render_template("parts/cubicle.html", agent=agent, **_seen(key, agent, services().cubicles.state))
+    return render_template("parts/cubicle.html", agent=agent, **_seen(key, agent, services().cubicles.get_state))
 
 
 def _seen(key: CubicleKey, agent: Agent, look: Callable[[CubicleKey], CubicleState]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _state(key: CubicleKey, look: Callable[[CubicleKey], CubicleState]) -> tuple
 
 def _known(key: CubicleKey) -> CubicleState:
     """How it stands, with what the last sample says that it uses."""
-    state = services().cubicles.glance(key)
+    state = services().cubicles.get_brief_state(key)
     found = services().samples.last(key, _FRESH_S)
     if state.started_at is None or not found or found[-1].at < int(state.started_at):
         return state

@@ -19,7 +19,7 @@ from orchestrator.capabilities.delivery.messages import size
 from orchestrator.core.errors import BadInput, NotFound, OrchestratorError, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import DirEntry
-from orchestrator.files.names import shown
+from orchestrator.files.names import display_path
 
 pages = Blueprint("files_pages", __name__)
 
@@ -74,7 +74,7 @@ def below(name: str, path: str) -> str:  # noqa: ARG001 - the path is read as it
     try:
         if len(parts) < 2:
             return _folder_page(name, key, parts)
-        entry = services().workspaces.entry(key, parts)
+        entry = services().workspaces.get_entry(key, parts)
         if entry.kind == "folder":
             return _folder_page(name, key, parts)
         return _file_page(name, key, parts, entry)
@@ -151,7 +151,7 @@ def _listed(key: CubicleKey, parts: Parts) -> dict[str, Any]:
     after = decoded(sent)
     if len(after) > 1:
         raise BadInput("after: send what the page before gave as next.")
-    page = services().workspaces.listing(key, parts, after=after[0] if after else None, limit=PAGE)
+    page = services().workspaces.list_folder(key, parts, after=after[0] if after else None, limit=PAGE)
     entries = page.entries if parts else sorted(page.entries, key=lambda entry: tuple(FOLDERS).index(entry.raw))
     return {
         "path": encoded(*parts),
@@ -176,4 +176,4 @@ def _view(folder: Parts, entry: DirEntry) -> FileView:
 
 
 def _crumbs(parts: Parts) -> list[Crumb]:
-    return [Crumb(shown(part), encoded(*parts[: n + 1])) for n, part in enumerate(parts)]
+    return [Crumb(display_path(part), encoded(*parts[: n + 1])) for n, part in enumerate(parts)]

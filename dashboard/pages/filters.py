@@ -76,7 +76,7 @@ def megabytes(count: int) -> str:
 
 def dollars(micro: int) -> str:
     """An amount for reading: to the cent, and to a hundredth of one below ten cents."""
-    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else budget.dollars(micro)
+    return f"${micro / MICRO:,.2f}" if micro >= _EXACT_BELOW_MICRO else budget.format_dollars(micro)
 
 
 def tone(name: str) -> int:

@@ -58,7 +58,7 @@ def glimpse(key: CubicleKey, parts: tuple[bytes, ...], entry: DirEntry) -> Glimp
     """What may be seen of the file. Raises NotFound, UnsafePath, Changing, Unavailable."""
     if entry.size_bytes == 0:
         return Glimpse("none", "The file is empty.")
-    head = services().workspaces.head(key, parts, max_bytes=_HEAD_BYTES)
+    head = services().workspaces.read_head(key, parts, max_bytes=_HEAD_BYTES)
     content = content_of(head)
     if content in PICTURES:
         trouble = _too_much(content, head, entry.size_bytes)

@@ -50,7 +50,7 @@ def install() -> str:
         **around(),
         parts=_parts(),
         providers=known,
-        prices_date=house.prices.table().date,
+        prices_date=house.prices.get_table().date,
         chosen=next(view.state.name for view in known if view.state.is_default),
         tokens=_tokens(),
         version=VERSION,
@@ -77,8 +77,8 @@ def tokens() -> str:
 def _tokens() -> list[tuple[ApiToken, str]]:
     """Each with whose it is."""
     people = services().people
-    names = {user.id: user.name for user in people.every()}
-    return [(token, names.get(token.user, "nobody")) for token in people.tokens()]
+    names = {user.id: user.name for user in people.list_users()}
+    return [(token, names.get(token.user, "nobody")) for token in people.list_tokens()]
 
 
 def _parts() -> list[PartView]:
@@ -91,12 +91,12 @@ def _parts() -> list[PartView]:
 
 def _prices() -> dict[str, Any]:
     known = services().prices
-    own, table = known.own(), known.table()
+    own, table = known.list_own(), known.get_table()
     views = [PriceView(row.provider, row.pattern, words_of(row.price)) for row in table.rows]
     return {
         "own": views[: len(own)],
         "ours": views[len(own) :],
         "date": table.date,
         "fallback": words_of(table.fallback),
-        "unknown": known.unknown(),
+        "unknown": known.list_unknown(),
     }

@@ -84,7 +84,7 @@ class LogLine:
 @pages.get("/agents/<name>/log")
 def log(name: str) -> str:
     """The whole page."""
-    page = agent_log.latest(services().workspaces, own_key(name))
+    page = agent_log.read_latest(services().workspaces, own_key(name))
     return render_template("log.html", **frame(name, "log"), **shown(page))
 
 
@@ -97,10 +97,10 @@ def lines(name: str) -> str:
 def _wanted(key: CubicleKey) -> LogPage:
     workspaces = services().workspaces
     if earlier := request.args.get("before", ""):
-        return agent_log.before(workspaces, key, agent_log.place_of(earlier))
+        return agent_log.read_before(workspaces, key, agent_log.place_of(earlier))
     if later := request.args.get("after", ""):
-        return agent_log.after(workspaces, key, agent_log.place_of(later))
-    return agent_log.latest(workspaces, key)
+        return agent_log.read_after(workspaces, key, agent_log.place_of(later))
+    return agent_log.read_latest(workspaces, key)
 
 
 def shown(page: LogPage) -> dict[str, Any]:

@@ -22,7 +22,7 @@ pages = Blueprint("login", __name__)
 def login() -> str:
     """How to get in: by password where there is one, else by a link from the terminal."""
     people = services().people
-    has_password = any(people.has_password(user.id) for user in people.every())
+    has_password = any(people.has_password(user.id) for user in people.list_users())
     return render_template("login.html", has_password=has_password, next=_next(request.args.get("next", "")))
 
 
@@ -76,7 +76,11 @@ def log_out() -> Any:
 def _is_new(user: User) -> bool:
     """They were added, and this is their only way in so far."""
     people = services().people
-    return user.id != people.operator().id and not people.has_password(user.id) and len(people.sessions(user.id)) == 1
+    return (
+        user.id != people.get_operator().id
+        and not people.has_password(user.id)
+        and len(people.list_sessions(user.id)) == 1
+    )
 
 
 def _let_in(path: str, session: str) -> Any:

@@ -19,7 +19,7 @@ MAX_QUERY_CHARS = 200
 @pages.get("/agents/<name>/memory")
 def memory(name: str) -> str:
     """The whole page."""
-    summary = services().history.summary(own_key(name))
+    summary = services().history.get_summary(own_key(name))
     return render_template("memory.html", **frame(name, "memory"), **_found(name), summary=summary)
 
 

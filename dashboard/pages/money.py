@@ -40,4 +40,4 @@ class Money:
 
 def money_of(agent: str) -> Money:
     """The agent's day; raises NotFound."""
-    return Money(agent, services().budget.standing(agent))
+    return Money(agent, services().budget.get_standing(agent))

@@ -55,7 +55,7 @@ def wizard() -> str:
         roles=[RoleView(role) for role in ROLES],
         policies=POLICIES,
         toolsets=REGISTRY.toolsets.values(),
-        taken=[agent.name for agent in services().agents.every()],
+        taken=[agent.name for agent in services().agents.list_agents()],
         **_models(models),
     )
 

@@ -72,8 +72,8 @@ def address() -> str:
 
 def _reach() -> dict[str, Any]:
     house = services()
-    chosen = house.preferences.every().get(ADDRESS, "")
-    address = reach.address(house.settings, house.preferences, came_by=origin.own(house.settings.public_url))
+    chosen = house.preferences.list_settings().get(ADDRESS, "")
+    address = reach.get_public_url(house.settings, house.preferences, came_by=origin.own(house.settings.public_url))
     return {
         "address": address,
         "chosen_address": chosen,
@@ -84,7 +84,8 @@ def _reach() -> dict[str, Any]:
 
 def _views() -> list[PersonView]:
     known = services().people
-    first, viewer = known.operator().id, asker().user.id
+    first, viewer = known.get_operator().id, asker().user.id
     return [
-        PersonView(user, user.id == first, user.id == viewer, known.has_password(user.id)) for user in known.every()
+        PersonView(user, user.id == first, user.id == viewer, known.has_password(user.id))
+        for user in known.list_users()
     ]

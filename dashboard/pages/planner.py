@@ -183,7 +183,7 @@ def planner() -> str:
         **around(),
         views=VIEWS,
         choices=CHOICES,
-        known_agents=[agent.name for agent in services().agents.every()],
+        known_agents=[agent.name for agent in services().agents.list_agents()],
         **_shown(wanted),
     )
 
@@ -201,7 +201,7 @@ def _shown(wanted: PlannerQuery) -> dict[str, object]:
     chosen = None
     if wanted.view == "month":
         chosen = agenda.outlook(scope, who.time_zone, wanted.at, 1, most_a_day=MOST_OF_A_DAY).days[0]
-    names = {user.id: user.name for user in services().people.every()} if wanted.everybody else {}
+    names = {user.id: user.name for user in services().people.list_users()} if wanted.everybody else {}
     days = [_day(day, names) for day in found.days]
     paused = [entry for entry in agenda.paused(scope) if entry.cubicle.user == who.id]
     return {
@@ -234,7 +234,7 @@ def _day(day: CalendarDay, names: dict[int, str]) -> DayView:
 def _wanted() -> PlannerQuery:
     view = request.args.get("view", "")
     agent = request.args.get("agent", "")[:64]
-    is_known = any(known.name == agent for known in services().agents.every())
+    is_known = any(known.name == agent for known in services().agents.list_agents())
     found = PlannerQuery(
         view=view if view in MOST else "month",
         at=_date(request.args.get("at", "")) or _today(),

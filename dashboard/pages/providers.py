@@ -85,13 +85,13 @@ class ProviderView:
 def views() -> list[ProviderView]:
     """All of them."""
     known = services().providers
-    return [ProviderView(state, _models(state), known.is_missing(state.name)) for state in known.every()]
+    return [ProviderView(state, _models(state), known.is_missing(state.name)) for state in known.list_providers()]
 
 
 def _models(state: ProviderState) -> tuple[ModelView, ...]:
     prices, views = services().prices, []
     for model in state.suggestions:
-        price = prices.of(state.name, model.name)
+        price = prices.get_price(state.name, model.name)
         usd = price_json(price)
         reading, writing = (_dollars(usd["in"]), _dollars(usd["out"])) if price.known else ("", "")
         views.append(ModelView(model.name, reading, writing, _tokens(model.context_tokens)))

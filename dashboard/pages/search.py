@@ -42,7 +42,7 @@ def search(name: str) -> str:
     """The whole page."""
     key, house = own_key(name), services()
     query, before = request.args.get("q", "").strip()[:MAX_QUERY_CHARS], bodies.whole_arg("before")
-    found = house.history.passages(key, query, limit=PAGE + 1, before=before)
+    found = house.history.find_passages(key, query, limit=PAGE + 1, before=before)
     return render_template(
         "search.html",
         **frame(name, "chat"),

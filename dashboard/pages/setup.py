@@ -34,7 +34,7 @@ def model() -> Any:
     known = views()
     default = next((view.state.name for view in known if view.state.is_default), REHEARSAL)
     chosen = known[0].state.name if default == REHEARSAL else default
-    return _step(1, providers=known, chosen=chosen, prices_date=services().prices.table().date)
+    return _step(1, providers=known, chosen=chosen, prices_date=services().prices.get_table().date)
 
 
 @pages.get("/setup/telegram")
@@ -59,7 +59,7 @@ def _step(at: int, **given: Any) -> Any:
 
 
 def _first_agent() -> str:
-    agents = services().agents.every()
+    agents = services().agents.list_agents()
     return agents[0].name if agents else ""
 
 

@@ -80,7 +80,7 @@ def spending() -> str:
     house, wanted = services(), request.args.get("agent", "")[:64]
     days = house.budget.last_days(DAYS)
     every = house.budget.spent_since(days[0])
-    agents = {agent.name: agent for agent in house.agents.every()}
+    agents = {agent.name: agent for agent in house.agents.list_agents()}
     shown = [row for row in every if not wanted or row.agent == wanted]
     budgets = [agent.daily_budget_micro for agent in agents.values() if wanted in ("", agent.name)]
     by_day = {row.name: row for row in sums(shown, lambda row: (row.day, ""))}
@@ -94,7 +94,7 @@ def spending() -> str:
         by_agent=sums(every, lambda row: (row.agent, "")),
         by_model=sums(shown, lambda row: (row.model, row.provider)),
         by_day=[(day_words(day), by_day[day]) for day in reversed(days) if day in by_day],
-        unknown=house.prices.unknown() if any(row.unpriced for row in shown) else [],
+        unknown=house.prices.list_unknown() if any(row.unpriced for row in shown) else [],
     )
 
 

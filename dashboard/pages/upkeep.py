@@ -92,4 +92,4 @@ def _backups() -> dict[str, Any]:
 
 def _grants() -> list[Grant]:
     house, viewer = services(), asker().user
-    return [held for agent in house.agents.every() for held in house.grants.of_agent(agent.name, viewer=viewer)]
+    return [held for agent in house.agents.list_agents() for held in house.grants.of_agent(agent.name, viewer=viewer)]

@@ -30,7 +30,7 @@ from orchestrator.core.models import (
     Turn,
     TurnStatus,
 )
-from orchestrator.files.attachments import untold
+from orchestrator.files.attachments import split_prompt
 from orchestrator.operations.quota.monitor import DiskUse
 
 logger = logging.getLogger(__name__)
@@ -204,7 +204,7 @@ class TurnView:
 def agent_views() -> list[AgentView]:
     """Every agent."""
     house, who = services(), asker()
-    now, asking, unread = activity(house), asking_agents(), house.seen.unread(who.user.id)
+    now, asking, unread = activity(house), asking_agents(), house.seen.count_unread(who.user.id)
     return [
         AgentView(
             agent,
@@ -213,7 +213,7 @@ def agent_views() -> list[AgentView]:
             asking.get(agent.name, ""),
             unread.get(agent.name, 0),
         )
-        for agent in house.agents.every()
+        for agent in house.agents.list_agents()
     ]
 
 
@@ -229,13 +229,13 @@ def turn_view(turn: Turn) -> TurnView:
     """One turn, with its money, its steps and all that was said about it."""
     house = services()
     now = house.turns.get(turn.id)
-    words, files = untold(now.prompt)
+    words, files = split_prompt(now.prompt)
     asked = (ApprovalView(approval, "") for approval in house.approvals.of_turn(turn.id))
     return TurnView(
         now,
         words,
         tuple(SentFile(file.path.removeprefix("in/"), size(file.size_bytes)) for file in files),
-        tuple(StepView(step, _question(step), now.status.is_final) for step in house.turns.steps(turn.id)),
+        tuple(StepView(step, _question(step), now.status.is_final) for step in house.turns.list_steps(turn.id)),
         tuple(_delivery_view(d) for d in house.deliveries.of_turns([turn.id])),
         tuple(view for view in asked if view.approval.status is not ApprovalStatus.PENDING),
         tuple(question for question in house.questions.of_turn(turn.id) if question.status != PENDING),
@@ -248,7 +248,7 @@ def turn_view(turn: Turn) -> TurnView:
 def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[ChatEntry], int | None]:
     """The newest turns with the notices between them, oldest first, and where to page on from."""
     turns = services().turns
-    found = turns.history(key, limit=limit + 1, before=before)
+    found = turns.list_history(key, limit=limit + 1, before=before)
     page = found[-limit:]
     until = turns.get(before).created_at if before and page else math.inf
     return _with_notices(key, page, until), page[0].id if len(found) > limit else None
@@ -256,7 +256,7 @@ def page_of_talk(key: CubicleKey, before: int | None, limit: int) -> tuple[list[
 
 def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[ChatEntry], int | None]:
     """The turns that came after one with the notices between them, oldest first, and where to read on from."""
-    found = services().history.following(key, after, limit=limit + 1)
+    found = services().history.list_following(key, after, limit=limit + 1)
     page, rest = found[:limit], found[limit:]
     until = rest[0].created_at if rest else math.inf
     return _with_notices(key, page, until), page[-1].id if rest else None
@@ -265,7 +265,7 @@ def page_after(key: CubicleKey, after: int, limit: int) -> tuple[list[ChatEntry]
 def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, int | None]:
     """A turn with so many before and after it, and where to read on from to either side. One that was cleared is alone,
     as it has no place any more."""
-    around = services().history.around(turn, limit=limit + 1)
+    around = services().history.list_around(turn, limit=limit + 1)
     if around is None:
         return [ChatEntry(turn=turn_view(turn))], None, None
     before, after = around
@@ -277,7 +277,7 @@ def page_around(turn: Turn, limit: int) -> tuple[list[ChatEntry], int | None, in
 
 def _with_notices(key: CubicleKey, page: list[Turn], until: float) -> list[ChatEntry]:
     """Turns, oldest first, with the notices that came between the first of them and ``until``."""
-    notices = services().notices.apart(key, since=page[0].created_at, until=until) if page else []
+    notices = services().notices.list_outside_turns(key, since=page[0].created_at, until=until) if page else []
     talk = [(turn.created_at, ChatEntry(turn=turn_view(turn))) for turn in page]
     for notice in notices:
         place = next((n for n, (at, _) in enumerate(talk) if at > notice.at), len(talk))

@@ -21,4 +21,4 @@ def welcome() -> Any:
     people, user = services().people, asker().user
     if people.has_password(user.id):
         return redirect("/", 303)
-    return render_template("welcome.html", host=people.operator().name, zones=zones())
+    return render_template("welcome.html", host=people.get_operator().name, zones=zones())

@@ -27,7 +27,7 @@ def you() -> str:
         zones=zones(),
         sessions=_sessions(),
         has_password=house.people.has_password(user.id),
-        password_setting=bool(given) and user.id == house.people.operator().id,
+        password_setting=bool(given) and user.id == house.people.get_operator().id,
     )
 
 
@@ -39,7 +39,7 @@ def sessions() -> str:
 
 def _sessions() -> list[dict[str, Any]]:
     who = asker()
-    return [session_facts(session, who.session) for session in services().people.sessions(who.user.id)]
+    return [session_facts(session, who.session) for session in services().people.list_sessions(who.user.id)]
 
 
 @cache

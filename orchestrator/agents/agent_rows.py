@@ -20,24 +20,24 @@ _COLUMNS = (
 def insert_agent(db: sqlite3.Connection, agent: Agent) -> None:
     """Insert an agent; raises ``sqlite3.IntegrityError`` when the name is taken."""
     marks = ", ".join("?" * len(_COLUMNS.split(", ")))
-    db.execute(f"INSERT INTO agents ({_COLUMNS}) VALUES ({marks})", _values(agent))  # noqa: S608 - constant columns
+    db.execute(f"INSERT INTO agents ({_COLUMNS}) VALUES ({marks})", _row_values(agent))  # noqa: S608 - constant columns
 
 
 def update_agent(db: sqlite3.Connection, agent: Agent) -> None:
     """Store every field of an existing agent anew."""
     columns = ", ".join(f"{column} = ?" for column in _COLUMNS.split(", "))
-    db.execute(f"UPDATE agents SET {columns} WHERE name = ?", (*_values(agent), agent.name))  # noqa: S608 - constants
+    db.execute(f"UPDATE agents SET {columns} WHERE name = ?", (*_row_values(agent), agent.name))  # noqa: S608 - constants
 
 
 def list_agents(db: sqlite3.Connection) -> list[Agent]:
     """All agents, oldest first."""
-    return [_agent(row) for row in db.execute(f"SELECT {_COLUMNS} FROM agents ORDER BY created_at, name")]  # noqa: S608
+    return [_make_agent(row) for row in db.execute(f"SELECT {_COLUMNS} FROM agents ORDER BY created_at, name")]  # noqa: S608
 
 
 def get_agent(db: sqlite3.Connection, name: str) -> Agent | None:
     """The agent of this name."""
     row = db.execute(f"SELECT {_COLUMNS} FROM agents WHERE name = ?", (name,)).fetchone()  # noqa: S608 - constants
-    return None if row is None else _agent(row)
+    return None if row is None else _make_agent(row)
 
 
 def delete_agent(db: sqlite3.Connection, name: str) -> None:
@@ -77,7 +77,7 @@ def list_cubicles(db: sqlite3.Connection, agent: str | None = None) -> list[Cubi
     return [CubicleKey(str(row["agent"]), int(row["user"])) for row in rows]
 
 
-def _values(agent: Agent) -> tuple[object, ...]:
+def _row_values(agent: Agent) -> tuple[object, ...]:
     return (
         agent.name,
         agent.role,
@@ -98,7 +98,7 @@ def _values(agent: Agent) -> tuple[object, ...]:
     )
 
 
-def _agent(row: sqlite3.Row) -> Agent:
+def _make_agent(row: sqlite3.Row) -> Agent:
     fields = dict(row)
     fields["approval"] = ApprovalPolicy(fields["approval"])
     fields["limits"] = CubicleLimits(**json.loads(fields["limits"]))

@@ -46,7 +46,7 @@ class Agents:
         self._changes = 0
         self._lock = threading.Lock()  # protects _known and _changes
 
-    def every(self) -> list[Agent]:
+    def list_agents(self) -> list[Agent]:
         """All agents, oldest first. Raises Unavailable for a database with a name in it that no agent can have, since
         folders and containers are called by it."""
         with self._store.reading() as db:
@@ -67,7 +67,7 @@ class Agents:
                 return self._known[name]
             changes = self._changes
         with self._store.reading() as db:
-            agent = _found(db, name)
+            agent = _get_agent(db, name)
         with self._lock:
             if changes == self._changes:
                 self._known[name] = agent
@@ -85,7 +85,7 @@ class Agents:
             raise BadInput("name: use 1 to 32 lowercase letters, digits and hyphens, such as 'helper-2'.")
         if name in RESERVED:
             raise BadInput(f"name: {name!r} is what the page for new agents is called. Choose another name.")
-        agent = self._with(_new(name, self._toolsets), {k: v for k, v in fields.items() if k != "name"})
+        agent = self._with(_make_agent(name, self._toolsets), {k: v for k, v in fields.items() if k != "name"})
         with self._store.writing() as db:
             try:
                 rows.insert_agent(db, agent)
@@ -96,12 +96,12 @@ class Agents:
             self._store.after_commit(partial(self._changed, name))
         return agent
 
-    def change(self, name: str, fields: Mapping[str, Any]) -> Agent:
+    def update_agent(self, name: str, fields: Mapping[str, Any]) -> Agent:
         """Change some settings; raises NotFound or BadInput, and then nothing has changed."""
         if fields.get("name", name) != name:
             raise BadInput("name: an agent's name can't be changed. Create another agent instead.")
         with self._store.writing() as db:
-            agent = self._with(_found(db, name), {k: v for k, v in fields.items() if k != "name"})
+            agent = self._with(_get_agent(db, name), {k: v for k, v in fields.items() if k != "name"})
             rows.update_agent(db, agent)
             self._store_token(db, name, fields)
             detail = {k: v for k, v in fields.items() if k != "telegram_token"}
@@ -115,7 +115,7 @@ class Agents:
         """Store the agent's bot token, or forget it; raises NotFound. For ``Bots`` alone, which looked at it before:
         the agent itself is as it was, so nobody is told of a change."""
         with self._store.writing() as db:
-            _found(db, name)
+            _get_agent(db, name)
             rows.set_telegram_token(db, name, token)
             said = f"Agent {name} was given a Telegram bot." if token else f"The Telegram bot of {name} was taken away."
             audit_rows.insert_record(db, "telegram.token", said, now=time.time(), agent=name)
@@ -123,7 +123,7 @@ class Agents:
     def remove(self, name: str) -> None:
         """Delete an agent's rows; raises NotFound. Its cubicles must be gone already."""
         with self._store.writing() as db:
-            _found(db, name)
+            _get_agent(db, name)
             rows.delete_agent(db, name)
             audit_rows.insert_record(db, "agent.removed", f"Agent {name} was deleted.", now=time.time(), agent=name)
             self._store.after_commit(partial(self._changed, name))
@@ -138,9 +138,9 @@ class Agents:
         changes: dict[str, Any] = {}
         for field, value in fields.items():
             if field == "limits":
-                changes["limits"] = _limits(agent.limits, value)
+                changes["limits"] = _parse_limits(agent.limits, value)
             elif field == "daily_budget_usd":
-                changes["daily_budget_micro"] = round(_number(field, value, 0, 100_000) * MICRO)
+                changes["daily_budget_micro"] = round(_parse_number(field, value, 0, 100_000) * MICRO)
             elif field == "telegram_token":
                 _check_token(value)
             elif field == "toolsets":
@@ -173,14 +173,14 @@ def as_json(agent: Agent) -> dict[str, Any]:
     return body
 
 
-def _found(db: sqlite3.Connection, name: str) -> Agent:
+def _get_agent(db: sqlite3.Connection, name: str) -> Agent:
     found = rows.get_agent(db, name)
     if found is None:
         raise NotFound(f"There is no agent called {name[:40]!r}. './hermit agent list' shows all.")
     return found
 
 
-def _new(name: str, toolsets: tuple[str, ...]) -> Agent:
+def _make_agent(name: str, toolsets: tuple[str, ...]) -> Agent:
     return Agent(
         name=name,
         role="General assistant",
@@ -201,7 +201,7 @@ def _new(name: str, toolsets: tuple[str, ...]) -> Agent:
     )
 
 
-def _text(limit: int) -> Callable[[str, Any], str]:
+def _text_parser(limit: int) -> Callable[[str, Any], str]:
     def check(field: str, value: Any) -> str:
         if not isinstance(value, str) or len(value) > limit or "\0" in value:
             raise BadInput(f"{field}: write a text of at most {limit:,} characters.")
@@ -210,7 +210,7 @@ def _text(limit: int) -> Callable[[str, Any], str]:
     return check
 
 
-def _choice(*choices: str) -> Callable[[str, Any], str]:
+def _choice_parser(*choices: str) -> Callable[[str, Any], str]:
     def check(field: str, value: Any) -> str:
         if value not in choices:
             raise BadInput(f"{field}: choose one of {', '.join(choices)}.")
@@ -219,7 +219,7 @@ def _choice(*choices: str) -> Callable[[str, Any], str]:
     return check
 
 
-def _whole(low: int, high: int) -> Callable[[str, Any], int]:
+def _int_parser(low: int, high: int) -> Callable[[str, Any], int]:
     def check(field: str, value: Any) -> int:
         if type(value) is not int or not low <= value <= high:
             raise BadInput(f"{field}: write a whole number from {low:,} to {high:,}.")
@@ -228,8 +228,8 @@ def _whole(low: int, high: int) -> Callable[[str, Any], int]:
     return check
 
 
-def _policy(field: str, value: Any) -> ApprovalPolicy:
-    return ApprovalPolicy(_choice(*ApprovalPolicy)(field, value))
+def _parse_policy(field: str, value: Any) -> ApprovalPolicy:
+    return ApprovalPolicy(_choice_parser(*ApprovalPolicy)(field, value))
 
 
 BOUNDS: dict[str, tuple[int, int]] = {
@@ -241,14 +241,14 @@ BOUNDS: dict[str, tuple[int, int]] = {
 """The least and the most of each setting that is a whole number."""
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "role": _text(200),
-    "personality": _text(4000),
-    "provider": _text(64),
-    "model": _text(200),
-    "fallback_model": _text(200),
-    "image": _choice("base", "studio"),
-    "approval": _policy,
-    **{field: _whole(low, high) for field, (low, high) in BOUNDS.items()},
+    "role": _text_parser(200),
+    "personality": _text_parser(4000),
+    "provider": _text_parser(64),
+    "model": _text_parser(200),
+    "fallback_model": _text_parser(200),
+    "image": _choice_parser("base", "studio"),
+    "approval": _parse_policy,
+    **{field: _int_parser(low, high) for field, (low, high) in BOUNDS.items()},
 }
 FIELDS = (*_CHECKS, "toolsets", "daily_budget_usd", "limits", "telegram_token")
 """Every setting of an agent that may be given or changed."""
@@ -262,19 +262,19 @@ LIMITS: dict[str, tuple[float, float]] = {
 """The least and the most of each limit."""
 
 
-def _limits(limits: CubicleLimits, value: Any) -> CubicleLimits:
+def _parse_limits(limits: CubicleLimits, value: Any) -> CubicleLimits:
     if not isinstance(value, dict):
         raise BadInput(f"limits: write an object with any of {', '.join(LIMITS)}.")
     for name, number in value.items():
         if name not in LIMITS:
             raise BadInput(f"limits.{str(name)[:40]}: there is no such limit; there are {', '.join(LIMITS)}.")
-        _number(f"limits.{name}", number, *LIMITS[name])
+        _parse_number(f"limits.{name}", number, *LIMITS[name])
         if name != "cpus" and type(number) is not int:
             raise BadInput(f"limits.{name}: write a whole number.")
     return replace(limits, **value)
 
 
-def _number(field: str, value: Any, low: float, high: float) -> float:
+def _parse_number(field: str, value: Any, low: float, high: float) -> float:
     if type(value) not in (int, float) or not low <= value <= high:
         raise BadInput(f"{field}: write a number from {low:,} to {high:,}.")
     return float(value)

@@ -93,7 +93,7 @@ class Cubicles:
         self._broker = broker
         self._image_tag = image_tag
         self._hooks = hooks
-        hooks.agent_changed.subscribe(self.suspect)
+        hooks.agent_changed.subscribe(self.mark_agent_changed)
         self._locks: dict[CubicleKey, threading.Lock] = {}  # one change at a time for each cubicle
         self._table_lock = threading.Lock()  # protects _locks and _doubts
         self._doubts: dict[CubicleKey, object] = {}
@@ -102,18 +102,18 @@ class Cubicles:
     def start(self, key: CubicleKey) -> None:
         """The cubicle runs. One that runs is left as it is, even with older settings: a turn may be under way in it."""
         if self.poll(key) is not None:
-            self.ensure(key)
+            self.ensure_running(key)
 
-    def ensure(self, key: CubicleKey) -> Container:
+    def ensure_running(self, key: CubicleKey) -> Container:
         """The cubicle runs with its door open. Raises NotFound, Unavailable or UnsafePath."""
-        with self._changing(key):
+        with self._change_lock(key):
             self._check_wanted(key)
-            before = self._engine.poll(self.name(key))
+            before = self._engine.poll(self.container_name(key))
             if before is not None:
-                self._suspect(key)  # no turn is handed to a crab before the engine has vouched for its walls
+                self._mark_changed(key)  # no turn is handed to a crab before the engine has vouched for its walls
             doubt = self._doubts.get(key)
-            spec = self._spec(key)
-            self._hooks.cubicle_starting.ask(key)
+            spec = self._make_spec(key)
+            self._hooks.cubicle_starting.run_checks(key)
             # An engine that was killed may have forgotten a container that still runs. Its door is not the next one's.
             renew = partial(self._doors.renew, key, uid=spec.uid, gid=spec.gid)
             container = self._engine.start(spec, anew=renew)
@@ -122,57 +122,58 @@ class Cubicles:
                 if self._doubts.get(key) is doubt:  # a change in the meantime is a doubt of its own
                     self._doubts.pop(key, None)
             if before is not None:
-                self._tell(key, "started")
+                self._record_change(key, "started")
             return container
 
-    def suspect(self, agent: str) -> None:
+    def mark_agent_changed(self, agent: str) -> None:
         """The agent was changed: its cubicles may have to be replaced before their next turn."""
-        for key in self.known(agent):
-            self._suspect(key)
+        for key in self.list_cubicles(agent):
+            self._mark_changed(key)
 
     def is_fresh(self, key: CubicleKey) -> bool:
-        """Nothing has changed since it was started, nor was it stopped; else ``ensure`` adopts, replaces or starts it,
-        between two turns."""
+        """Nothing has changed since it was started, nor was it stopped; else ``ensure_running`` adopts, replaces or
+        starts it, between two turns.
+        """
         return key not in self._doubts
 
     def stop(self, key: CubicleKey, *, grace_s: float = 2.0) -> None:
         """The cubicle does not run; its workspace stays. Its door stays open for the next start."""
-        with self._changing(key):
-            self._suspect(key)  # from here on a message waits for no crab of it, but has it started again
-            if self._engine.poll(self.name(key)) is None:
-                self._engine.stop(self.name(key), grace_s=grace_s)
-                self._tell(key, "stopped")
+        with self._change_lock(key):
+            self._mark_changed(key)  # from here on a message waits for no crab of it, but has it started again
+            if self._engine.poll(self.container_name(key)) is None:
+                self._engine.stop(self.container_name(key), grace_s=grace_s)
+                self._record_change(key, "stopped")
 
     def put_to_sleep(self, key: CubicleKey, *, is_idle: Callable[[], bool]) -> bool:
         """Stopped until its next turn, unless something runs in it; True when it was.
 
         From the doubt on no turn is handed to what runs there, so none that ``is_idle`` did not see is cut.
         """
-        name = self.name(key)
-        with self._changing(key):
+        name = self.container_name(key)
+        with self._change_lock(key):
             if self._engine.poll(name) is not None or not self._engine.is_at_rest(name):
                 return False
-            self._suspect(key)
+            self._mark_changed(key)
             if not is_idle():
                 return False
             self._engine.stop(name, grace_s=2.0)
             self._engine.remove(name)  # a start makes it anew anyway, and should not have to clear the old one away
-            self._tell(key, "stopped", ", as it had nothing to do")
+            self._record_change(key, "stopped", ", as it had nothing to do")
             return True
 
     def reset(self, key: CubicleKey) -> Container:
         """A fresh container over the same workspace: whatever ran inside, and /tmp, is gone."""
-        with self._changing(key):
-            self._engine.remove(self.name(key))
-        return self.ensure(key)
+        with self._change_lock(key):
+            self._engine.remove(self.container_name(key))
+        return self.ensure_running(key)
 
     def remove(self, key: CubicleKey) -> None:
         """Container, door and workspace are gone."""
-        with self._changing(key):
-            self._engine.remove(self.name(key))
+        with self._change_lock(key):
+            self._engine.remove(self.container_name(key))
             self._doors.close(key)
-            self._workspaces.remove(key)
-            self._tell(key, "removed")
+            self._workspaces.remove_cubicle(key)
+            self._record_change(key, "removed")
 
     def remove_agent(self, agent: str) -> None:
         """Every cubicle of an agent is gone, with all its folders; once it is leaving, none comes back."""
@@ -182,72 +183,72 @@ class Cubicles:
     def remove_user(self, user: int) -> None:
         """Every cubicle of a person is gone, with all its folders, those that were never started too."""
         self._remove_those(lambda key: key.user == user)
-        for agent in self._agents.every():
-            self._workspaces.remove(CubicleKey(agent.name, user))
+        for agent in self._agents.list_agents():
+            self._workspaces.remove_cubicle(CubicleKey(agent.name, user))
 
     def poll(self, key: CubicleKey) -> Exit | None:
         """None while the cubicle runs, else how it ended."""
-        return self._engine.poll(self.name(key))
+        return self._engine.poll(self.container_name(key))
 
-    def state(self, key: CubicleKey) -> CubicleState:
+    def get_state(self, key: CubicleKey) -> CubicleState:
         """Whether it runs, since when, and what it uses; the engine takes most of a second to measure that."""
-        glance = self.glance(key)
-        usage = self.usage(key) if glance.running else None
+        glance = self.get_brief_state(key)
+        usage = self.get_usage(key) if glance.running else None
         if usage is None:  # it does not run, or ended just now
             return CubicleState(running=False, started_at=None, usage=None)
         return replace(glance, usage=usage)
 
-    def glance(self, key: CubicleKey) -> CubicleState:
+    def get_brief_state(self, key: CubicleKey) -> CubicleState:
         """Whether it runs and since when, at once; what it uses is left out."""
-        name = self.name(key)
-        running = next((c for c in self._engine.ours() if c.name == name and c.running), None)
+        name = self.container_name(key)
+        running = next((c for c in self._engine.list_containers() if c.name == name and c.running), None)
         return CubicleState(running is not None, None if running is None else running.started_at, usage=None)
 
-    def usage(self, key: CubicleKey) -> Usage | None:
+    def get_usage(self, key: CubicleKey) -> Usage | None:
         """What it uses now, by one question to the engine; None when it does not run."""
         try:
-            return self._engine.stats(self.name(key))
+            return self._engine.get_usage(self.container_name(key))
         except NotFound:
             return None
 
-    def running(self) -> set[CubicleKey]:
+    def list_running(self) -> set[CubicleKey]:
         """Which cubicles run now."""
-        return {container.key for container in self._engine.ours() if container.running}
+        return {container.key for container in self._engine.list_containers() if container.running}
 
-    def containers(self) -> list[Container]:
+    def list_containers(self) -> list[Container]:
         """What the engine has of ours, running or not."""
-        return self._engine.ours()
+        return self._engine.list_containers()
 
-    def known(self, agent: str | None = None) -> list[CubicleKey]:
+    def list_cubicles(self, agent: str | None = None) -> list[CubicleKey]:
         """The cubicles that were ever started, of one agent or of all."""
         with self._store.reading() as db:
             return rows.list_cubicles(db, agent)
 
     def reconcile(self) -> None:
         """After a start: running cubicles get their doors back, containers of deleted agents go."""
-        known = set(self.known())
-        for container in self._engine.ours():
+        known = set(self.list_cubicles())
+        for container in self._engine.list_containers():
             if container.key not in known:
                 self._engine.remove(container.name)
             elif container.running:
-                with self._changing(container.key):
-                    self._suspect(container.key)  # the image may be another since it was started
-                    uid, gid = self._ids(container.key)
+                with self._change_lock(container.key):
+                    self._mark_changed(container.key)  # the image may be another since it was started
+                    uid, gid = self._choose_ids(container.key)
                     self._doors.open(container.key, uid=uid, gid=gid)
 
     def stop_all(self) -> None:
         """No cubicle of this install runs."""
         with ThreadPoolExecutor(_STOPPED_AT_ONCE) as pool:
-            list(pool.map(self.stop, self.running()))
+            list(pool.map(self.stop, self.list_running()))
 
-    def name(self, key: CubicleKey) -> str:
+    def container_name(self, key: CubicleKey) -> str:
         """The container's name."""
         return f"hermit-{self._install.id}-{key.agent}-{key.user}"
 
     def _remove_those(self, are_meant: Callable[[CubicleKey], bool]) -> None:
         with self._table_lock:
             touched = set(self._locks)
-        for key in filter(are_meant, touched | set(self.known())):
+        for key in filter(are_meant, touched | set(self.list_cubicles())):
             self.remove(key)
 
     def _check_wanted(self, key: CubicleKey) -> None:
@@ -255,20 +256,20 @@ class Cubicles:
             if leaving_rows.is_being_deleted(db, key):
                 raise NotFound(f"The agent {key.agent}, or the person whom it works for, is being deleted.")
 
-    def _changing(self, key: CubicleKey) -> threading.Lock:
+    def _change_lock(self, key: CubicleKey) -> threading.Lock:
         with self._table_lock:
             return self._locks.setdefault(key, threading.Lock())
 
-    def _suspect(self, key: CubicleKey) -> None:
+    def _mark_changed(self, key: CubicleKey) -> None:
         with self._table_lock:
             self._doubts[key] = object()
 
-    def _spec(self, key: CubicleKey) -> CubicleSpec:
+    def _make_spec(self, key: CubicleKey) -> CubicleSpec:
         agent = self._agents.get(key.agent)
-        uid, gid = self._ids(key)
-        mounts = self._workspaces.prepare(key, uid=uid, gid=gid)
+        uid, gid = self._choose_ids(key)
+        mounts = self._workspaces.prepare_folders(key, uid=uid, gid=gid)
         return CubicleSpec(
-            name=self.name(key),
+            name=self.container_name(key),
             install=self._install.id,
             home=self._install.home,
             key=key,
@@ -280,7 +281,7 @@ class Cubicles:
             runtime=self._install.runtime,
         )
 
-    def _ids(self, key: CubicleKey) -> tuple[int, int]:
+    def _choose_ids(self, key: CubicleKey) -> tuple[int, int]:
         """The user that the cubicle runs as: one of its own where we may choose, else ours."""
         with self._store.writing() as db:
             number = rows.get_cubicle_number(db, key, time.time())
@@ -289,7 +290,7 @@ class Cubicles:
         uid = uid_of(number)
         return uid, uid
 
-    def _tell(self, key: CubicleKey, what: str, why: str = "") -> None:
+    def _record_change(self, key: CubicleKey, what: str, why: str = "") -> None:
         with self._store.writing() as db:
             person = people_rows.get_user(db, key.user)
             whose = person.name if person else "somebody who was removed"

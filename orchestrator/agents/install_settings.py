@@ -21,7 +21,7 @@ ADDRESS = "address"
 """Where other people find the dashboard."""
 
 
-class Preferences:
+class InstallSettings:
     """The install's own."""
 
     def __init__(self, store: Store, *, is_arranged: bool = False) -> None:
@@ -29,19 +29,19 @@ class Preferences:
         self._store = store
         self._is_arranged = is_arranged
 
-    def every(self) -> dict[str, str]:
+    def list_settings(self) -> dict[str, str]:
         """All that were chosen, by name."""
         with self._store.reading() as db:
             return rows.list_settings(db)
 
-    def put(self, name: str, value: str, said: str, *, by: str) -> None:
+    def save_setting(self, name: str, value: str, said: str, *, by: str) -> None:
         """Choose; an empty text takes the choice back. ``said`` is the sentence for the audit log."""
         now = time.time()
         with self._store.writing() as db:
             rows.set_setting(db, name, value, now)
             audit_rows.insert_record(db, "setting.changed", f"{said} By {by}.", now=now, detail={name: value})
 
-    def note(self, kind: str, text: str, **detail: str) -> None:
+    def record_change(self, kind: str, text: str, **detail: str) -> None:
         """Something that belongs to the install's set-up was done elsewhere, in a file."""
         with self._store.writing() as db:
             audit_rows.insert_record(db, kind, text, now=time.time(), detail=dict(detail))
@@ -49,13 +49,13 @@ class Preferences:
     @property
     def is_set_up(self) -> bool:
         """Nobody needs the first-run page."""
-        return self._is_arranged or SET_UP in self.every()
+        return self._is_arranged or SET_UP in self.list_settings()
 
     def finish_set_up(self, *, by: str) -> None:
         """The first-run page has done what it is for."""
-        self.put(SET_UP, "done", "The first-run page was left.", by=by)
+        self.save_setting(SET_UP, "done", "The first-run page was left.", by=by)
 
     def begin_set_up(self, *, by: str) -> None:
         """The first-run page may be opened once more."""
         self._is_arranged = False
-        self.put(SET_UP, "", "The first-run page was opened again.", by=by)
+        self.save_setting(SET_UP, "", "The first-run page was opened again.", by=by)

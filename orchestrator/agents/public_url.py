@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from orchestrator.agents.install_settings import ADDRESS, Preferences
+from orchestrator.agents.install_settings import ADDRESS, InstallSettings
 from orchestrator.core.config import Settings
 from orchestrator.core.errors import BadInput, Conflict
 
@@ -18,9 +18,9 @@ OTHERS_LINK_S = 24 * 3600
 _FORM = "address: write how a browser opens the dashboard, without a path, such as http://nas.local:3000."
 
 
-def address(settings: Settings, preferences: Preferences, *, came_by: str = "") -> str:
+def get_public_url(settings: Settings, preferences: InstallSettings, *, came_by: str = "") -> str:
     """What links for other people begin with; ``came_by`` is the origin under which somebody sees the dashboard now."""
-    chosen = settings.public_url or preferences.every().get(ADDRESS, "")
+    chosen = settings.public_url or preferences.list_settings().get(ADDRESS, "")
     if chosen:
         return chosen
     return came_by if came_by and not is_local(came_by) else settings.link_url
@@ -35,17 +35,17 @@ def is_local(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def choose(settings: Settings, preferences: Preferences, text: str, *, by: str) -> None:
+def set_public_url(settings: Settings, preferences: InstallSettings, text: str, *, by: str) -> None:
     """Links for other people begin with this from now on; empty: as if nobody had chosen. Raises BadInput, or Conflict
     where the settings say it."""
     if settings.public_url:
         raise Conflict("The address is set by HERMIT_PUBLIC_URL, which comes first. Change it there.")
-    chosen = _checked(text.strip(), settings) if text.strip() else ""
+    chosen = _check_url(text.strip(), settings) if text.strip() else ""
     said = f"Login links for others begin with {chosen} now." if chosen else "No address for login links."
-    preferences.put(ADDRESS, chosen, said, by=by)
+    preferences.save_setting(ADDRESS, chosen, said, by=by)
 
 
-def _checked(text: str, settings: Settings) -> str:
+def _check_url(text: str, settings: Settings) -> str:
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port

@@ -1,4 +1,5 @@
-"""Publishing: what the house knows, as a file in a cubicle's ``data/`` that its agent may read and nobody reads back.
+"""The publisher writes what the program knows as a file in a cubicle's ``data/`` that its agent may read and nobody
+reads back.
 
 Owns when such a file is made anew: a little after something changed (many changes at once make one file), and before
 its cubicle starts. What is in it is the builder's business, how it gets into the folder the workspace's. A file that
@@ -30,7 +31,7 @@ Builder = Callable[[CubicleKey, Path], None]
 """Writes the file, which is not there yet, to the path; may raise an error of ours, OSError or one of SQLite's."""
 
 
-class Publishing:
+class Publisher:
     """One kind of file, such as ``calendar.db``, for all cubicles. All methods may be called from any thread."""
 
     def __init__(
@@ -63,13 +64,13 @@ class Publishing:
         """Begin to work; the files of these cubicles are wanted."""
         self._thread.start()
         for key in keys:
-            self.want(key)
+            self.request_publish(key)
 
-    def want(self, key: CubicleKey) -> None:
+    def request_publish(self, key: CubicleKey) -> None:
         """Something changed: the cubicle's file is made anew soon. Returns at once."""
         self._want(key, self._pause_s)
 
-    def publish(self, key: CubicleKey) -> None:
+    def publish_now(self, key: CubicleKey) -> None:
         """The cubicle's file is made anew, now; for before its cubicle starts. Never raises: what can't be is tried
         again."""
         with self._changed:
@@ -82,7 +83,7 @@ class Publishing:
             logger.warning("%s of %s could not be made: %s", self._name, key, error)
             self._want(key, self._retry_s)
 
-    def settled(self, timeout_s: float) -> bool:
+    def wait_until_published(self, timeout_s: float) -> bool:
         """Wait until every file that was wanted is made; False when the time is up before."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._wanted and not self._is_busy, timeout_s)
@@ -110,12 +111,12 @@ class Publishing:
                 path = Path(folder) / self._name
                 self._build(key, path)
                 with path.open("rb") as file:
-                    self._workspaces.publish(key, self._name, file, max_bytes=MAX_BYTES)
+                    self._workspaces.publish_file(key, self._name, file, max_bytes=MAX_BYTES)
 
     def _loop(self) -> None:
         while (key := self._next()) is not None:
             try:
-                self.publish(key)
+                self.publish_now(key)
             except Exception:  # the top of a thread: the next file may do better
                 logger.exception("publishing %s of %s broke", self._name, key)
             with self._changed:

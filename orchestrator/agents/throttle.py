@@ -26,7 +26,7 @@ class Throttle:
         self._guesses: deque[Guess] = deque()
         self._lock = threading.Lock()  # protects _guesses
 
-    def begin(self, name: str) -> Guess:
+    def count_attempt(self, name: str) -> Guess:
         """Count a guess. Raises TooMany while this name, or everybody together, guessed too often."""
         guess = Guess(time.monotonic(), name)
         with self._lock:

@@ -53,7 +53,7 @@ def checked_fields(fields: dict[str, Any], channels: Mapping[str, str]) -> dict[
     }
 
 
-def taken(fields: dict[str, Any]) -> Conflict:
+def find_taken(fields: dict[str, Any]) -> Conflict:
     """Somebody else has one of these."""
     apps = " or ".join(CHANNELS.values())
     return Conflict(f"Another user is already called {fields['name']} or has this {apps} id.")

@@ -60,27 +60,29 @@ def insert_user(
 
 def list_users(db: sqlite3.Connection) -> list[User]:
     """All people, oldest first."""
-    return [_user(row) for row in db.execute(f"SELECT {_USER} FROM users ORDER BY id")]  # noqa: S608 - constant columns
+    return [_make_user(row) for row in db.execute(f"SELECT {_USER} FROM users ORDER BY id")]  # noqa: S608 - constant columns
 
 
 def get_user(db: sqlite3.Connection, user: int) -> User | None:
     """The person with this id."""
-    return _first(db, "id = ?", user)
+    return _select_user(db, "id = ?", user)
 
 
 def get_user_by_name(db: sqlite3.Connection, name: str) -> User | None:
     """The person with exactly this name."""
-    return _first(db, "name = ?", name)
+    return _select_user(db, "name = ?", name)
 
 
 def of_identity(db: sqlite3.Connection, channel: str, external_id: int) -> User | None:
     """The person with this number in a channel."""
-    return _first(db, "id = (SELECT user FROM identities WHERE channel = ? AND external_id = ?)", channel, external_id)
+    return _select_user(
+        db, "id = (SELECT user FROM identities WHERE channel = ? AND external_id = ?)", channel, external_id
+    )
 
 
 def get_operator(db: sqlite3.Connection) -> User | None:
     """The first operator."""
-    return _first(db, "role = ? ORDER BY id", Role.OPERATOR)
+    return _select_user(db, "role = ? ORDER BY id", Role.OPERATOR)
 
 
 def update_user(db: sqlite3.Connection, user: User) -> None:
@@ -154,7 +156,7 @@ def touch_session(db: sqlite3.Connection, sha256: str, now: float) -> None:
 
 def get_session_user(db: sqlite3.Connection, sha256: str, now: float) -> User | None:
     """Whose live session this is."""
-    return _first(db, "id = (SELECT user FROM sessions WHERE sha256 = ? AND expires_at > ?)", sha256, now)
+    return _select_user(db, "id = (SELECT user FROM sessions WHERE sha256 = ? AND expires_at > ?)", sha256, now)
 
 
 def get_session_seen_at(db: sqlite3.Connection, sha256: str) -> float:
@@ -191,7 +193,7 @@ def insert_token(db: sqlite3.Connection, name: str, sha256: str, user: int, now:
 
 def get_token_user(db: sqlite3.Connection, sha256: str) -> User | None:
     """Whose API token this is."""
-    return _first(db, "id = (SELECT user FROM api_tokens WHERE sha256 = ?)", sha256)
+    return _select_user(db, "id = (SELECT user FROM api_tokens WHERE sha256 = ?)", sha256)
 
 
 def list_tokens(db: sqlite3.Connection) -> list[ApiToken]:
@@ -239,12 +241,12 @@ def _put_identities(db: sqlite3.Connection, user: int, identities: Sequence[tupl
     )
 
 
-def _first(db: sqlite3.Connection, where: str, *values: Any) -> User | None:
+def _select_user(db: sqlite3.Connection, where: str, *values: Any) -> User | None:
     row = db.execute(f"SELECT {_USER} FROM users WHERE {where} LIMIT 1", values).fetchone()  # noqa: S608 - see callers
-    return None if row is None else _user(row)
+    return None if row is None else _make_user(row)
 
 
-def _user(row: sqlite3.Row) -> User:
+def _make_user(row: sqlite3.Row) -> User:
     return User(
         id=int(row["id"]),
         name=str(row["name"]),

@@ -21,7 +21,7 @@ import argon2
 
 from orchestrator.agents import user_rows as rows
 from orchestrator.agents.throttle import Throttle
-from orchestrator.agents.user_fields import CHANNELS, checked_fields, fields_of, taken
+from orchestrator.agents.user_fields import CHANNELS, checked_fields, fields_of, find_taken
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound
@@ -58,7 +58,7 @@ class Users:
         """A hash that no password has: an unknown name takes as long to refuse as a wrong password."""
         return self._hasher.hash(secrets.token_hex(16))
 
-    def every(self) -> list[User]:
+    def list_users(self) -> list[User]:
         """All people, oldest first."""
         with self._store.reading() as db:
             return rows.list_users(db)
@@ -71,7 +71,7 @@ class Users:
             raise NotFound(f"There is no user {user}.")
         return found
 
-    def operator(self) -> User:
+    def get_operator(self) -> User:
         """The person whose install this is; raises NotFound before ``ensure_operator``."""
         with self._store.reading() as db:
             found = rows.get_operator(db)
@@ -92,7 +92,7 @@ class Users:
             found = self.add({"name": name or "operator", "role": Role.OPERATOR, **numbers})
         before = fields_of(found, self._channels)
         fields = {field: value or before[field] for field, value in {"name": name, **numbers}.items()}
-        wanted = found if fields.items() <= before.items() else self.change(found.id, fields)
+        wanted = found if fields.items() <= before.items() else self.update_user(found.id, fields)
         with self._store.writing() as db:
             if password and not self._is_password(rows.get_password(db, found.id), password):
                 self._store_password(db, found.id, password)
@@ -105,22 +105,22 @@ class Users:
             try:
                 user = rows.insert_user(db, **checked, now=time.time(), time_zone_known="time_zone" in fields)
             except sqlite3.IntegrityError as error:
-                raise taken(checked) from error
+                raise find_taken(checked) from error
             audit_rows.insert_record(db, "user.added", f"User {checked['name']} was added.", now=time.time(), user=user)
         return self.get(user)
 
-    def change(self, user: int, fields: dict[str, Any]) -> User:
+    def update_user(self, user: int, fields: dict[str, Any]) -> User:
         """Change some fields of a person; raises BadInput, Conflict or NotFound."""
         with self._store.writing() as db:
             old = self.get(user)
             checked = checked_fields({**fields_of(old, self._channels), **fields}, self._channels)
             new = replace(old, **checked, time_zone_known=old.time_zone_known or "time_zone" in fields)
-            if new.role is not Role.OPERATOR and self.operator().id == user:
+            if new.role is not Role.OPERATOR and self.get_operator().id == user:
                 raise Conflict("The first operator stays operator: somebody must be able to run this install.")
             try:
                 rows.update_user(db, new)
             except sqlite3.IntegrityError as error:
-                raise taken(checked) from error
+                raise find_taken(checked) from error
             detail = {name: value for name, value in fields_of(new, self._channels).items() if name in fields}
             text = f"User {new.name} was changed."
             audit_rows.insert_record(db, "user.changed", text, now=time.time(), user=user, detail=detail)
@@ -136,7 +136,7 @@ class Users:
     def check_removable(self, user: int) -> User:
         """The person with this id, who may be deleted; raises NotFound, or Conflict for the operator."""
         found = self.get(user)
-        if self.operator().id == user:
+        if self.get_operator().id == user:
             raise Conflict("The operator can't be deleted.")
         return found
 
@@ -170,7 +170,7 @@ class Users:
         with self._store.reading() as db:
             hashed = rows.get_password(db, user)
         if hashed is not None:
-            guess = self._throttle.begin(found.name)
+            guess = self._throttle.count_attempt(found.name)
             if not self._is_password(hashed, current[: MAX_PASSWORD_CHARS + 1]):
                 raise BadInput("current: this is not your password now.")
             self._throttle.was_right(guess)
@@ -182,7 +182,7 @@ class Users:
 
     def log_in(self, name: str, password: str, *, browser: str = "", address: str = "") -> str:
         """A new session's token; raises BadInput when name or password is wrong, TooMany after many tries."""
-        guess = self._throttle.begin(name)
+        guess = self._throttle.count_attempt(name)
         with self._store.reading() as db:
             user = rows.get_user_by_name(db, name)
             hashed = rows.get_password(db, user.id) if user else None
@@ -218,14 +218,14 @@ class Users:
                 rows.touch_session(db, sha256, now)
         return user
 
-    def sessions(self, user: int) -> list[rows.Session]:
+    def list_sessions(self, user: int) -> list[rows.Session]:
         """Where this person is logged in."""
         with self._store.reading() as db:
             return rows.list_sessions(db, user, time.time())
 
     def end_session(self, user: int, session: str) -> None:
         """End the session of this person whose ``session_id`` this is; raises NotFound."""
-        for found in self.sessions(user):
+        for found in self.list_sessions(user):
             if session_id(found.sha256) == session:
                 with self._store.writing() as db:
                     rows.delete_session(db, found.sha256)
@@ -260,7 +260,7 @@ class Users:
     def of_token(self, token: str) -> User | None:
         """Whose API token this is."""
         if any([hmac.compare_digest(token.encode(), fixed) for fixed in self._fixed_tokens]):  # noqa: C419 - no early end
-            return self.operator()
+            return self.get_operator()
         sha256, now = _sha256(token), time.time()
         with self._store.reading() as db:
             user = rows.get_token_user(db, sha256)
@@ -277,11 +277,11 @@ class Users:
     def holder_of(self, login: str) -> User | None:
         """Whose login this is, as long as it lasts."""
         if any(login == hashlib.sha256(fixed).hexdigest() for fixed in self._fixed_tokens):
-            return self.operator()
+            return self.get_operator()
         with self._store.reading() as db:
             return rows.get_session_user(db, login, time.time()) or rows.get_token_user(db, login)
 
-    def tokens(self) -> list[rows.ApiToken]:
+    def list_tokens(self) -> list[rows.ApiToken]:
         """Every API token, without what it is."""
         with self._store.reading() as db:
             return rows.list_tokens(db)

@@ -39,7 +39,7 @@ class Waker:
             self._waking.add(key)
             self._pool.submit(self._wake, key)
 
-    def rouse(self, key: CubicleKey) -> None:
+    def prestart(self, key: CubicleKey) -> None:
         """Have the cubicle up, if it can be, for somebody who is about to write; one that runs is left as it is."""
         with self._lock:
             if key in self._waking or self._closing.is_set():
@@ -86,7 +86,7 @@ class Waker:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                self._cubicles.ensure(key)
+                self._cubicles.ensure_running(key)
             except WallMissing:
                 raise
             except Unavailable:

@@ -7,7 +7,7 @@ import logging
 
 from dashboard.app import MAX_BODY_BYTES, create_app
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.install_settings import Preferences
+from orchestrator.agents.install_settings import InstallSettings
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.app.wiring import (
@@ -46,7 +46,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.home import Home
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Event, User
-from orchestrator.core.ports import listen
+from orchestrator.core.ports import open_listener
 from orchestrator.door.api import DoorContext, add_door_routes
 from orchestrator.door.http.server import HttpServer, ServerLimits
 from orchestrator.door.reverse_tunnel import ReverseTunnel
@@ -56,9 +56,9 @@ from orchestrator.files.free_space import Reserve
 from orchestrator.files.models import MOST_FILE_BYTES
 from orchestrator.files.workspace import Workspaces
 from orchestrator.llm.budget import Budget
-from orchestrator.llm.budget_notifications import BudgetNotices
+from orchestrator.llm.budget_notifications import BudgetNotifications
 from orchestrator.llm.price_table import Prices
-from orchestrator.llm.provider_check import Trials
+from orchestrator.llm.provider_check import ProviderCheck
 from orchestrator.operations.backup.backups import Backups
 from orchestrator.operations.deletion import Deletion
 from orchestrator.operations.doctor.runner import Checkups
@@ -97,11 +97,13 @@ class App:
         self._broker, hooks = Broker(), Hooks()
         self._locks = LockFiles(workspaces := Workspaces(home.path))
         people = Users(self._store, fixed_tokens=(settings.secrets.get("HERMIT_API_TOKEN"), home.command_token))
-        self._preferences = Preferences(self._store, is_arranged=settings.is_arranged)
+        self._preferences = InstallSettings(self._store, is_arranged=settings.is_arranged)
         self._providers = build_providers(home, parts, self._preferences)
         agents = Agents(self._store, providers=self._providers, toolsets=TOOLSETS, hooks=hooks)
         notices = Notifications(self._store, self._broker)
-        self._budget = Budget(self._store, booked=BudgetNotices(self._store, notices, agents, hooks).book)
+        self._budget = Budget(
+            self._store, booked=BudgetNotifications(self._store, notices, agents, hooks).notify_booking
+        )
         self._prices = Prices(home.prices, self._store)
         self._audit = Audit(self._store)
         ground = AppContext(
@@ -116,13 +118,13 @@ class App:
             workspaces=workspaces,
             notices=notices,
             budget=self._budget,
-            reserve=Reserve(home.path, ballast=home.ballast),
+            reserve=Reserve(home.path, ballast=home.reserve_file),
             grants=Grants(store=self._store, agents=agents, broker=self._broker),
         )
         self._approvals = Approvals(self._store, self._broker, ground.grants, hooks)
         self._step_approvals = StepApprovals(self._store, self._approvals, self._locks, hooks)
-        self._server, self._harbour, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
-        self._doors = DoorSockets(self._server, workspaces, door, on_close=self._harbour.close_cubicle)
+        self._server, self._reverse_tunnel, door = HttpServer(), ReverseTunnel(), DoorRoutes(hooks.door_called.fire)
+        self._doors = DoorSockets(self._server, workspaces, door, on_close=self._reverse_tunnel.close_cubicle)
         self._deliveries, self._taking, self._out_watch = build_outgoing(ground)
         self._cubicles = build_cubicles(ground, WatchedDoors(self._doors, self._out_watch))
         self._waker = Waker(self._cubicles, hooks)
@@ -138,7 +140,7 @@ class App:
         self._hibernation = Hibernation(
             self._cubicles, self._store, after_s=settings.sleep_after_s, is_waking=self._waker.is_waking
         )
-        self._previews = build_previews(ground, self._harbour)
+        self._previews = build_previews(ground, self._reverse_tunnel)
         self._thumbnails = build_thumbnails(ground, self._previews, self._capabilities.jobs)
         self._terminals = build_terminals(ground, self._cubicles)
         self._steps = build_steps(ground, self._step_approvals, self._turns)
@@ -155,7 +157,7 @@ class App:
             agents=ground.agents,
             turns=self._turns,
             history=History(self._store),
-            rouse=self._waker.rouse,
+            rouse=self._waker.prestart,
             approvals=self._approvals,
             grants=ground.grants,
             cubicles=self._cubicles,
@@ -191,7 +193,7 @@ class App:
             log_text=ground.workspaces.log_text,
             models=self._providers.as_json,
             providers=self._providers,
-            trials=Trials(self._providers, self._proxy, ground.agents),
+            trials=ProviderCheck(self._providers, self._proxy, ground.agents),
             preferences=self._preferences,
             metrics=self._metrics,
         )
@@ -204,8 +206,8 @@ class App:
             ground.agents,
             ground.people,
             calls=self._capabilities.calls,
-            harbour=self._harbour,
-            told=self._summaries.told,
+            reverse_tunnel=self._reverse_tunnel,
+            told=self._summaries.history_messages,
             notes=self._capabilities.notes,
             memories=self._capabilities.memories.for_the_door,
             missing=self._taking.missing,
@@ -224,12 +226,18 @@ class App:
             locks=self._locks,
             wake=self._waker.wake,
             is_fresh=self._cubicles.is_fresh,
-            check_room=ground.reserve.check,
+            check_room=ground.reserve.check_room,
         )
 
     def _made_watch(self, ground: AppContext) -> Watch:
         questions, calls = self._capabilities.questions, self._capabilities.calls
-        tidy = (self._step_approvals.tell_again, questions.look, calls.tidy, self._audit.index, self._store.tidy)
+        tidy = (
+            self._step_approvals.tell_again,
+            questions.look,
+            calls.tidy,
+            self._audit.index_records,
+            self._store.checkpoint_log,
+        )
         return build_watch(
             ground, self._turns, self._cubicles, self._approvals, self._waker, proxy=self._proxy, tidy=tidy
         )
@@ -243,13 +251,13 @@ class App:
             self._settings.secrets.get("HERMIT_ADMIN_PASSWORD"),
             telegram_id=self._settings.telegram_operator_id,
         )
-        if not services.agents.every():
+        if not services.agents.list_agents():
             services.agents.create({"name": FIRST_AGENT})
-        listening = listen(self._settings.host, self._settings.port)
+        listening = open_listener(self._settings.host, self._settings.port)
         services.bots.reconcile(self._settings.secrets.get("TELEGRAM_BOT_TOKEN"))
         self._deliveries.serve(self._telegram.carrier)
         self._deliveries.reconcile()
-        self._out_watch.start(self._cubicles.known())
+        self._out_watch.start(self._cubicles.list_cubicles())
         self._sweep()
         self._cubicles.reconcile()
         self._terminals.reconcile()
@@ -261,7 +269,7 @@ class App:
             rounds.start()
         for workers in (self._capabilities, self._previews):
             workers.start()
-        self._server.add(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
+        self._server.add_listener(listening, create_app(services), limits=DASHBOARD_LIMITS, environ={})
         self._telegram.start()
         logger.info("HermitShell answers at %s", self._settings.url)
 
@@ -281,7 +289,7 @@ class App:
         self._watch.close()
         self._waker.close()
         # The doors first: a crab whose model call is cut must not be told that somebody stopped its turn, but ask anew.
-        self._harbour.close()
+        self._reverse_tunnel.close()
         self._server.close()
         self._turns.close()
         self._broker.close()
@@ -294,9 +302,9 @@ class App:
 
     def _sweep(self) -> None:
         """What a death left beside the doors goes; what is still needed of it is made again right after."""
-        for key in self._cubicles.known():
-            self._doors.clear(key)
-            self._locks.sweep(key, under_way=self._turns.held(key))
+        for key in self._cubicles.list_cubicles():
+            self._doors.remove_stale(key)
+            self._locks.remove_stale(key, under_way=self._turns.list_held(key))
 
     def _take_update(self, agent: str, update: dict[str, object]) -> None:
         self._telegram.receive(agent, update)  # made after the services that it needs
@@ -319,7 +327,7 @@ class App:
 
     def _database_health(self) -> str:
         try:
-            self.services.people.operator()
+            self.services.people.get_operator()
         except (NotFound, Unavailable) as error:
             return error.message
         return self._store.trouble or "ok"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles, InstallId
-from orchestrator.agents.install_settings import Preferences
+from orchestrator.agents.install_settings import InstallSettings
 from orchestrator.agents.users import Users
 from orchestrator.agents.waker import Waker
 from orchestrator.approvals.approvals import Approvals
@@ -109,7 +109,7 @@ class AppContext:
     grants: Grants
 
 
-def build_providers(home: Home, parts: Edges, preferences: Preferences) -> Providers:
+def build_providers(home: Home, parts: Edges, preferences: InstallSettings) -> Providers:
     """The models' providers, those of the settings and those that were added in the dashboard."""
     return Providers(
         parts.upstreams,
@@ -143,13 +143,13 @@ def build_proxy(ground: AppContext, prices: Prices, providers: Providers, *, rem
         broker=ground.broker,
         upstreams=providers,
         default_provider=providers.default,
-        prices=prices.table,
+        prices=prices.get_table,
         backoff_s=ground.parts.backoff_s,
         remember=remember,
-        keep=PartialReplies(ground.store).keep,
+        keep=PartialReplies(ground.store).save_reply,
     )
     for over in (ground.hooks.turn_stopping, ground.hooks.turn_ended):
-        over.subscribe(lambda moment: proxy.abort(moment.turn))
+        over.subscribe(lambda moment: proxy.abort_turn(moment.turn))
     return proxy
 
 
@@ -221,7 +221,7 @@ def build_outgoing(ground: AppContext) -> tuple[Deliveries, Intake, OutboxWatche
         deliveries=deliveries,
         outbox=home.outbox,
         rates=settings.rates,
-        check_room=reserve.check,
+        check_room=reserve.check_room,
     )
     watch = OutboxWatcher(workspaces, taking, tidy=deliveries.tidy)
     ground.hooks.step_ended.subscribe(lambda ended: watch.command_ended(ended.cubicle))
@@ -229,13 +229,13 @@ def build_outgoing(ground: AppContext) -> tuple[Deliveries, Intake, OutboxWatche
     return deliveries, taking, watch
 
 
-def build_previews(ground: AppContext, harbour: ReverseTunnel) -> Previews:
+def build_previews(ground: AppContext, reverse_tunnel: ReverseTunnel) -> Previews:
     """The preview origin, and who notes which apps a turn has changed."""
     settings = ground.settings
     previews = Previews(
         ground.store,
         ground.workspaces,
-        harbour,
+        reverse_tunnel,
         people=ground.people,
         agents=ground.agents,
         key=ground.home.link_key,
@@ -280,7 +280,7 @@ def build_pdf_pages(ground: AppContext, jobs: Jobs) -> PdfPages:
 def build_summaries(ground: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
     """What stands for the older parts of conversations."""
     summaries = Summaries(ground.store, proxy, ground.notices, jobs)
-    ground.hooks.turn_ended.subscribe(lambda ended: summaries.note(ended.turn))
+    ground.hooks.turn_ended.subscribe(lambda ended: summaries.on_turn_end(ended.turn))
     return summaries
 
 
@@ -310,9 +310,9 @@ def build_metrics(ground: AppContext, cubicles: Cubicles, disk: Disk, samples: U
     """The house in numbers."""
     gauges = Gauges(
         running=lambda: samples.running,
-        streams=ground.broker.clients,
+        streams=ground.broker.count_clients,
         disk_bytes=disk.used_bytes,
-        cubicles=cubicles.known,
+        cubicles=cubicles.list_cubicles,
     )
     metrics = Metrics(ground.store, ground.home.path, ground.home.database, gauges)
     ground.hooks.door_called.subscribe(lambda key: metrics.door_request(key.agent))

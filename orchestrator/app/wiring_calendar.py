@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from orchestrator.agents.publisher import Publishing
+from orchestrator.agents.publisher import Publisher
 from orchestrator.app.wiring import AppContext
 from orchestrator.capabilities.calendar.deeds import CalendarDeeds
 from orchestrator.capabilities.calendar.entries import CalendarEntries
@@ -41,7 +41,7 @@ class Calendar:
         )
         self.handlers = CalendarDeeds(self.agenda, self._runs, announcer)
         self.handlers.register(ground.notices)
-        self._snapshots = Publishing(
+        self._snapshots = Publisher(
             NAME,
             PublishedCalendar(self.agenda, announcer).build,
             store=store,
@@ -49,10 +49,10 @@ class Calendar:
             scratch=home.scratch,
         )
         self._clock = CalendarScheduler(self._runs.tick, self._runs.earliest, now=now)
-        hooks.calendar_changed.subscribe(self._snapshots.want)
+        hooks.calendar_changed.subscribe(self._snapshots.request_publish)
         hooks.calendar_changed.subscribe(lambda _key: self._clock.wake())
         hooks.turn_ended.subscribe(lambda _ended: self._clock.wake())
-        hooks.cubicle_starting.subscribe(self._snapshots.publish)
+        hooks.cubicle_starting.subscribe(self._snapshots.publish_now)
 
     def start(self) -> None:
         """What is due runs, and what was missed or left half done is dealt with."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crab.hermit_commands import FILE, CommandList, write_commands
 from orchestrator.agents import agent_rows
-from orchestrator.agents.publisher import Publishing
+from orchestrator.agents.publisher import Publisher
 from orchestrator.app.wiring import AppContext
 from orchestrator.app.wiring_calendar import Calendar
 from orchestrator.app.wiring_downloads import build_assets
@@ -61,10 +61,10 @@ class Capabilities:
         offering = (status, sending, self.questions, self.memories, self.packages, self.assets, motions)
         deeds = REGISTRY.complete(*(noun.deeds for noun in offering), self._calendar.handlers.deeds)
         self.calls.offer(REGISTRY, deeds)
-        self._commands = Publishing(
+        self._commands = Publisher(
             FILE, _write_commands, store=store, workspaces=ground.workspaces, scratch=ground.home.scratch
         )
-        ground.hooks.cubicle_starting.subscribe(self._commands.publish)
+        ground.hooks.cubicle_starting.subscribe(self._commands.publish_now)
         self.notes: tuple[Callable[[Turn], str], ...] = (
             lambda turn: disk.note(turn.cubicle),
             self._calendar.handlers.note,
@@ -108,7 +108,7 @@ class Capabilities:
 
     def _made_status(self, ground: AppContext) -> StatusReport:
         return StatusReport(
-            money=ground.budget.standing,
+            money=ground.budget.get_standing,
             space=self._space,
             upcoming=self._calendar.next,
             toolsets=lambda agent: ground.agents.get(agent).toolsets,
@@ -142,7 +142,7 @@ class Capabilities:
             workspaces=ground.workspaces,
             courier=PackageResolver(
                 parts.engine.helpers,
-                folder=ground.home.errands,
+                folder=ground.home.helpers,
                 image=lambda: parts.engine.images.ensure_image("courier"),
                 outside=parts.outside,
             ),
@@ -160,7 +160,7 @@ class Capabilities:
                 folder=ground.home.studio,
                 image=lambda: parts.engine.images.ensure_image("studio"),
             ),
-            check_room=ground.reserve.check,
+            check_room=ground.reserve.check_room,
         )
 
 
@@ -181,5 +181,5 @@ def _meaning(ground: AppContext) -> VectorSearch | None:
         store=ground.store,
         agents=ground.agents,
         budget=ground.budget,
-        price=lambda provider, model: price_of(provider, model, prices.table()),
+        price=lambda provider, model: price_of(provider, model, prices.get_table()),
     )

@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.approvals.grant_rows import GrantKind, GrantScope
 from orchestrator.core.errors import BadInput
 from orchestrator.core.models import Approval, ApprovalStatus
-from orchestrator.core.text import is_unicode, visible
+from orchestrator.core.text import escape_invisible, is_unicode
 
 COMMAND = "command"
 """The kind of a question about a command in a cubicle; every other kind is about what the host shall do."""
@@ -28,7 +28,7 @@ class DecisionDetails:
 NOTHING = DecisionDetails()
 
 
-def allowable(approval: Approval) -> tuple[GrantKind, tuple[str, ...]]:
+def describe_allowance(approval: Approval) -> tuple[GrantKind, tuple[str, ...]]:
     """What saying yes for longer would allow; nothing where there is no name for it."""
     if approval.kind == COMMAND:
         return GrantKind.COMMAND, tuple(approval.detail.get("kinds", ()))
@@ -36,9 +36,9 @@ def allowable(approval: Approval) -> tuple[GrantKind, tuple[str, ...]]:
     return GrantKind.HOST, (str(host),) if host else ()
 
 
-def check(approval: Approval, said: DecisionDetails, *, approve: bool) -> None:
+def check_answer(approval: Approval, said: DecisionDetails, *, approve: bool) -> None:
     """Raises BadInput for what does not fit this question."""
-    if said.scope is not None and not (approve and allowable(approval)[1]):
+    if said.scope is not None and not (approve and describe_allowance(approval)[1]):
         field = "always" if said.scope is GrantScope.ALWAYS else "scope"
         raise BadInput(f"{field}: this can only be approved once.")
     if said.note and approve:
@@ -49,7 +49,7 @@ def check(approval: Approval, said: DecisionDetails, *, approve: bool) -> None:
         raise BadInput("note: it holds half a character (a lone surrogate). Send plain Unicode.")
 
 
-def noted(said: DecisionDetails) -> dict[str, Any]:
+def make_note(said: DecisionDetails) -> dict[str, Any]:
     """What is kept of it with the question."""
     kept: dict[str, Any] = {"note": said.note} if said.note else {}
     if said.scope is not None:
@@ -62,10 +62,10 @@ def note_of(approval: Approval) -> str:
     return str(approval.detail.get("note", "")) if approval.status is ApprovalStatus.DENIED else ""
 
 
-def quoted(approval: Approval) -> str:
+def quote_note(approval: Approval) -> str:
     """Those words as a sentence to go on with; empty where there are none."""
     note = note_of(approval)
-    return f" They said: “{visible(note)}”" if note else ""
+    return f" They said: “{escape_invisible(note)}”" if note else ""
 
 
 def too_late(approval: Approval) -> str:

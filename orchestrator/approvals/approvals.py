@@ -16,7 +16,15 @@ from functools import partial
 from typing import Any
 
 from orchestrator.approvals import history_rows, rows
-from orchestrator.approvals.answers import NOTHING, DecisionDetails, allowable, check, noted, quoted, too_late
+from orchestrator.approvals.answers import (
+    NOTHING,
+    DecisionDetails,
+    check_answer,
+    describe_allowance,
+    make_note,
+    quote_note,
+    too_late,
+)
 from orchestrator.approvals.grant_rows import GrantScope
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.history_rows import ApprovalFilter
@@ -29,7 +37,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Event, Role, Step, User
 from orchestrator.core.short_ids import typed_id
-from orchestrator.core.text import visible
+from orchestrator.core.text import escape_invisible
 
 Decided = Callable[[sqlite3.Connection, Approval], object]
 """Hears, within the transaction, how a question ended."""
@@ -46,19 +54,19 @@ class Approvals:
         self._followers: dict[str, Decided] = {}
         hooks.agent_changed.subscribe(self.withdraw)
 
-    def every(
+    def list_approvals(
         self, *, status: ApprovalStatus | None = None, user: int | None = None, limit: int = 200
     ) -> list[Approval]:
         """The newest questions, of one status and one person where given."""
         if status is not ApprovalStatus.PENDING:
-            return self.history(
+            return self.list_history(
                 ApprovalFilter(user=user) if status is None else ApprovalFilter((status,), user=user), limit=limit
             )
         self.expire_due()
         with self._store.reading() as db:
             return [found for found in rows.list_pending(db) if user in (None, found.cubicle.user)][:limit]
 
-    def history(self, wanted: ApprovalFilter, *, before: str = "", limit: int) -> list[Approval]:
+    def list_history(self, wanted: ApprovalFilter, *, before: str = "", limit: int) -> list[Approval]:
         """The newest questions that match; with ``before``, the id of the last of a page, those of the next one.
         Raises BadInput when that question is gone."""
         self.expire_due()
@@ -81,11 +89,11 @@ class Approvals:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         return found
 
-    def follow(self, kind: str, decided: Decided) -> None:
+    def on_decision(self, kind: str, decided: Decided) -> None:
         """From now on ``decided`` hears how each question of this kind ended. To be called before one is asked."""
         self._followers[kind] = decided
 
-    def ask(
+    def ask_person(
         self,
         db: sqlite3.Connection,
         key: CubicleKey,
@@ -132,8 +140,8 @@ class Approvals:
             raise Forbidden(refused)
         check_pending(db, key)
         rows.insert_approval(db, approval)
-        self._audit(db, approval, "approval.asked", f"Asked: {visible(text)}")
-        self._store.after_commit(partial(self._show, approval))
+        self._write_audit(db, approval, "approval.asked", f"Asked: {escape_invisible(text)}")
+        self._store.after_commit(partial(self._show_approval, approval))
         return approval
 
     def decide(
@@ -154,28 +162,28 @@ class Approvals:
             raise NotFound("There is no approval with this id. './hermit approvals' shows what is waiting.")
         status = ApprovalStatus.APPROVED if approve else ApprovalStatus.DENIED
         said = replace(said, scope=GrantScope.ALWAYS) if always else said
-        check(found, said, approve=approve)
+        check_answer(found, said, approve=approve)
         if said.scope is GrantScope.ALWAYS and by.role is not Role.OPERATOR:
             raise Forbidden("Only an operator can always allow something. You may approve this once.")
-        decided = self._end(found, status, f"{by.name} ({surface})", said=said, allow=(by, surface))
+        decided = self._end_approval(found, status, f"{by.name} ({surface})", said=said, allow=(by, surface))
         if decided is None:
             self.expire_due()
             raise Conflict(too_late(self.get(approval)))
         return decided
 
-    def use(self, approval: str, step: Step) -> bool:
+    def use_approval(self, approval: str, step: Step) -> bool:
         """Take an approval for exactly this step; False when it does not fit, was used or is too old."""
         with self._store.writing() as db:
             used = rows.use_approval(db, approval, step.turn, step.n, sha256=step.sha256, now=time.time())
             if used:
                 found = rows.get_approval(db, approval)
                 assert found is not None  # noqa: S101 - it was updated just now, in this transaction
-                self._audit(db, found, "approval.used", "The approved command runs.")
+                self._write_audit(db, found, "approval.used", "The approved command runs.")
         return used
 
-    def cancel(self, approval: Approval, why: str) -> None:
+    def cancel_approval(self, approval: Approval, why: str) -> None:
         """Nobody need answer any more; decided already is fine."""
-        self._end(approval, ApprovalStatus.CANCELLED, why)
+        self._end_approval(approval, ApprovalStatus.CANCELLED, why)
 
     def withdraw(self, agent: str) -> None:
         """An agent's settings were changed: what it asked before is cancelled, it may ask again."""
@@ -183,7 +191,7 @@ class Approvals:
             pending = rows.list_pending(db)
         for approval in pending:
             if approval.cubicle.agent == agent:
-                self.cancel(approval, "a change of the agent's settings")
+                self.cancel_approval(approval, "a change of the agent's settings")
 
     def abandon(self, is_theirs: Callable[[CubicleKey], bool]) -> None:
         """These agents or people are being deleted: what they were asked about is cancelled."""
@@ -191,21 +199,21 @@ class Approvals:
             pending = rows.list_pending(db)
         for approval in pending:
             if is_theirs(approval.cubicle):
-                self.cancel(approval, "a deletion")
+                self.cancel_approval(approval, "a deletion")
 
     def expire_due(self) -> None:
         """Questions whose time is up are expired."""
         with self._store.reading() as db:
             overdue = rows.list_overdue(db, time.time())
         for approval in overdue:
-            self._end(self.get(approval), ApprovalStatus.EXPIRED, "nobody answered in time")
+            self._end_approval(self.get(approval), ApprovalStatus.EXPIRED, "nobody answered in time")
 
     def reconcile(self) -> None:
         """After a start: what nobody answered in time has expired, and open questions are asked anew."""
-        for approval in self.every(status=ApprovalStatus.PENDING):
-            self._show(approval)
+        for approval in self.list_approvals(status=ApprovalStatus.PENDING):
+            self._show_approval(approval)
 
-    def _end(
+    def _end_approval(
         self,
         approval: Approval,
         status: ApprovalStatus,
@@ -216,28 +224,30 @@ class Approvals:
     ) -> Approval | None:
         """Decide once; None when somebody or something was faster."""
         with self._store.writing() as db:
-            if not rows.decide_approval(db, approval.id, status, by, time.time(), detail=noted(said)):
+            if not rows.decide_approval(db, approval.id, status, by, time.time(), detail=make_note(said)):
                 return None
             if said.scope is not None and allow is not None:
-                self._allow(db, approval, said.scope, *allow)
+                self._add_grant(db, approval, said.scope, *allow)
             decided = rows.get_approval(db, approval.id)
             assert decided is not None  # noqa: S101 - it was updated just now, in this transaction
             self._followers[approval.kind](db, decided)
-            self._audit(db, decided, f"approval.{status}", f"{str(status).capitalize()} by {by}.{quoted(decided)}")
-            self._store.after_commit(partial(self._show, decided))
+            self._write_audit(
+                db, decided, f"approval.{status}", f"{str(status).capitalize()} by {by}.{quote_note(decided)}"
+            )
+            self._store.after_commit(partial(self._show_approval, decided))
         return decided
 
-    def _show(self, approval: Approval) -> None:
+    def _show_approval(self, approval: Approval) -> None:
         """Every surface shows the question, or how it ended."""
         self._broker.publish(Event("approval", approval.cubicle, approval_json(approval)))
         is_open = approval.status is ApprovalStatus.PENDING
         (self._hooks.approval_asked if is_open else self._hooks.approval_decided).fire(approval)
 
-    def _allow(self, db: sqlite3.Connection, approval: Approval, scope: GrantScope, by: User, surface: str) -> None:
-        kind, subjects = allowable(approval)
-        self._grants.give(db, approval.cubicle, kind, subjects, scope, by=by, surface=surface)
+    def _add_grant(self, db: sqlite3.Connection, approval: Approval, scope: GrantScope, by: User, surface: str) -> None:
+        kind, subjects = describe_allowance(approval)
+        self._grants.insert_grant(db, approval.cubicle, kind, subjects, scope, by=by, surface=surface)
 
-    def _audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
+    def _write_audit(self, db: sqlite3.Connection, approval: Approval, kind: str, text: str) -> None:
         audit_rows.insert_record(
             db,
             kind,

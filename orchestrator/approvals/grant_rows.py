@@ -75,7 +75,7 @@ def list_live_grants(db: sqlite3.Connection, key: CubicleKey, kind: GrantKind, n
         "AND (until IS NULL OR until > ?) AND since <= ? ORDER BY since, id",
         (key.agent, kind, key.user, now, now + _AHEAD_S),
     )
-    return [_grant(row) for row in rows]
+    return [_make_grant(row) for row in rows]
 
 
 def list_grants(db: sqlite3.Connection, agent: str, user: int | None, now: float) -> list[Grant]:
@@ -85,13 +85,13 @@ def list_grants(db: sqlite3.Connection, agent: str, user: int | None, now: float
         "AND (until IS NULL OR until > :now) ORDER BY kind, since, id",
         {"agent": agent, "user": user, "now": now},
     )
-    return [_grant(row) for row in rows]
+    return [_make_grant(row) for row in rows]
 
 
 def get_grant(db: sqlite3.Connection, agent: str, grant: str) -> Grant | None:
     """The agent's grant with this id."""
     row = db.execute("SELECT * FROM grants WHERE id = ? AND agent = ?", (grant, agent)).fetchone()
-    return None if row is None else _grant(row)
+    return None if row is None else _make_grant(row)
 
 
 def delete_grant(db: sqlite3.Connection, grant: str) -> bool:
@@ -121,6 +121,6 @@ _AHEAD_S = 3600.0
 """What was given so long after now was given by a clock that has gone back since: it holds no longer."""
 
 
-def _grant(row: sqlite3.Row) -> Grant:
+def _make_grant(row: sqlite3.Row) -> Grant:
     fields: dict[str, Any] = dict(row)
     return Grant(**{**fields, "kind": GrantKind(fields["kind"]), "scope": GrantScope(fields["scope"])})

@@ -21,8 +21,8 @@ from orchestrator.core.errors import BadInput, Forbidden, NotFound, TooMany
 from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey, Event, Role, User
 from orchestrator.core.short_ids import typed_id
-from orchestrator.core.text import visible
-from orchestrator.web.urls import parse
+from orchestrator.core.text import escape_invisible
+from orchestrator.web.urls import parse_url
 
 MOST = 200
 """Grants of one agent; nobody reads a longer list."""
@@ -47,19 +47,21 @@ class Grants:
         with self._store.reading() as db:
             return rows.list_grants(db, agent, user, self._now())
 
-    def add(self, agent: str, kind: GrantKind, subject: str, scope: GrantScope, *, by: User, surface: str) -> Grant:
+    def add_grant(
+        self, agent: str, kind: GrantKind, subject: str, scope: GrantScope, *, by: User, surface: str
+    ) -> Grant:
         """Allow it: in the giver's own conversation or, always, in everybody's. Raises NotFound for an unknown agent,
         BadInput for what is no such subject, Forbidden when a member says always, TooMany."""
         self._agents.get(agent)
-        subject = _checked(kind, subject)
+        subject = _check_subject(kind, subject)
         with self._store.writing() as db:
-            self.give(db, CubicleKey(agent, by.id), kind, (subject,), scope, by=by, surface=surface)
+            self.insert_grant(db, CubicleKey(agent, by.id), kind, (subject,), scope, by=by, surface=surface)
             held = rows.list_grants(db, agent, None, self._now())
         self._tell(CubicleKey(agent, by.id))
         user = None if scope is GrantScope.ALWAYS else by.id
         return next(g for g in held if (g.kind, g.subject, g.scope, g.user) == (kind, subject, scope, user))
 
-    def give(
+    def insert_grant(
         self,
         db: sqlite3.Connection,
         key: CubicleKey,
@@ -82,22 +84,22 @@ class Grants:
             user = None if scope is GrantScope.ALWAYS else key.user
             until = None if lasts_s is None else now + lasts_s
             rows.insert_grant(db, Grant(typed_id(), key.agent, user, kind, subject, scope, now, until, who))
-            text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_told(kind, subject)}."
+            text = f"{who} lets {key.agent} do without a question, {_SPANS[scope]}: {_describe_grant(kind, subject)}."
             self._audit(db, key, f"{kind}.allowed", text, subject)
 
-    def covering(self, db: sqlite3.Connection, key: CubicleKey, wanted: Sequence[str]) -> list[Grant] | None:
+    def find_covering(self, db: sqlite3.Connection, key: CubicleKey, wanted: Sequence[str]) -> list[Grant] | None:
         """The grants by which a command of all these kinds need not be asked about; None when one is missing."""
         if not wanted:
             return None
         held = rows.list_live_grants(db, key, GrantKind.COMMAND, self._now())
-        found = [next((grant for grant in held if kinds.covers(grant.subject, kind)), None) for kind in wanted]
+        found = [next((grant for grant in held if kinds.is_covered(grant.subject, kind)), None) for kind in wanted]
         return [grant for grant in found if grant is not None] if all(found) else None
 
-    def hosts(self, db: sqlite3.Connection, key: CubicleKey) -> frozenset[str]:
+    def list_hosts(self, db: sqlite3.Connection, key: CubicleKey) -> frozenset[str]:
         """The hosts that the agent may fetch from in this conversation without a question."""
         return frozenset(grant.subject for grant in rows.list_live_grants(db, key, GrantKind.HOST, self._now()))
 
-    def revoke(self, agent: str, grant: str, *, by: User) -> None:
+    def revoke_grant(self, agent: str, grant: str, *, by: User) -> None:
         """From now on a person is asked again. Raises NotFound when there is none that is theirs to take back."""
         self._agents.get(agent)
         with self._store.writing() as db:
@@ -106,7 +108,8 @@ class Grants:
                 raise NotFound(f"{agent} has no such grant. './hermit grants {agent} list' shows which it has.")
             rows.delete_grant(db, found.id)
             key = CubicleKey(agent, by.id if found.user is None else found.user)
-            text = f"{by.name} took back what {agent} could do without a question: {_told(found.kind, found.subject)}."
+            what = _describe_grant(found.kind, found.subject)
+            text = f"{by.name} took back what {agent} could do without a question: {what}."
             self._audit(db, key, f"{found.kind}.revoked", text, found.subject)
         self._tell(key)
 
@@ -142,10 +145,10 @@ def as_json(grant: Grant) -> dict[str, Any]:
     }
 
 
-def _checked(kind: GrantKind, subject: str) -> str:
+def _check_subject(kind: GrantKind, subject: str) -> str:
     """The subject as it is kept; raises BadInput."""
     if kind is GrantKind.HOST:
-        link = parse(f"https://{subject}/")
+        link = parse_url(f"https://{subject}/")
         if link.url != f"https://{link.host}/" or "/" in subject:
             raise BadInput("subject: write the host alone, such as example.com.")
         return link.host
@@ -154,5 +157,5 @@ def _checked(kind: GrantKind, subject: str) -> str:
     return subject
 
 
-def _told(kind: GrantKind, subject: str) -> str:
-    return f"fetch from {subject}" if kind is GrantKind.HOST else f"“{visible(subject)}”"
+def _describe_grant(kind: GrantKind, subject: str) -> str:
+    return f"fetch from {subject}" if kind is GrantKind.HOST else f"“{escape_invisible(subject)}”"

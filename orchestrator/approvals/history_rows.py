@@ -33,7 +33,7 @@ def list_page(db: sqlite3.Connection, wanted: ApprovalFilter, *, before: Place |
         place
         for kind in among
         for status in wanted.statuses
-        for place in _places(db, wanted, kind, status, before=before, limit=limit)
+        for place in _find_places(db, wanted, kind, status, before=before, limit=limit)
     ]
     newest = (approvals.get_approval(db, approval) for _, approval in sorted(places, reverse=True)[:limit])
     return [found for found in newest if found is not None]
@@ -55,7 +55,7 @@ def list_kinds(db: sqlite3.Connection) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def _places(
+def _find_places(
     db: sqlite3.Connection,
     wanted: ApprovalFilter,
     kind: str,

@@ -26,7 +26,7 @@ class LockFiles:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
-    def decided(self, approval: Approval) -> None:
+    def write_decision(self, approval: Approval) -> None:
         """Tell the crab how its question ended. Writing it again changes nothing."""
         kind = "approval" if approval.status is ApprovalStatus.APPROVED else "deny"
         content = {
@@ -39,21 +39,21 @@ class LockFiles:
         }
         if approval.detail.get("note"):
             content["note"] = approval.detail["note"]
-        self._write(approval.cubicle, f"hermit_{kind}.{approval.id}.lock", content)
+        self._write_file(approval.cubicle, f"hermit_{kind}.{approval.id}.lock", content)
 
-    def stop(self, key: CubicleKey, turn: int) -> None:
+    def write_stop(self, key: CubicleKey, turn: int) -> None:
         """Tell the crab to end a turn now."""
-        self._write(key, f"hermit_stop.{turn}.lock", {"turn": turn})
+        self._write_file(key, f"hermit_stop.{turn}.lock", {"turn": turn})
 
     def clear_approval(self, key: CubicleKey, approval: str) -> None:
         """Take an approval's lock files away; missing ones are fine."""
-        self._remove(key, f"hermit_approval.{approval}.lock", f"hermit_deny.{approval}.lock")
+        self._remove_file(key, f"hermit_approval.{approval}.lock", f"hermit_deny.{approval}.lock")
 
     def clear_stop(self, key: CubicleKey, turn: int) -> None:
         """Take a turn's stop file away; a missing one is fine."""
-        self._remove(key, f"hermit_stop.{turn}.lock")
+        self._remove_file(key, f"hermit_stop.{turn}.lock")
 
-    def sweep(self, key: CubicleKey, *, under_way: Collection[int]) -> None:
+    def remove_stale(self, key: CubicleKey, *, under_way: Collection[int]) -> None:
         """After a death: files of turns that have ended go, and half-made ones. Answers to what still waits are written
         again by whoever knows them; the stops of turns that are under way stay."""
         kept = {f"hermit_stop.{turn}.lock" for turn in under_way}
@@ -66,7 +66,7 @@ class LockFiles:
         except (OSError, OrchestratorError) as error:  # they do no harm where they lie
             logger.info("old lock files of %s could not be taken away: %s", key, error)
 
-    def _write(self, key: CubicleKey, name: str, content: dict[str, Any]) -> None:
+    def _write_file(self, key: CubicleKey, name: str, content: dict[str, Any]) -> None:
         try:
             with self._workspaces.run_folder(key) as folder:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -83,7 +83,7 @@ class LockFiles:
         except OSError as error:
             raise Unavailable(f"{name} could not be written ({error.strerror}). Is the disk full?") from error
 
-    def _remove(self, key: CubicleKey, *names: str) -> None:
+    def _remove_file(self, key: CubicleKey, *names: str) -> None:
         with self._workspaces.run_folder(key) as folder:
             for name in names:
                 with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Rows of notices: what the house itself has to say to a person about a cubicle, and what they may do about it."""
+"""Rows of notices: what the program itself has to say to a person about a cubicle, and what they may do about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing that the house says."""
+    """One thing that the program says."""
 
     id: int
     cubicle: CubicleKey
@@ -77,7 +77,7 @@ def insert_notification(
 def get_notification(db: sqlite3.Connection, notice: int) -> Notice | None:
     """The notice with this id."""
     row = db.execute("SELECT * FROM notices WHERE id = ?", (notice,)).fetchone()
-    return None if row is None else _notice(row)
+    return None if row is None else _make_notice(row)
 
 
 def list_of_cubicle(db: sqlite3.Connection, key: CubicleKey, *, before: int | None, limit: int) -> list[Notice]:
@@ -86,7 +86,7 @@ def list_of_cubicle(db: sqlite3.Connection, key: CubicleKey, *, before: int | No
         "SELECT * FROM notices WHERE agent = ? AND user = ? AND id < ? ORDER BY id DESC LIMIT ?",
         (key.agent, key.user, before or 2**62, limit),
     ).fetchall()
-    return [_notice(row) for row in reversed(rows)]
+    return [_make_notice(row) for row in reversed(rows)]
 
 
 def list_of_turn(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Notice]:
@@ -94,7 +94,7 @@ def list_of_turn(db: sqlite3.Connection, key: CubicleKey, turn: int) -> list[Not
     rows = db.execute(
         "SELECT * FROM notices WHERE agent = ? AND user = ? AND turn = ? ORDER BY id", (key.agent, key.user, turn)
     )
-    return [_notice(row) for row in rows]
+    return [_make_notice(row) for row in rows]
 
 
 def list_without_turn(
@@ -106,13 +106,13 @@ def list_without_turn(
         "ORDER BY id DESC LIMIT ?",
         (key.agent, key.user, since, until, limit),
     ).fetchall()
-    return [_notice(row) for row in reversed(rows)]
+    return [_make_notice(row) for row in reversed(rows)]
 
 
 def list_after(db: sqlite3.Connection, notice: int, *, limit: int) -> list[Notice]:
     """The notices after this one, in order, of every cubicle."""
     rows = db.execute("SELECT * FROM notices WHERE id > ? ORDER BY id LIMIT ?", (notice, limit))
-    return [_notice(row) for row in rows]
+    return [_make_notice(row) for row in rows]
 
 
 def get_nth_newest_time(db: sqlite3.Connection, key: CubicleKey, kind: str, n: int) -> float | None:
@@ -130,7 +130,7 @@ def list_open(db: sqlite3.Connection, kind: str, subject: str) -> list[Notice]:
         "SELECT * FROM notices WHERE kind = ? AND subject = ? AND settled_at IS NULL AND offers != '[]' ORDER BY id",
         (kind, subject),
     )
-    return [_notice(row) for row in rows]
+    return [_make_notice(row) for row in rows]
 
 
 def list_open_since(db: sqlite3.Connection, since: float) -> list[Notice]:
@@ -138,7 +138,7 @@ def list_open_since(db: sqlite3.Connection, since: float) -> list[Notice]:
     rows = db.execute(
         "SELECT * FROM notices WHERE settled_at IS NULL AND offers != '[]' AND at > ? ORDER BY id", (since,)
     )
-    return [_notice(row) for row in rows]
+    return [_make_notice(row) for row in rows]
 
 
 def settle_notification(db: sqlite3.Connection, notice: int, outcome: str, now: float) -> bool:
@@ -149,7 +149,7 @@ def settle_notification(db: sqlite3.Connection, notice: int, outcome: str, now: 
     return cursor.rowcount == 1
 
 
-def _notice(row: sqlite3.Row) -> Notice:
+def _make_notice(row: sqlite3.Row) -> Notice:
     fields: dict[str, Any] = dict(row)
     key = CubicleKey(fields.pop("agent"), fields.pop("user"))
     detail = json.loads(fields.pop("detail"))

@@ -1,5 +1,5 @@
-"""Notices: what the house itself says to a person, such as that an agent put something into the calendar, with buttons
-for what they may do about it. The row is the truth; surfaces show it and bring back a press.
+"""Notices: what the program itself says to a person, such as that an agent put something into the calendar, with
+buttons for what they may do about it. The row is the truth; surfaces show it and bring back a press.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TAKEN = "That was already done: {}"
 
 
 class Notifications:
-    """Everything that the house has said."""
+    """All notices of the program."""
 
     def __init__(self, store: Store, broker: Broker, *, now: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -34,7 +34,7 @@ class Notifications:
         self._now = now
         self._deeds: dict[str, Deed] = {}
 
-    def on(self, do: str, deed: Deed) -> None:
+    def on_button(self, do: str, deed: Deed) -> None:
         """From now on buttons named ``do`` do this."""
         self._deeds[do] = deed
 
@@ -82,7 +82,7 @@ class Notifications:
             at = rows.get_nth_newest_time(db, key, kind, most)
         return at is not None and at > self._now() - within_s
 
-    def recent(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Notice]:
+    def list_recent(self, key: CubicleKey, *, before: int | None = None, limit: int = 50) -> list[Notice]:
         """The newest notices of a cubicle, oldest first."""
         with self._store.reading() as db:
             return rows.list_of_cubicle(db, key, before=before, limit=limit)
@@ -92,12 +92,12 @@ class Notifications:
         with self._store.reading() as db:
             return rows.list_of_turn(db, key, turn)
 
-    def apart(self, key: CubicleKey, *, since: float, until: float, limit: int = 100) -> list[Notice]:
+    def list_outside_turns(self, key: CubicleKey, *, since: float, until: float, limit: int = 100) -> list[Notice]:
         """The newest notices from ``since`` on and before ``until`` that are about no turn, oldest first."""
         with self._store.reading() as db:
             return rows.list_without_turn(db, key, since=since, until=until, limit=limit)
 
-    def press(self, notice: int, do: str, *, by: User, surface: str) -> Notice:
+    def press_button(self, notice: int, do: str, *, by: User, surface: str) -> Notice:
         """A person presses a button: it is done once. Raises NotFound, BadInput, or Conflict when it was dealt with."""
         found = self.get(notice)
         if by.role is not Role.OPERATOR and found.cubicle.user != by.id:
@@ -126,7 +126,7 @@ class Notifications:
         self._show(settled)
         return settled
 
-    def settle(
+    def settle_buttons(
         self, kind: str, subject: str, outcome: str, *, but: int | None = None, offering: str | None = None
     ) -> None:
         """What these notices offered (all ``but`` one, or those with this button) is no longer to be had, such as when

@@ -39,13 +39,13 @@ def insert_approval(db: sqlite3.Connection, approval: Approval) -> None:
 def get_approval(db: sqlite3.Connection, approval: str) -> Approval | None:
     """The approval with this id."""
     row = db.execute("SELECT * FROM approvals WHERE id = ?", (approval,)).fetchone()
-    return None if row is None else _approval(row)
+    return None if row is None else _make_approval(row)
 
 
 def list_pending(db: sqlite3.Connection) -> list[Approval]:
     """All open questions of everybody, newest first; each cubicle has a few at most."""
     rows = db.execute("SELECT * FROM approvals WHERE status = 'pending' ORDER BY asked_at DESC, id DESC")
-    return [_approval(row) for row in rows]
+    return [_make_approval(row) for row in rows]
 
 
 def pending_same(db: sqlite3.Connection, asked: Approval, now: float) -> Approval | None:
@@ -55,7 +55,7 @@ def pending_same(db: sqlite3.Connection, asked: Approval, now: float) -> Approva
         "AND expires_at > ? AND step IS ? AND (step IS NULL OR turn IS ?)",
         (asked.cubicle.agent, asked.cubicle.user, asked.kind, asked.sha256, now, asked.step, asked.turn),
     ).fetchone()
-    return None if row is None else _approval(row)
+    return None if row is None else _make_approval(row)
 
 
 def list_unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
@@ -64,13 +64,13 @@ def list_unused_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
     rows = db.execute(
         "SELECT * FROM approvals WHERE turn = ? AND kind = 'command' AND used_at IS NULL ORDER BY asked_at", (turn,)
     )
-    return [_approval(row) for row in rows]
+    return [_make_approval(row) for row in rows]
 
 
 def list_of_turn(db: sqlite3.Connection, turn: int) -> list[Approval]:
     """What was asked in a turn about what the host shall do, in order."""
     rows = db.execute("SELECT * FROM approvals WHERE turn = ? AND kind != 'command' ORDER BY asked_at", (turn,))
-    return [_approval(row) for row in rows]
+    return [_make_approval(row) for row in rows]
 
 
 def list_refused_of_turn(db: sqlite3.Connection, turn: int) -> list[str]:
@@ -86,7 +86,7 @@ def list_unused_of_open_turns(db: sqlite3.Connection) -> list[Approval]:
         "WHERE turns.status IN ('running', 'waiting_approval') AND approvals.used_at IS NULL "
         "AND approvals.kind = 'command' ORDER BY asked_at"
     )
-    return [_approval(row) for row in rows]
+    return [_make_approval(row) for row in rows]
 
 
 def list_pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
@@ -96,7 +96,7 @@ def list_pending_of_ended_turns(db: sqlite3.Connection) -> list[Approval]:
         "WHERE approvals.status = 'pending' AND approvals.kind = 'command' "
         "AND turns.status IN ('done', 'failed', 'stopped')"
     )
-    return [_approval(row) for row in rows]
+    return [_make_approval(row) for row in rows]
 
 
 def count_pending(db: sqlite3.Connection, key: CubicleKey) -> int:
@@ -147,7 +147,7 @@ def use_approval(db: sqlite3.Connection, approval: str, turn: int, step: int, *,
     return cursor.rowcount == 1
 
 
-def _approval(row: sqlite3.Row) -> Approval:
+def _make_approval(row: sqlite3.Row) -> Approval:
     fields = dict(row)
     key = CubicleKey(fields.pop("agent"), fields.pop("user"))
     return Approval(

@@ -27,7 +27,7 @@ class ScriptHashes:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
 
-    def look(self, key: CubicleKey, command: str) -> dict[str, Any]:
+    def hash_scripts(self, key: CubicleKey, command: str) -> dict[str, Any]:
         """What a question about this command keeps of the files that it runs: ``scripts``, each with ``path``,
         ``size_bytes`` and ``sha256`` (null where there is no such file yet), and ``runs_more`` when it also runs what
         can't be named. Empty where it runs no file."""
@@ -37,7 +37,7 @@ class ScriptHashes:
         found = [facts for facts in looked if facts is not None]
         return ({"scripts": found} if found else {}) | ({} if is_all else {"runs_more": True})
 
-    def changed(self, approval: Approval) -> str:
+    def find_changed(self, approval: Approval) -> str:
         """The path of a file that holds something else than when the person was asked; empty when none does."""
         for then in approval.detail.get("scripts", ()):
             now = self._facts(approval.cubicle, then["path"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.core.models import Approval
-from orchestrator.core.text import visible
+from orchestrator.core.text import escape_invisible
 
 
 def approval_json(approval: Approval) -> dict[str, object]:
@@ -16,7 +16,7 @@ def approval_json(approval: Approval) -> dict[str, object]:
         "step": approval.step,
         "kind": approval.kind,
         "text": approval.text,
-        "shown": visible(approval.text),
+        "shown": escape_invisible(approval.text),
         "sha256": approval.sha256,
         "reason": approval.reason,
         "detail": approval.detail,

@@ -119,7 +119,7 @@ class PdfPages:
             logger.warning("what draws PDFs could not be cleared away: %s", error.message)
         for folder in (self._box, self._kept):
             folder.parent.mkdir(mode=0o700, exist_ok=True)
-            helper_folder.emptied(folder)
+            helper_folder.empty_all(folder)
 
     def drawn(self, key: CubicleKey, path: FilePath, *, wait_s: float) -> Drawn | None:
         """The first pages of the PDF at ``path`` as it is now; None when they are still being drawn after ``wait_s``
@@ -159,7 +159,7 @@ class PdfPages:
     def _drop_lost(self) -> None:
         """Those whose jobs went with their agent or person are drawn no more."""
         with self._store.reading() as db:
-            going = [name for name, each in self._drawings.items() if rows.one(db, KIND, each.job.name) is None]
+            going = [name for name, each in self._drawings.items() if rows.get_job(db, KIND, each.job.name) is None]
         for name in going:
             del self._drawings[name]
 
@@ -187,7 +187,7 @@ class PdfPages:
         files = {"file.pdf": content, "task.json": json.dumps(task).encode()}
         image = self._image()
         try:
-            errand = helper_folder.packed(
+            errand = helper_folder.make_folder(
                 self._box, _NAME, PAGES, image, files, time_s=_TIME_S, max_bytes=_MOST_BROUGHT
             )
             self._helpers.run_helper(errand, is_wanted=running.is_wanted)
@@ -195,12 +195,12 @@ class PdfPages:
         except OSError as error:
             raise Unavailable("The folder for pages in HERMIT_HOME can't be written. Look at the disk.") from error
         finally:
-            helper_folder.drop(self._box, _NAME)
+            helper_folder.remove_folder(self._box, _NAME)
 
     def _taken(self, brought: Path, key: CubicleKey, digest: str) -> Drawn:
         """The pages that came, one after the other up to the first that is none, are kept."""
         fresh, place = self._kept / "new", self._place(key, digest)
-        helper_folder.drop(self._kept, fresh.name)
+        helper_folder.remove_folder(self._kept, fresh.name)
         fresh.mkdir(mode=0o700)
         sizes: list[tuple[int, int]] = []
         for number in range(1, MOST_PAGES + 1):
@@ -215,7 +215,7 @@ class PdfPages:
         said = _read(brought / "count", 6)
         drawn = Drawn(digest, tuple(sizes), max(len(sizes), int(said) if said.isdigit() else 0))
         (fresh / "drawn.json").write_text(json.dumps([drawn.sizes, drawn.count]), encoding="ascii")
-        helper_folder.drop(self._kept, place.name)
+        helper_folder.remove_folder(self._kept, place.name)
         fresh.rename(place)
         broom = threading.Timer(self._kept_s + 1, self._sweep)
         broom.daemon = True
@@ -250,7 +250,7 @@ class PdfPages:
 def _read(path: Path, most: int) -> bytes:
     """A plain file's content; nothing for whatever is none, or is larger."""
     try:
-        with helper_folder.opened(path) as file:
+        with helper_folder.open_result(path) as file:
             content = file.read(most + 1)
     except OSError:
         return b""

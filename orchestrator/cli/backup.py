@@ -144,7 +144,7 @@ def _to_output(context: Context) -> Written:
 
 def _meter(task: Task) -> making.Watch:
     def tell(doing: str, done: int, total: int) -> None:
-        task.detail(f"{doing}: {min(99, 100 * done // max(total, 1))} %, {done / 1e6:,.0f} MB")
+        task.show_detail(f"{doing}: {min(99, 100 * done // max(total, 1))} %, {done / 1e6:,.0f} MB")
 
     return tell
 

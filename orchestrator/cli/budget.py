@@ -110,7 +110,7 @@ def _set(context: Context, options: argparse.Namespace) -> int:
     if not {"in", "out"} <= set(given):
         raise BadInput("Name both prices, such as in=3 out=15.")
     if running_pid(context.settings.home) is None:
-        Prices(context.home.prices).set(options.provider, options.model, given, by="the command line")
+        Prices(context.home.prices).set_price(options.provider, options.model, given, by="the command line")
     else:
         with context.client as client:
             client.put(_path(options), given)
@@ -120,7 +120,7 @@ def _set(context: Context, options: argparse.Namespace) -> int:
 
 def _remove(context: Context, options: argparse.Namespace) -> int:
     if running_pid(context.settings.home) is None:
-        Prices(context.home.prices).remove(options.provider, options.model, by="the command line")
+        Prices(context.home.prices).remove_price(options.provider, options.model, by="the command line")
     else:
         with context.client as client:
             client.delete(_path(options))

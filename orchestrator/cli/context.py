@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.cli.client import ApiClient
 from orchestrator.cli.colors import Paint, paint_for
 from orchestrator.core.config import Settings, load
-from orchestrator.core.home import Home, prepare
+from orchestrator.core.home import Home, prepare_home
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import SetupProgress
 
@@ -28,7 +28,7 @@ class Context:
     @property
     def home(self) -> Home:
         """HERMIT_HOME, made if missing."""
-        return prepare(self.settings.home)
+        return prepare_home(self.settings.home)
 
     @property
     def client(self) -> ApiClient:

@@ -27,7 +27,7 @@ from orchestrator.engine.docker.exec import DockerExec
 from orchestrator.engine.docker.images import DockerImages
 from orchestrator.engine.probe import PART as WALLS
 from orchestrator.engine.probe import examine_walls
-from orchestrator.engine.setup.docker_setup import find_engine, usable
+from orchestrator.engine.setup.docker_setup import find_engine, require_usable
 from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.doctor import surroundings
 from orchestrator.operations.doctor.embeddings import EMBEDDINGS, examine_embeddings
@@ -71,7 +71,7 @@ def examine(context: Context) -> list[Finding]:
     found += _tried(DATABASE, lambda: _database(context))
     info: Mapping[str, Any] = {}
     try:
-        with contextlib.closing(usable(find_engine(context.machine), context.machine)) as client:
+        with contextlib.closing(require_usable(find_engine(context.machine), context.machine)) as client:
             info = _with_engine(context, client, found)
     except OrchestratorError as error:
         found.append(fail(ENGINE, error.message, "'./hermit up' starts an engine where it can."))

@@ -20,7 +20,7 @@ from orchestrator.cli.help import explain
 from orchestrator.cli.upload import Meter, send
 from orchestrator.core.errors import BadInput, Conflict
 from orchestrator.core.text import one_line
-from orchestrator.files.names import parts_of, safe_name, shown
+from orchestrator.files.names import display_path, parts_of, safe_name
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -87,7 +87,7 @@ def _get(context: Context, options: argparse.Namespace) -> int:
         client.download(path, user=options.user, zip="1" if options.zip else None) as answer,
     ):
         if "Content-Disposition" not in answer.headers:
-            raise BadInput(f"{shown(*parts) or 'This'} is a folder. Add --zip to fetch it as an archive.")
+            raise BadInput(f"{display_path(*parts) or 'This'} is a folder. Add --zip to fetch it as an archive.")
         length = answer.headers.get("Content-Length")
         pieces = Meter(name, int(length) if length else None).over(client.pieces(answer))
         if target is None:
@@ -103,7 +103,7 @@ def _put(context: Context, options: argparse.Namespace) -> int:
     with context.client as client:
         for file in options.files:
             stored = send(client, options.agent, file, user=options.user)
-            print(f"{shown(unquote_to_bytes(stored['path']))}  {stored['size']:,} bytes  {stored['type']}")
+            print(f"{display_path(unquote_to_bytes(stored['path']))}  {stored['size']:,} bytes  {stored['type']}")
     return 0
 
 

@@ -10,7 +10,7 @@ from orchestrator.cli.client import agent_path
 from orchestrator.cli.context import Context, show
 from orchestrator.cli.help import explain
 from orchestrator.core.text import terminal_safe
-from orchestrator.files.attachments import untold
+from orchestrator.files.attachments import split_prompt
 from orchestrator.turns.serialize import came_from
 
 _MOST = 200
@@ -58,7 +58,7 @@ def run(context: Context, options: argparse.Namespace) -> int:
 
 
 def _lines(turn: Mapping[str, Any]) -> list[str]:
-    words, files = untold(turn["prompt"])
+    words, files = split_prompt(turn["prompt"])
     head = f"turn {turn['turn']}  {turn['created_at'][:16].replace('T', ' ')} UTC  {came_from(turn['source'])}"
     said = [words] if words else []
     said += [f"[file: {file.path}]" for file in files]

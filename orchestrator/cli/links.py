@@ -84,7 +84,7 @@ def _page(folder: Path, url: str) -> Path:
     the link itself is only in the file, which they can't read."""
     page = folder / "open.html"
     target = html.escape(url)
-    whole_files.replace(
+    whole_files.replace_file(
         page,
         f'<!doctype html><meta charset="utf-8"><title>HermitShell</title>'
         f'<meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={target}">'

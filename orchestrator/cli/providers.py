@@ -32,7 +32,7 @@ def with_own(context: Context) -> tuple[dict[str, Upstream], str]:
     """The same, with the keys that were given in the dashboard; which of them the operator prefers, only the running
     house knows. Raises ConfigError."""
     given, default = providers(context)
-    keys = KeyStore(context.settings.home / "keys" / "providers.json").every()
+    keys = KeyStore(context.settings.home / "keys" / "providers.json").list_keys()
     own = {name: maker(context)(name, kept.key, kept.base_url) for name, kept in keys.items() if name not in given}
     is_configured = default not in (OLLAMA, REHEARSAL)
     return {**given, **own}, default if is_configured else next(iter(own), default)

@@ -55,12 +55,12 @@ def in_image(helpers: HelperEngine, image: str, folder: Path) -> list[Material]:
     """The Debian packages of an image, told by itself in a helper container; ``folder`` is one that the engine sees.
     Raises Unavailable."""
     with tempfile.TemporaryDirectory(prefix=".sbom-", dir=folder) as box:
-        spec = helper_folder.packed(
+        spec = helper_folder.make_folder(
             Path(box), secrets.token_hex(4), LISTER, image, {}, time_s=_TIME_S, max_bytes=_MOST_BYTES
         )
         helpers.run_helper(spec, is_wanted=lambda: True)
         try:
-            with helper_folder.opened(spec.brought / "list") as file:
+            with helper_folder.open_result(spec.brought / "list") as file:
                 listed = file.read(_MOST_BYTES).decode("utf-8", "replace")
         except OSError as error:
             raise Unavailable("The image could not be asked for its packages. './hermit doctor' shows more.") from error

@@ -90,7 +90,7 @@ def serve(context: Context) -> int:
     claim = HomeLock(home)
     secrets = context.settings.secrets
     blots = logs.to_file(
-        home.log, secrets.every() | {home.command_token}, as_json=context.settings.log_format == "json"
+        home.log, secrets.list_values() | {home.command_token}, as_json=context.settings.log_format == "json"
     )
     rescue.check(home.path, now=time.time())
     descriptors.raise_limit()
@@ -175,7 +175,7 @@ def _end(context: Context, pid: int, elsewhere: str) -> None:
     _await_end(context, pid)
 
 
-def _parts(context: Context, blots: logs.Blots) -> Edges:
+def _parts(context: Context, blots: logs.SecretFilter) -> Edges:
     machine, progress = context.machine, context.progress
     client = ensure_engine(machine, progress)
     upstreams, default_provider = providers(context)
@@ -184,7 +184,7 @@ def _parts(context: Context, blots: logs.Blots) -> Edges:
         upstreams=upstreams,
         default_provider=default_provider,
         build_provider=maker(context),
-        blot=blots.add,
+        blot=blots.add_secret,
         outside=outside(context.settings, context.environment),
         examine=lambda: doctor.examine(context),
         embedder=embedder(context),
@@ -255,7 +255,7 @@ def _await_end(context: Context, pid: int) -> None:
 
 
 def _stop_cubicles(context: Context, cubicles: DockerCubicles) -> None:
-    names = [container.name for container in cubicles.ours()]
+    names = [container.name for container in cubicles.list_containers()]
     if not names:
         return
     told = context.progress.task(f"Stopping {len(names)} {'cubicle' if len(names) == 1 else 'cubicles'}")

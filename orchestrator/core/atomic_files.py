@@ -1,4 +1,4 @@
-"""Small files of the house's own, such as its keys: each is there whole, as it was before or as it is now."""
+"""Small files of the program's own, such as its keys: each is there whole, as it was before or as it is now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from orchestrator.core import dirs as folders
 
 
-def replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """``path`` holds ``text``, for nobody else to read, also after a power cut from here on. Raises OSError; then it is
     as it was."""
     new = path.with_name(f".{path.name}.new")
@@ -19,4 +19,4 @@ def replace(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
-    folders.flush(path.parent)
+    folders.flush_folder(path.parent)

@@ -26,13 +26,13 @@ class Audit:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def note(self, kind: str, text: str, key: CubicleKey | None, **detail: str | int) -> None:
+    def record_event(self, kind: str, text: str, key: CubicleKey | None, **detail: str | int) -> None:
         """Something happened in a cubicle's workspace, or to all. Raises Unavailable when it can't be written down."""
         agent, user = (None, None) if key is None else (key.agent, key.user)
         with self._store.writing() as db:
             rows.insert_record(db, kind, text, now=time.time(), agent=agent, user=user, detail=detail)
 
-    def search(
+    def search_records(
         self,
         *,
         words: str = "",
@@ -49,16 +49,16 @@ class Audit:
                 db, words=words, agent=agent, kind=kind, before=before, limit=max(1, min(limit, MAX_PAGE))
             )
 
-    def pages(
+    def iterate_pages(
         self, *, words: str = "", agent: str | None = None, kind: str | None = None, before: int | None = None
     ) -> Iterator[list[AuditRow]]:
         """All rows that match, newest first, a page at a time: what is held in memory is one page, and no reader is
         kept waiting between two."""
-        while page := self.search(words=words, agent=agent, kind=kind, before=before, limit=MAX_PAGE):
+        while page := self.search_records(words=words, agent=agent, kind=kind, before=before, limit=MAX_PAGE):
             yield page
             before = page[-1].id
 
-    def index(self) -> None:
+    def index_records(self) -> None:
         """Every row is found by its words from now on. Raises Unavailable. Called every second, and before a search;
         nobody who writes meanwhile waits for more than a few rows."""
         while not self._is_indexed():
@@ -67,7 +67,7 @@ class Audit:
 
     def _index_safely(self) -> None:
         try:
-            self.index()
+            self.index_records()
         except Unavailable as error:  # a full disk is looked into by searching here
             logger.warning("the newest rows of the audit log are not found by their words: %s", error.message)
 
@@ -75,12 +75,12 @@ class Audit:
         with self._store.reading() as db:
             return rows.is_indexed(db)
 
-    def kinds(self) -> list[str]:
+    def list_kinds(self) -> list[str]:
         """Every kind of thing that has happened."""
         with self._store.reading() as db:
             return rows.list_kinds(db)
 
-    def agents(self) -> list[str]:
+    def list_agents(self) -> list[str]:
         """Every agent that something has happened to, those that are gone too."""
         with self._store.reading() as db:
             return rows.list_agents(db)

@@ -167,7 +167,7 @@ class Secrets:
         """The secret, or an empty string when it is not set."""
         return self._values.get(name, "")
 
-    def every(self) -> set[str]:
+    def list_values(self) -> set[str]:
         """All of them, for blotting them out."""
         return {value for value in self._values.values() if value}
 
@@ -189,33 +189,33 @@ def load(environment: Mapping[str, str], root: Path) -> Settings:
     return Settings(
         home=home,
         host=values.get("HERMIT_HOST", "127.0.0.1"),
-        port=_port(values, "HERMIT_PORT", 3000),
-        preview_port=_port(values, "HERMIT_PREVIEW_PORT", 3001),
-        public_url=(public := _origin(values, "HERMIT_PUBLIC_URL")),
-        preview_url=_preview(values, public),
+        port=_parse_port(values, "HERMIT_PORT", 3000),
+        preview_port=_parse_port(values, "HERMIT_PREVIEW_PORT", 3001),
+        public_url=(public := _parse_origin(values, "HERMIT_PUBLIC_URL")),
+        preview_url=_preview_origin(values, public),
         admin_user=values.get("HERMIT_ADMIN_USER", ""),
-        allowed_hosts=_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", ""))
+        allowed_hosts=_parse_hosts(values.get("HERMIT_ALLOWED_HOSTS", ""), values.get("HERMIT_HOST", ""))
         | ({urlsplit(public).hostname or ""} - {""}),
         runtime=values.get("HERMIT_CUBICLE_RUNTIME", ""),
-        llm_base_url=_url(values, "HERMIT_LLM_BASE_URL"),
+        llm_base_url=_parse_url(values, "HERMIT_LLM_BASE_URL"),
         llm_model=values.get("HERMIT_LLM_MODEL", ""),
-        embeddings_base_url=_url(values, "HERMIT_EMBEDDINGS_BASE_URL"),
+        embeddings_base_url=_parse_url(values, "HERMIT_EMBEDDINGS_BASE_URL"),
         embeddings_model=values.get("HERMIT_EMBEDDINGS_MODEL", "").strip(),
         telegram_operator_id=_telegram_id(values, "HERMIT_TELEGRAM_OPERATOR_ID"),
-        telegram_api_url=_url(values, "HERMIT_TELEGRAM_API_URL") or TELEGRAM_API_URL,
-        telegram_webhook_url=_webhook(values),
-        sleep_after_s=60.0 * _whole(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
-        log_format=_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),
-        keep=_keep(values),
+        telegram_api_url=_parse_url(values, "HERMIT_TELEGRAM_API_URL") or TELEGRAM_API_URL,
+        telegram_webhook_url=_parse_webhook(values),
+        sleep_after_s=60.0 * _parse_int(values, "HERMIT_SLEEP_MINUTES", 60, "minutes"),
+        log_format=_parse_choice(values, "HERMIT_LOG_FORMAT", "text", "json"),
+        keep=_parse_keep(values),
         rates=Rates(
-            files_per_minute=_whole(values, "HERMIT_FILES_PER_MINUTE", USUAL_RATES.files_per_minute, "files"),
-            files_per_day=_whole(values, "HERMIT_FILES_PER_DAY", USUAL_RATES.files_per_day, "files"),
-            installs_per_hour=_whole(values, "HERMIT_INSTALLS_PER_HOUR", USUAL_RATES.installs_per_hour, "requests"),
+            files_per_minute=_parse_int(values, "HERMIT_FILES_PER_MINUTE", USUAL_RATES.files_per_minute, "files"),
+            files_per_day=_parse_int(values, "HERMIT_FILES_PER_DAY", USUAL_RATES.files_per_day, "files"),
+            installs_per_hour=_parse_int(values, "HERMIT_INSTALLS_PER_HOUR", USUAL_RATES.installs_per_hour, "requests"),
         ),
-        app_pictures=_switch(values, "HERMIT_APP_PICTURES", default="1"),
-        fetch_http=_switch(values, "HERMIT_FETCH_HTTP"),
-        terminal=_switch(values, "HERMIT_TERMINAL"),
-        secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _indexes(values)),
+        app_pictures=_parse_switch(values, "HERMIT_APP_PICTURES", default="1"),
+        fetch_http=_parse_switch(values, "HERMIT_FETCH_HTTP"),
+        terminal=_parse_switch(values, "HERMIT_TERMINAL"),
+        secrets=Secrets({name: values.get(name, "").strip() for name in secret_names} | _parse_indexes(values)),
     )
 
 
@@ -235,31 +235,31 @@ def _read_file(path: Path) -> dict[str, str]:
             raise ConfigError(f"{path}, line {number}: write NAME=value.")
         if match[1] not in SETTINGS:
             raise ConfigError(f"{path}, line {number}: there is no setting called {match[1]}.")
-        values[match[1]] = _unquoted(match[2])
+        values[match[1]] = _strip_quotes(match[2])
     return values
 
 
-def _unquoted(value: str) -> str:
+def _strip_quotes(value: str) -> str:
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
         return value[1:-1]
     return value
 
 
-def _port(values: Mapping[str, str], name: str, default: int) -> int:
+def _parse_port(values: Mapping[str, str], name: str, default: int) -> int:
     text = values.get(name, "").strip() or str(default)
     if not text.isdecimal() or len(text) > 5 or not 1 <= int(text) <= 65535:
         raise ConfigError(f"{name} is {text[:40]!r}; it must be a port number from 1 to 65535.")
     return int(text)
 
 
-def _keep(values: Mapping[str, str]) -> Keep:
+def _parse_keep(values: Mapping[str, str]) -> Keep:
     def days(what: str, default: int = 0) -> int:
-        return _whole(values, f"HERMIT_KEEP_{what}_DAYS", default, "days")
+        return _parse_int(values, f"HERMIT_KEEP_{what}_DAYS", default, "days")
 
     return Keep(days("CONVERSATIONS"), days("DETAILS", 365), days("AUDIT"), days("BACKUPS"))
 
 
-def _choice(values: Mapping[str, str], name: str, *words: str) -> str:
+def _parse_choice(values: Mapping[str, str], name: str, *words: str) -> str:
     """One of the words; the first when nothing is said."""
     text = values.get(name, "").strip().lower() or words[0]
     if text not in words:
@@ -267,22 +267,22 @@ def _choice(values: Mapping[str, str], name: str, *words: str) -> str:
     return text
 
 
-def _whole(values: Mapping[str, str], name: str, default: int, what: str) -> int:
+def _parse_int(values: Mapping[str, str], name: str, default: int, what: str) -> int:
     text = values.get(name, "").strip() or str(default)
     if not text.isdecimal() or len(text) > 6:
         raise ConfigError(f"{name} is {text[:40]!r}; it must be a whole number of {what}, or 0.")
     return int(text)
 
 
-def _url(values: Mapping[str, str], name: str) -> str:
+def _parse_url(values: Mapping[str, str], name: str) -> str:
     text = values.get(name, "").strip().rstrip("/")
     if text and not _is_url(text):
         raise ConfigError(f"{name} is {text!r}; it must be a URL such as https://example.org/v1.")
     return text
 
 
-def _origin(values: Mapping[str, str], name: str) -> str:
-    url = _url(values, name)
+def _parse_origin(values: Mapping[str, str], name: str) -> str:
+    url = _parse_url(values, name)
     parts = urlsplit(url)
     if url and (parts.path or parts.query or parts.fragment):
         raise ConfigError(
@@ -291,24 +291,24 @@ def _origin(values: Mapping[str, str], name: str) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}" if url else ""
 
 
-def _preview(values: Mapping[str, str], public: str) -> str:
+def _preview_origin(values: Mapping[str, str], public: str) -> str:
     """Another name than the dashboard's: under the same one, an app could act for the dashboard."""
     name = "HERMIT_PREVIEW_URL"
-    url = _origin(values, name)
+    url = _parse_origin(values, name)
     if url and public and urlsplit(url).hostname == urlsplit(public).hostname:
         raise ConfigError(f"{name} is {url!r}; it must have another host name than HERMIT_PUBLIC_URL.")
     return url
 
 
-def _indexes(values: Mapping[str, str]) -> dict[str, str]:
+def _parse_indexes(values: Mapping[str, str]) -> dict[str, str]:
     """Secrets, as they may hold a name and a password."""
-    return {name: _url(values, name) for name in ("HERMIT_PIP_INDEX_URL", "HERMIT_NPM_REGISTRY")}
+    return {name: _parse_url(values, name) for name in ("HERMIT_PIP_INDEX_URL", "HERMIT_NPM_REGISTRY")}
 
 
-def _webhook(values: Mapping[str, str]) -> str:
+def _parse_webhook(values: Mapping[str, str]) -> str:
     """Telegram itself posts to https alone; a Bot API server of one's own takes any address."""
     name = "HERMIT_TELEGRAM_WEBHOOK_URL"
-    url = _url(values, name)
+    url = _parse_url(values, name)
     if url.startswith("http:") and not values.get("HERMIT_TELEGRAM_API_URL", "").strip():
         raise ConfigError(f"{name} is {url!r}; Telegram posts to https addresses alone.")
     return url
@@ -322,7 +322,7 @@ def _is_url(text: str) -> bool:
         return False
 
 
-def _switch(values: Mapping[str, str], name: str, *, default: str = "0") -> bool:
+def _parse_switch(values: Mapping[str, str], name: str, *, default: str = "0") -> bool:
     text = values.get(name, "").strip() or default
     if text not in ("0", "1"):
         raise ConfigError(f"{name} is {text[:40]!r}; it must be 1 or 0.")
@@ -341,7 +341,7 @@ def _check_text(name: str, value: str) -> None:
         raise ConfigError(f"{name} holds a control character or bytes that are no UTF-8. Write it anew.")
 
 
-def _hosts(text: str, host: str) -> frozenset[str]:
+def _parse_hosts(text: str, host: str) -> frozenset[str]:
     named = {name.strip().lower() for name in text.split(",") if name.strip()}
     bound = {host.lower()} - {"", "0.0.0.0", "::"}  # noqa: S104 - a wildcard is no name
     return frozenset({"localhost", "127.0.0.1", "::1"} | named | bound)

@@ -1,4 +1,4 @@
-"""The house's own folders: made and opened from descriptors, so that a link in the place of one is refused.
+"""The program's own folders: made and opened from descriptors, so that a link in the place of one is refused.
 
 What lies deeper, of an agent's making, is opened by ``beneath``.
 """
@@ -17,7 +17,7 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def child(folder: int, name: str) -> Iterator[int]:
+def open_child(folder: int, name: str) -> Iterator[int]:
     """A descriptor of a folder in another one; raises as ``open_folder``."""
     child = open_folder(folder, name)
     try:
@@ -40,14 +40,14 @@ def open_folder(parent: int, name: str) -> int:
         raise
 
 
-def make(parent: int, name: str, mode: int) -> None:
+def make_folder(parent: int, name: str, mode: int) -> None:
     """The folder is there, with this mode if it was not. Raises UnsafePath as ``open_folder``."""
     _check_name(name)
     try:
         os.mkdir(name, dir_fd=parent)
     except FileExistsError:
         return
-    with child(parent, name) as made:
+    with open_child(parent, name) as made:
         os.fchmod(made, mode)
 
 
@@ -57,7 +57,7 @@ def _check_name(name: str) -> None:
         raise UnsafePath(f"{name[:80]!r} can't be the name of a folder.")
 
 
-def flush(path: Path) -> None:
+def flush_folder(path: Path) -> None:
     """The names in a folder are on the disk as they are now."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -66,7 +66,7 @@ def flush(path: Path) -> None:
         os.close(folder)
 
 
-def own(folder: int, uid: int, gid: int) -> None:
+def set_owner(folder: int, uid: int, gid: int) -> None:
     """It belongs to them."""
     now = os.fstat(folder)
     if (now.st_uid, now.st_gid) != (uid, gid):

@@ -18,7 +18,7 @@ class OrchestratorError(Exception):
 
 
 class BadInput(OrchestratorError):
-    """A value from outside is unusable; the message names the field and the mend, and nothing has changed."""
+    """A value from outside is unusable; the message names the field and how to fix it; nothing has changed."""
 
     code = "bad_input"
 

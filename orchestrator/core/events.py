@@ -47,7 +47,7 @@ class Subscription:
         """Nothing will ever come again."""
         return self._is_closed.is_set()
 
-    def narrow(self, kinds: Iterable[str] | None) -> None:
+    def set_kinds(self, kinds: Iterable[str] | None) -> None:
         """From now on only news of these kinds is wanted; of all kinds with None."""
         self._kinds = None if kinds is None else frozenset(kinds)
 
@@ -161,7 +161,7 @@ class Broker:
     def subscribe(self, *kinds: str) -> Subscription:
         """Begin to listen, to news of these kinds or of all. Whoever subscribes must unsubscribe."""
         subscription = Subscription(is_of_all=not kinds)
-        subscription.narrow(kinds or None)
+        subscription.set_kinds(kinds or None)
         with self._lock:
             self._subscribers.add(subscription)
         return subscription
@@ -171,7 +171,7 @@ class Broker:
         with self._lock:
             self._subscribers.discard(subscription)
 
-    def clients(self) -> int:
+    def count_clients(self) -> int:
         """How many subscribed to all news: whoever looks on from outside."""
         with self._lock:
             return sum(subscriber.is_of_all for subscriber in self._subscribers)

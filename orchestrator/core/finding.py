@@ -1,4 +1,4 @@
-"""A finding: how one part is, in a sentence, and how to mend it. Data only."""
+"""A finding: how one part is, in a sentence, and how to fix it. Data only."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def warn(part: str, text: str, mend: str) -> Finding:
 
 
 def fail(part: str, text: str, mend: str) -> Finding:
-    """Something that must be mended."""
+    """Something that must be fixed."""
     return Finding(part, FindingState.FAIL, text, mend)

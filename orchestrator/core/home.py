@@ -58,8 +58,8 @@ class Home:
         return self.path / "scratch"
 
     @property
-    def errands(self) -> Path:
-        """What couriers are given and what they bring, while they are under way."""
+    def helpers(self) -> Path:
+        """The folders of helper containers that run: what they are given and what they bring."""
         return self.path / "errands"
 
     @property
@@ -83,7 +83,7 @@ class Home:
         return self.path / "thumbnails"
 
     @property
-    def ballast(self) -> Path:
+    def reserve_file(self) -> Path:
         """A file that can be let go when the disk is full; nothing of worth is in it."""
         return self.path / "db" / "ballast"
 
@@ -103,18 +103,18 @@ class Home:
         return self.path / "prices.json"
 
 
-def prepare(path: Path) -> Home:
-    """The folder exists with all that belongs in it. Raises Unavailable with the mend."""
+def prepare_home(path: Path) -> Home:
+    """The folder exists with all that belongs in it. Raises Unavailable, with what to do about it."""
     try:
         for folder in (path, *(path / name for name in _FOLDERS)):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
-        _close(path / "hermit.env")
-        install = _kept(path / "keys" / "install-id", lambda: secrets.token_hex(4))
-        token = _kept(path / "keys" / "command.token", lambda: "hs_" + secrets.token_urlsafe(32))
-        link_key = _kept(path / "keys" / "link.key", lambda: secrets.token_urlsafe(32))
+        _close_to_others(path / "hermit.env")
+        install = _read_or_create(path / "keys" / "install-id", lambda: secrets.token_hex(4))
+        token = _read_or_create(path / "keys" / "command.token", lambda: "hs_" + secrets.token_urlsafe(32))
+        link_key = _read_or_create(path / "keys" / "link.key", lambda: secrets.token_urlsafe(32))
     except OSError as error:
-        raise Unavailable(_why(path, error)) from error
+        raise Unavailable(_explain_error(path, error)) from error
     return Home(path, install, token, link_key)
 
 
@@ -140,7 +140,7 @@ class HomeLock:
 
 
 @contextmanager
-def vacant(path: Path) -> Iterator[None]:
+def hold_unused(path: Path) -> Iterator[None]:
     """No orchestrator uses this home, and none begins to meanwhile. Raises Conflict."""
     try:
         file = (path / "run" / "orchestrator.pid").open("r+", encoding="ascii")
@@ -193,7 +193,7 @@ def _is_locked_by_us(file: IO[str], *, tries: int) -> bool:
     return False
 
 
-def _close(path: Path) -> None:
+def _close_to_others(path: Path) -> None:
     """The settings that a person wrote, keys among them, are for their owner alone."""
     with suppress(OSError):  # not there, or on a read-only mount: then it stays as it is, and the doctor says so
         facts = path.lstat()
@@ -201,7 +201,7 @@ def _close(path: Path) -> None:
             path.chmod(stat.S_IMODE(facts.st_mode) & 0o700)
 
 
-def _kept(path: Path, make: Callable[[], str]) -> str:
+def _read_or_create(path: Path, make: Callable[[], str]) -> str:
     """The secret in a file, made on first use; written whole or not at all."""
     try:
         return path.read_text(encoding="ascii").strip()
@@ -222,7 +222,7 @@ def _kept(path: Path, make: Callable[[], str]) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-def _why(path: Path, error: OSError) -> str:
+def _explain_error(path: Path, error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"I can't write to {path}. Set HERMIT_HOME to a folder of yours."
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -48,7 +48,7 @@ class Hook(_Point[Payload]):
 class Check(_Point[Payload]):
     """A moment that is about to come, and that a listener prevents by raising what speaks against it."""
 
-    def ask(self, payload: Payload) -> None:
+    def run_checks(self, payload: Payload) -> None:
         """Call every listener until one raises; that goes through."""
         for listener in self._listeners:
             listener(payload)

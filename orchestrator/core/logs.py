@@ -31,19 +31,19 @@ _LOGIN_IN_URL = re.compile(r"(?<=://)[^/\s@'\"]+@")
 _QUIET = ("apscheduler", "urllib3", "docker", "httpx", "httpcore", "werkzeug")
 
 
-class Blots:
+class SecretFilter:
     """What is blotted out of the log wherever it appears. May be used from any thread, while the log is written."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._lock = threading.Lock()  # protects the change of _secrets
         self._secrets = _longest_first(secrets)
 
-    def add(self, secret: str) -> None:
+    def add_secret(self, secret: str) -> None:
         """From now on this one too."""
         with self._lock:
             self._secrets = _longest_first({*self._secrets, secret})
 
-    def cover(self, text: str) -> str:
+    def hide_secrets(self, text: str) -> str:
         """The text without any of them, and without what looks like one."""
         for secret in self._secrets:
             text = text.replace(secret, "•••")
@@ -51,11 +51,11 @@ class Blots:
         return _TOKEN_SHAPES.sub("•••", text)
 
 
-def to_file(path: Path, secrets: Iterable[str], *, as_json: bool = False) -> Blots:
+def to_file(path: Path, secrets: Iterable[str], *, as_json: bool = False) -> SecretFilter:
     """Write the log to ``path``, 5 × 5 MB at most, as lines or as JSON lines. ``secrets`` are blotted out, and what is
     added to the answer."""
     path.touch(mode=0o600)
-    blots = Blots(secrets)
+    blots = SecretFilter(secrets)
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=5_000_000, backupCount=4, encoding="utf-8")
     plain = _Careful("%(asctime)s %(levelname)s %(name)s: %(message)s", blots)
     handler.setFormatter(_JsonLines(blots) if as_json else plain)
@@ -73,7 +73,7 @@ def to_file(path: Path, secrets: Iterable[str], *, as_json: bool = False) -> Blo
 class _Careful(logging.Formatter):
     """Formats a record, then blots out secrets and writes control characters out."""
 
-    def __init__(self, form: str, blots: Blots) -> None:
+    def __init__(self, form: str, blots: SecretFilter) -> None:
         super().__init__(form)
         self._blots = blots
 
@@ -83,7 +83,7 @@ class _Careful(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record on one line, and its traceback indented below."""
-        text = self._blots.cover(super().format(record))
+        text = self._blots.hide_secrets(super().format(record))
         return terminal_safe(text).replace("\n", "\n    ")
 
 
@@ -91,7 +91,7 @@ class _JsonLines(logging.Formatter):
     """A record as one JSON object on one line, in ASCII. What a record is about is found among what it was given: a
     cubicle or a turn, whole or as an ``extra``."""
 
-    def __init__(self, blots: Blots) -> None:
+    def __init__(self, blots: SecretFilter) -> None:
         super().__init__()
         self._blots = blots
 
@@ -101,15 +101,15 @@ class _JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "module": record.name,
-            "message": self._blots.cover(record.getMessage()),
-            **_about(record),
+            "message": self._blots.hide_secrets(record.getMessage()),
+            **_extra_fields(record),
         }
         if record.exc_info:
-            fields["trace"] = self._blots.cover(self.formatException(record.exc_info))
+            fields["trace"] = self._blots.hide_secrets(self.formatException(record.exc_info))
         return json.dumps(fields)
 
 
-def _about(record: logging.LogRecord) -> dict[str, str | int]:
+def _extra_fields(record: logging.LogRecord) -> dict[str, str | int]:
     given = record.args if isinstance(record.args, tuple) else ()
     turn = next((one for one in given if isinstance(one, Turn)), None)
     key = next((one for one in given if isinstance(one, CubicleKey)), None if turn is None else turn.cubicle)

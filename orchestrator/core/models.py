@@ -1,4 +1,4 @@
-"""The words of the house, as frozen data. No module below this one, no behaviour in it beyond naming.
+"""The nouns of the program, as frozen data. No module is below this one, and it has no behaviour beyond naming.
 
 Times are Unix seconds in UTC (``float``); money is in micro-dollars (``int``, 1 USD = 1,000,000) so that sums are
 exact.
@@ -50,7 +50,7 @@ class TurnStatus(StrEnum):
 
 
 class Stage(StrEnum):
-    """How far something is that a person begins and the house does in the background, one at a time."""
+    """How far something is that a person begins and the program does in the background, one at a time."""
 
     NONE = "none"
     RUNNING = "running"
@@ -311,14 +311,14 @@ class Carrier(Protocol):
     largest_bytes: int
     """What is larger goes as a link."""
 
-    def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def get_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """Where this carrier takes a file of that turn, such as ``telegram:12345``; without a turn, where the cubicle's
         person is told of things. None when it is not this carrier's."""
 
     def send(self, delivery: Delivery, copy: Path) -> None:
         """Take the file over; returns at once. The copy stays until the delivery was sent or failed."""
 
-    def tell(self, delivery: Delivery, text: str) -> None:
+    def send_notice(self, delivery: Delivery, text: str) -> None:
         """Take a notice over instead of a file; returns at once."""
 
 
@@ -452,7 +452,7 @@ class Upstream(Protocol):
         Raises :class:`orchestrator.core.errors.UpstreamFailed`, which says whether trying again makes sense.
         """
 
-    def models(self) -> list[str]:
+    def list_models(self) -> list[str]:
         """The model names on offer, sorted; raises ``UpstreamFailed``."""
 
 

@@ -1,4 +1,4 @@
-"""Rounds: one look after another in a thread of its own, for as long as the house stands."""
+"""Periodic work: the same function again and again, in a thread of its own, for as long as the program runs."""
 
 from __future__ import annotations
 

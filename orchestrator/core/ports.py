@@ -10,7 +10,7 @@ from orchestrator.core.errors import Unavailable
 _LISTENING = "0A"
 
 
-def listen(host: str, port: int, *, setting: str = "HERMIT_PORT") -> socket.socket:
+def open_listener(host: str, port: int, *, setting: str = "HERMIT_PORT") -> socket.socket:
     """A socket that takes connections there, and never waits; raises Unavailable with who holds the port, which
     ``setting`` names."""
     try:
@@ -35,14 +35,14 @@ def listen(host: str, port: int, *, setting: str = "HERMIT_PORT") -> socket.sock
 
 def who_listens(port: int) -> str:
     """``nginx (process 812)``, or an empty text when nobody does or it can't be seen."""
-    inodes = _inodes(port)
+    inodes = _list_inodes(port)
     if not inodes:
         return ""
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal():
             continue
         try:
-            if any(_inode(link) in inodes for link in (process / "fd").iterdir()):
+            if any(_parse_inode(link) in inodes for link in (process / "fd").iterdir()):
                 name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
                 return f"{name} (process {process.name})"
         except OSError:
@@ -50,7 +50,7 @@ def who_listens(port: int) -> str:
     return ""
 
 
-def _inodes(port: int) -> set[str]:
+def _list_inodes(port: int) -> set[str]:
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -64,5 +64,5 @@ def _inodes(port: int) -> set[str]:
     return found
 
 
-def _inode(link: Path) -> str:
+def _parse_inode(link: Path) -> str:
     return str(link.readlink()).removeprefix("socket:[").removesuffix("]")

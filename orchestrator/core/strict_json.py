@@ -47,17 +47,17 @@ def read_object(body: bytes, *, max_items: int = MAX_ITEMS) -> dict[str, Any]:
 def _item_count(body: bytes, enough: int) -> int:
     """How many values the body holds, or more than that where even so it is not over ``enough``: each but the first of
     a list or an object stands behind a comma, each list and object behind its bracket."""
-    most = _marks(body)
+    most = _count_marks(body)
     if most <= enough:
         return most
     bare = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # each quotation mark that is left begins or ends a text
     texts = bare.count(b'"') // 2
     if texts > 2 * enough:  # a key and its value are two; more texts than that must be more values
         return texts
-    return _marks(b"".join(bare.split(b'"')[::2]))
+    return _count_marks(b"".join(bare.split(b'"')[::2]))
 
 
-def _marks(body: bytes) -> int:
+def _count_marks(body: bytes) -> int:
     return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
@@ -65,7 +65,7 @@ class _Refused(ValueError):
     pass
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise _Refused("a key stands in it twice")
@@ -76,20 +76,22 @@ def _no_constant(name: str) -> NoReturn:
     raise _Refused(f"{name} is no number")
 
 
-def _whole(text: str) -> int:
+def _parse_int(text: str) -> int:
     if len(text) > _MAX_DIGITS:
         raise _Refused("a number in it is too long")
     return int(text)
 
 
-def _real(text: str) -> float:
+def _parse_float(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise _Refused("a number in it is too large")
     return number
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_whole, parse_float=_real)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique_object, parse_constant=_no_constant, parse_int=_parse_int, parse_float=_parse_float
+)
 """What ``json.loads`` would make anew for each text."""
 
 

@@ -31,7 +31,7 @@ _BREAKS = re.compile(r"\n(?:[ \t]*\n){3,}")
 _SPACES = re.compile(r"[ \t]{40,}|[ \t]+(?=\n|\Z)")
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """The text with every invisible, reordering or control character written out, e.g. ``\\u202e``; newline and tab
     stay, but what could push something out of sight is counted instead: ``[100 line breaks]``.
 

@@ -7,7 +7,7 @@ from typing import Any
 from orchestrator.capabilities.call_rows import CapabilityCall
 from orchestrator.capabilities.calls import Calls
 from orchestrator.core.errors import BadInput
-from orchestrator.door.request import DoorRequest, text, whole
+from orchestrator.door.request import DoorRequest, get_int, get_text
 from orchestrator.door.router import DoorRoutes, Result
 
 CALL_BYTES = 256 * 1024
@@ -22,9 +22,9 @@ def add_call_routes(routes: DoorRoutes, calls: Calls) -> None:
         fields = body.get("fields", {})
         if not isinstance(fields, dict):
             raise BadInput("fields: send an object.")
-        named = None if body.get("turn") is None else whole(body, "turn")
+        named = None if body.get("turn") is None else get_int(body, "turn")
         return call_json(
-            calls.command(calls.caller(request.key, named), text(body, "call"), text(body, "name"), fields)
+            calls.command(calls.caller(request.key, named), get_text(body, "call"), get_text(body, "name"), fields)
         )
 
     def offered(request: DoorRequest) -> Result:
@@ -37,10 +37,10 @@ def add_call_routes(routes: DoorRoutes, calls: Calls) -> None:
         seconds, is_waiting = calls.waited_s(request.key, request.turn, since=request.unix_time("since"))
         return {"waited_s": seconds, "is_waiting": is_waiting}
 
-    routes.add("POST", "calls", call, most_bytes=CALL_BYTES)
-    routes.add("GET", "calls", offered)
-    routes.add("GET", "calls/*", called)
-    routes.add("GET", "turns/*/waited", waited)
+    routes.add_route("POST", "calls", call, most_bytes=CALL_BYTES)
+    routes.add_route("GET", "calls", offered)
+    routes.add_route("GET", "calls/*", called)
+    routes.add_route("GET", "turns/*/waited", waited)
 
 
 def call_json(call: CapabilityCall) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class DoorRequest:
         return float(text)
 
 
-def text(body: dict[str, Any], field: str) -> str:
+def get_text(body: dict[str, Any], field: str) -> str:
     """The text in this field, empty where there is none; raises BadInput."""
     value = body.get(field)
     if value is None:
@@ -105,7 +105,7 @@ def text(body: dict[str, Any], field: str) -> str:
     return value
 
 
-def whole(body: dict[str, Any], field: str) -> int:
+def get_int(body: dict[str, Any], field: str) -> int:
     """The whole number in this field; raises BadInput."""
     value = body.get(field)
     if type(value) is not int or abs(value) >= 2**53:

@@ -51,7 +51,7 @@ class DoorRoutes:
         self._heard = heard
         self._routes: dict[str, dict[str, _Route]] = {}
 
-    def add(self, method: str, path: str, handler: Handler, *, most_bytes: int = SMALL_BYTES) -> None:
+    def add_route(self, method: str, path: str, handler: Handler, *, most_bytes: int = SMALL_BYTES) -> None:
         """Answer ``method`` of ``path`` (``turns/next``); a ``*`` as its second part stands for any name there. A body
         of more than ``most_bytes`` is refused before it is read."""
         self._routes.setdefault(path, {})[method] = _Route(handler, most_bytes)
@@ -79,17 +79,17 @@ class DoorRoutes:
                 connection=environ[CONNECTION],
                 hand_over_to=environ[HAND_OVER],
             )
-            return 200, _result(route, request, allowance), ()
+            return 200, _call_route(route, request, allowance), ()
         except NoRoute as error:
             allow = (("Allow", ", ".join(error.allowed)),) if error.allowed else ()
-            return error.status, _error("no_route", "There is no such call at this door."), allow
+            return error.status, _error_body("no_route", "There is no such call at this door."), allow
         except OrchestratorError as error:
-            return status_of(error), _error(error.code, error.message), ()
+            return status_of(error), _error_body(error.code, error.message), ()
         except ConnectionError:  # the client has gone within its request
             raise
         except Exception:  # whatever broke, the crab gets an answer and the log the reason
             logger.exception("a door call broke")
-            return 500, _error("internal", "Something went wrong on the host; its log says what."), ()
+            return 500, _error_body("internal", "Something went wrong on the host; its log says what."), ()
 
     def _found(self, method: str, path: str) -> tuple[_Route, str]:
         """The route, and the name in the path; raises NoRoute."""
@@ -107,7 +107,7 @@ class DoorRoutes:
         raise NoRoute(404)
 
 
-def _result(route: _Route, request: DoorRequest, allowance: BodyAllowance) -> Result:
+def _call_route(route: _Route, request: DoorRequest, allowance: BodyAllowance) -> Result:
     length = request.body.length
     if length > route.most_bytes:
         raise TooLarge(f"The body is larger than the {route.most_bytes:,} bytes that are taken here.")
@@ -117,5 +117,5 @@ def _result(route: _Route, request: DoorRequest, allowance: BodyAllowance) -> Re
         return route.handler(request)
 
 
-def _error(code: str, message: str) -> dict[str, Any]:
+def _error_body(code: str, message: str) -> dict[str, Any]:
     return {"error": {"code": code, "message": message}}

@@ -1,4 +1,4 @@
-"""Doors: one unix socket per cubicle, opened and closed while the house is open. Which socket a request came through is
+"""Doors: one unix socket per cubicle, opened and closed while the program runs. Which socket a request came through is
 who it is."""
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class DoorSockets:
                 raise Unavailable(
                     f"The door of {key} can't be opened ({error.strerror}). HERMIT_HOME must lie on a local disk."
                 ) from error
-            self._open[key] = self._server.add(listening, self._app, limits=LIMITS, environ=environ_of(key))
+            self._open[key] = self._server.add_listener(listening, self._app, limits=LIMITS, environ=environ_of(key))
 
     def renew(self, key: CubicleKey, *, uid: int, gid: int) -> None:
         """Another door in another folder, for a container that is about to be made: whatever still lives in an older
         one is cut off, and finds no door where it looks. Raises Unavailable or UnsafePath."""
         self.close(key)
-        self._workspaces.remove(key, tops=("run",))
+        self._workspaces.remove_cubicle(key, tops=("run",))
         self.open(key, uid=uid, gid=gid)
 
     def close(self, key: CubicleKey) -> None:
@@ -75,11 +75,11 @@ class DoorSockets:
         with self._lock:
             listener = self._open.pop(key, None)
         if listener is not None:
-            self._server.remove(listener)
-            self.clear(key)
+            self._server.remove_listener(listener)
+            self.remove_stale(key)
             self._on_close(key)
 
-    def clear(self, key: CubicleKey) -> None:
+    def remove_stale(self, key: CubicleKey) -> None:
         """Sockets that nobody listens at are not left lying; an open door stays."""
         with self._lock:
             if key in self._open:

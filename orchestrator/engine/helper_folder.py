@@ -23,7 +23,7 @@ class Failed(OrchestratorError):
     code = "failed"
 
 
-def packed(
+def make_folder(
     folder: Path,
     name: str,
     kind: HelperKind,
@@ -34,7 +34,7 @@ def packed(
     max_bytes: int,
 ) -> HelperSpec:
     """A helper with its two folders in ``folder/name``, and these files in the one that it is given. Raises OSError."""
-    drop(folder, name)
+    remove_folder(folder, name)
     is_root = os.geteuid() == 0
     uid, gid = (_OUR_UID, _OUR_UID) if is_root else (os.geteuid(), os.getegid())
     given, brought = (folder / name / which for which in ("in", "out"))
@@ -51,18 +51,18 @@ def packed(
     return HelperSpec(name, kind, image, uid, gid, given, brought, time_s, max_bytes)
 
 
-def drop(folder: Path, name: str) -> None:
+def remove_folder(folder: Path, name: str) -> None:
     """Nothing of that helper is left."""
     shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def emptied(folder: Path) -> None:
+def empty_all(folder: Path) -> None:
     """Nothing of any helper is left; what can't be removed is overwritten by nothing of ours."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def opened(path: Path) -> BinaryIO:
+def open_result(path: Path) -> BinaryIO:
     """Open for reading; raises OSError for all but a plain file. Its container is gone, so it stays what it is."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

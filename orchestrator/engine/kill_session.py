@@ -24,26 +24,26 @@ def hang_up(mark: bytes) -> None:
     """Nothing that is marked runs when this returns."""
     known: Known = set()
     deadline = time.monotonic() + GRACE_S
-    _signal(_members(mark, known), SIGHUP, SIGCONT)
-    while time.monotonic() < deadline and _members(mark, known):
+    _send_signal(_list_members(mark, known), SIGHUP, SIGCONT)
+    while time.monotonic() < deadline and _list_members(mark, known):
         time.sleep(0.02)
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline and (left := _members(mark, known)):
-        _signal(left, SIGKILL)
+    while time.monotonic() < deadline and (left := _list_members(mark, known)):
+        _send_signal(left, SIGKILL)
         time.sleep(0.01)
 
 
-def _members(mark: bytes, known: Known) -> list[int]:
+def _list_members(mark: bytes, known: Known) -> list[int]:
     """In order of start parents come before their children, so one pass finds whole families."""
     found: set[int] = set()
-    for start, pid, parent in sorted(_processes(), key=lambda process: int(process[0])):
+    for start, pid, parent in sorted(_list_processes(), key=lambda process: int(process[0])):
         if (pid, start) in known or parent in found or _is_marked(pid, mark):
             known.add((pid, start))
             found.add(pid)
     return sorted(found)
 
 
-def _processes() -> list[tuple[str, int, int]]:
+def _list_processes() -> list[tuple[str, int, int]]:
     """Start time, pid and parent of every process but the dead, the first and this one."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib is half of the start time
@@ -66,7 +66,7 @@ def _is_marked(pid: int, mark: bytes) -> bool:
     return mark in entries if not mark.endswith(b"=") else any(entry.startswith(mark) for entry in entries)
 
 
-def _signal(pids: list[int], *numbers: int) -> None:
+def _send_signal(pids: list[int], *numbers: int) -> None:
     for number in numbers:
         for pid in pids:
             try:

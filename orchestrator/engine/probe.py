@@ -41,7 +41,7 @@ def examine_walls(
         spec = throw_away(Path(folder), home, image=image, runtime=runtime)
         try:
             cubicles.start(spec)
-            seen = _probe(programs, spec.name)
+            seen = _run_probe(programs, spec.name)
         finally:
             cubicles.remove(spec.name)
     return judge_walls(seen)
@@ -56,11 +56,11 @@ class FirstLook:
 
     def __call__(self, spec: CubicleSpec) -> None:
         """Raises WallMissing when the cubicle, which runs, lacks a wall; Unavailable when that can't be told."""
-        kind = _kind(self._facts.version(), spec)
+        kind = _describe_engine(self._facts.version(), spec)
         if kind in self._seen:
             return
-        seen = _probe(self._programs, spec.name, "closed")
-        missing = lacks(seen, runtime=spec.runtime or self._facts.info().get("DefaultRuntime", ""))
+        seen = _run_probe(self._programs, spec.name, "closed")
+        missing = find_missing_walls(seen, runtime=spec.runtime or self._facts.info().get("DefaultRuntime", ""))
         if missing:
             logger.error("%s is taken away again: %s", spec.name, " ".join(missing))
             raise WallMissing(f"{missing[0]} It was removed, and nothing is answered until that is fixed. {_MEND}")
@@ -68,10 +68,10 @@ class FirstLook:
         self._seen.add(kind)
 
 
-def lacks(seen: Mapping[str, Any], *, runtime: str) -> list[str]:
+def find_missing_walls(seen: Mapping[str, Any], *, runtime: str) -> list[str]:
     """The walls that a cubicle lacks, each in a sentence. What a runtime with a kernel of its own, such as gVisor's,
     makes of system calls is that kernel's affair."""
-    checks = [check for check in _CHECKS if check is not _filter or runtime in _SHARES_THE_KERNEL]
+    checks = [check for check in _CHECKS if check is not _check_filter or runtime in _SHARES_THE_KERNEL]
     found = [check({**seen, "keeps": []}) for check in checks]
     return [finding.text for finding in found if finding.state is FindingState.FAIL]
 
@@ -106,13 +106,13 @@ def throw_away(folder: Path, home: Home, *, image: str, runtime: str) -> Cubicle
     )
 
 
-def _kind(version: Mapping[str, Any], spec: CubicleSpec) -> str:
+def _describe_engine(version: Mapping[str, Any], spec: CubicleSpec) -> str:
     """Engine, kernel, runtimes and image, by their versions: what changes any of them is looked at anew."""
     text = json.dumps([version, spec.image, spec.runtime], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _probe(programs: ExecEngine, name: str, *how: str) -> dict[str, Any]:
+def _run_probe(programs: ExecEngine, name: str, *how: str) -> dict[str, Any]:
     """What the probe inside printed; its time is limited inside, where killing ends it."""
     program = ("/usr/bin/python3", "-I", "-c", PROBE.read_text("utf-8"), *how)
     output = programs.run_program(name, ("/usr/bin/timeout", "-k", "1", str(PROBE_S), *program))
@@ -126,14 +126,14 @@ def _probe(programs: ExecEngine, name: str, *how: str) -> dict[str, Any]:
 # --- the walls -------------------------------------------------------------------------------------------------
 
 
-def _network(seen: Mapping[str, Any]) -> Finding:
+def _check_network(seen: Mapping[str, Any]) -> Finding:
     others = [name for name in seen["interfaces"] if name != "lo"]
     if others or seen["reaches_out"]:
         return fail(PART, f"A cubicle has a network ({', '.join(others) or 'a way out'}).", _MEND)
     return ok(PART, "A cubicle has no network but its own loopback.")
 
 
-def _powers(seen: Mapping[str, Any]) -> Finding:
+def _check_powers(seen: Mapping[str, Any]) -> Finding:
     wrong = [
         text
         for text, is_wrong in (
@@ -148,7 +148,7 @@ def _powers(seen: Mapping[str, Any]) -> Finding:
     return ok(PART, "It is an ordinary user without capabilities, and can gain none.")
 
 
-def _filter(seen: Mapping[str, Any]) -> Finding:
+def _check_filter(seen: Mapping[str, Any]) -> Finding:
     if not seen["seccomp"]:
         return fail(PART, "A cubicle's system calls are not filtered.", "Use a kernel and an engine with seccomp.")
     if seen["families"]:
@@ -158,7 +158,7 @@ def _filter(seen: Mapping[str, Any]) -> Finding:
     return ok(PART, "Its system calls are filtered; sockets beyond the plain kinds are refused (AF_ALG too).")
 
 
-def _files(seen: Mapping[str, Any]) -> Finding:
+def _check_files(seen: Mapping[str, Any]) -> Finding:
     if seen["writes"]:
         return fail(PART, f"A cubicle can write where it must not: {', '.join(seen['writes'])}.", _MEND)
     if seen["keeps"]:
@@ -167,13 +167,13 @@ def _files(seen: Mapping[str, Any]) -> Finding:
     return ok(PART, "Its system files, uploads and connection to HermitShell are read-only; its workspace is writable.")
 
 
-def _sockets(seen: Mapping[str, Any]) -> Finding:
+def _check_sockets(seen: Mapping[str, Any]) -> Finding:
     if seen["sockets"]:
         return fail(PART, f"A cubicle sees an engine's socket: {', '.join(seen['sockets'])}.", _MEND)
     return ok(PART, "It sees no engine's socket.")
 
 
-def _kernel(seen: Mapping[str, Any]) -> Finding:
+def _check_kernel(seen: Mapping[str, Any]) -> Finding:
     if seen["knobs"]:
         return fail(PART, f"A cubicle can change the kernel's settings: {', '.join(seen['knobs'])}.", _MEND)
     if seen["bared"]:
@@ -181,18 +181,18 @@ def _kernel(seen: Mapping[str, Any]) -> Finding:
     return ok(PART, "It can't change the kernel's settings, or read what an engine hides.")
 
 
-def _company(seen: Mapping[str, Any]) -> Finding:
+def _check_processes(seen: Mapping[str, Any]) -> Finding:
     if seen["strangers"]:
         return fail(PART, f"A cubicle sees {seen['strangers']:,} processes that are not its own.", _MEND)
     return ok(PART, "It sees no process but its own.")
 
 
 _CHECKS: tuple[Callable[[Mapping[str, Any]], Finding], ...] = (
-    _network,
-    _powers,
-    _filter,
-    _files,
-    _sockets,
-    _kernel,
-    _company,
+    _check_network,
+    _check_powers,
+    _check_filter,
+    _check_files,
+    _check_sockets,
+    _check_kernel,
+    _check_processes,
 )

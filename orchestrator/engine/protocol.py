@@ -32,10 +32,10 @@ class CubicleEngine(Protocol):
     def remove(self, name: str) -> None:
         """Nothing of the container is left. Already gone is success."""
 
-    def ours(self) -> list[Container]:
+    def list_containers(self) -> list[Container]:
         """Every container that carries this install's label, running or not, and no other's."""
 
-    def stats(self, name: str) -> Usage:
+    def get_usage(self, name: str) -> Usage:
         """What the container uses now. Raises NotFound when it does not run."""
 
     def is_at_rest(self, name: str) -> bool:

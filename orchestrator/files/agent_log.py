@@ -77,41 +77,41 @@ def place_of(text: str) -> LogPosition:
     return LogPosition(int(found[1]), int(found[2]))
 
 
-def latest(workspaces: Workspaces, key: CubicleKey) -> LogPage:
+def read_latest(workspaces: Workspaces, key: CubicleKey) -> LogPage:
     """The newest lines."""
-    page = before(workspaces, key, LogPosition(0, _size(workspaces, key, 0)))
+    page = read_before(workspaces, key, LogPosition(0, _log_size(workspaces, key, 0)))
     return LogPage(page.records, page.earlier, page.end, is_fresh=True)
 
 
-def before(workspaces: Workspaces, key: CubicleKey, place: LogPosition) -> LogPage:
+def read_before(workspaces: Workspaces, key: CubicleKey, place: LogPosition) -> LogPage:
     """The lines before a place, as many as a page has; the older part goes on where the newer one begins."""
-    if place.at == 0 and place.part == 0 and (older := _size(workspaces, key, 1)):
+    if place.at == 0 and place.part == 0 and (older := _log_size(workspaces, key, 1)):
         place = LogPosition(1, older)
     start = max(0, place.at - _WINDOW)
-    data = _read(workspaces, key, place.part, start, place.at - start)
+    data = _read_log(workspaces, key, place.part, start, place.at - start)
     if start and b"\n" in data[:-1]:  # the first line is cut, unless there is no other
         cut = data.index(b"\n") + 1
         start, data = start + cut, data[cut:]
-    lines = _lines(data, LogPosition(place.part, start))[-PAGE_LINES:]
+    lines = _parse_lines(data, LogPosition(place.part, start))[-PAGE_LINES:]
     first = lines[0][0] if lines else LogPosition(place.part, 0)
-    has_earlier = first.at > 0 or (first.part == 0 and _size(workspaces, key, 1) > 0)
+    has_earlier = first.at > 0 or (first.part == 0 and _log_size(workspaces, key, 1) > 0)
     end = LogPosition(place.part, start + len(data))
-    return LogPage(tuple(_record(at, line) for at, line in lines), first if has_earlier else None, end)
+    return LogPage(tuple(_parse_record(at, line) for at, line in lines), first if has_earlier else None, end)
 
 
-def after(workspaces: Workspaces, key: CubicleKey, place: LogPosition) -> LogPage:
+def read_after(workspaces: Workspaces, key: CubicleKey, place: LogPosition) -> LogPage:
     """The lines that were written since, whole ones; of another log than before, its end."""
-    size = _size(workspaces, key, 0)
+    size = _log_size(workspaces, key, 0)
     if place.part != 0 or size < place.at or size - place.at > _FAR:
-        return latest(workspaces, key)
-    data = _read(workspaces, key, 0, place.at, _WINDOW)
+        return read_latest(workspaces, key)
+    data = _read_log(workspaces, key, 0, place.at, _WINDOW)
     whole = data[: data.rfind(b"\n") + 1] if b"\n" in data or len(data) < _WINDOW else data
     end = LogPosition(0, place.at + len(whole))
-    records = tuple(_record(at, line) for at, line in _lines(whole, place))
+    records = tuple(_parse_record(at, line) for at, line in _parse_lines(whole, place))
     return LogPage(records, None, end, has_more=bool(whole) and size > end.at)
 
 
-def _lines(data: bytes, start: LogPosition) -> list[tuple[LogPosition, bytes]]:
+def _parse_lines(data: bytes, start: LogPosition) -> list[tuple[LogPosition, bytes]]:
     """Each line with its place, split at line feeds alone."""
     found, at = [], start.at
     for line in io.BytesIO(data):
@@ -120,26 +120,26 @@ def _lines(data: bytes, start: LogPosition) -> list[tuple[LogPosition, bytes]]:
     return found
 
 
-def _record(place: LogPosition, line: bytes) -> Record:
+def _parse_record(place: LogPosition, line: bytes) -> Record:
     text = line.removesuffix(b"\n").decode("utf-8", "replace")
     found = _RECORD.fullmatch(text)
     if found is None:
-        return Record(place, None, "", "", _cut(text))
-    return Record(place, _seconds(found["time"]), found["step"], found["kind"], _cut(found["text"]))
+        return Record(place, None, "", "", _cut_text(text))
+    return Record(place, _parse_time(found["time"]), found["step"], found["kind"], _cut_text(found["text"]))
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]} [… {len(text) - _MOST_CHARS:,} more characters]"
 
 
-def _seconds(stamp: str) -> float | None:
+def _parse_time(stamp: str) -> float | None:
     try:
         return datetime.fromisoformat(stamp).timestamp()
     except ValueError:  # the 31st of February: somebody else than the crab wrote it
         return None
 
 
-def _size(workspaces: Workspaces, key: CubicleKey, part: int) -> int:
+def _log_size(workspaces: Workspaces, key: CubicleKey, part: int) -> int:
     try:
         file, facts = workspaces.open_inside(key, _PARTS[part])
     except OrchestratorError:  # not there yet, or something that nobody opens
@@ -148,7 +148,7 @@ def _size(workspaces: Workspaces, key: CubicleKey, part: int) -> int:
     return facts.st_size
 
 
-def _read(workspaces: Workspaces, key: CubicleKey, part: int, start: int, count: int) -> bytes:
+def _read_log(workspaces: Workspaces, key: CubicleKey, part: int, start: int, count: int) -> bytes:
     try:
         file, _ = workspaces.open_inside(key, _PARTS[part])
     except OrchestratorError:

@@ -27,7 +27,7 @@ class Reserve:
         self._home = home
         self._ballast = ballast
 
-    def room(self) -> Room:
+    def measure_room(self) -> Room:
         """What is left now; costs microseconds. Raises Unavailable when the file system does not answer."""
         try:
             facts = os.statvfs(self._home)
@@ -35,21 +35,21 @@ class Reserve:
             raise Unavailable(f"The disk of {self._home} does not answer ({error.strerror}). Check it.") from error
         return Room(facts.f_bavail * facts.f_frsize, facts.f_favail, facts.f_blocks * facts.f_frsize)
 
-    def check(self) -> None:
+    def check_room(self) -> None:
         """Raises Unavailable, with what to do, when agents may not write now."""
-        room = self.room()
+        room = self.measure_room()
         if room.is_short:
             raise Unavailable(of_the_host(room))
 
-    def keep(self, room: Room) -> None:
+    def keep_reserve(self, room: Room) -> None:
         """The ballast is there while the disk has room for it, and gone while the disk is full to the brim."""
         size = min(BALLAST_BYTES, room.total_bytes // _BALLAST_SHARE)
         if room.free_bytes < size // 2:
-            self.release()
+            self.release_reserve()
         elif room.free_bytes >= room.reserve_bytes + 2 * size and not self._ballast.exists():
             self._fill(size)
 
-    def release(self) -> None:
+    def release_reserve(self) -> None:
         """The ballast's room is the database's now; gone already is fine."""
         try:
             self._ballast.unlink()

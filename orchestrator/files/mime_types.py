@@ -81,7 +81,7 @@ def type_of(name: str, head: bytes = b"") -> str:
     """The type of a file that is called so and begins so; bytes that tell are believed before the name."""
     content = content_of(head)
     by_bytes = _OF_CONTENT.get(content)
-    by_name = _TYPES.get(_extension(name), UNKNOWN)
+    by_name = _TYPES.get(_get_extension(name), UNKNOWN)
     if content == "zip":  # many formats are zip archives, and only the name says which
         return (
             by_name if "officedocument" in by_name or "opendocument" in by_name or "epub" in by_name else _TYPES["zip"]
@@ -91,8 +91,8 @@ def type_of(name: str, head: bytes = b"") -> str:
 
 def showable_type(name: str) -> str | None:
     """The type under which a browser may be shown the file: none that could hold a script, whatever is in it."""
-    return _SHOWABLE.get(_extension(name))
+    return _SHOWABLE.get(_get_extension(name))
 
 
-def _extension(name: str) -> str:
+def _get_extension(name: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name else ""

@@ -17,15 +17,17 @@ from typing import BinaryIO
 
 from orchestrator.core.errors import Changing, Unavailable
 from orchestrator.files.models import PrivateCopy
-from orchestrator.files.names import shown
-from orchestrator.files.safe_open import Opened, refusal, too_large
+from orchestrator.files.names import display_path
+from orchestrator.files.safe_open import Opened, explain_failure, too_large
 
 _CHUNK = 1 << 18
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ANONYMOUS = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL}
 
 
-def take(source: Opened, parts: tuple[bytes, ...], *, max_bytes: int, keep_in: Path | None, home: Path) -> PrivateCopy:
+def make_copy(
+    source: Opened, parts: tuple[bytes, ...], *, max_bytes: int, keep_in: Path | None, home: Path
+) -> PrivateCopy:
     """A copy of ``source``: kept as a new file in ``keep_in``, or nameless on the disk of ``home``.
 
     Raises TooLarge when it grows past ``max_bytes``, Changing when it was written meanwhile, Unavailable when the disk
@@ -35,17 +37,17 @@ def take(source: Opened, parts: tuple[bytes, ...], *, max_bytes: int, keep_in: P
     with its own hash all the same.
     """
     try:
-        with _target(keep_in, home) as (file, path):
-            size, digest = _copied(source, file, parts, max_bytes)
+        with _open_target(keep_in, home) as (file, path):
+            size, digest = _copy_bytes(source, file, parts, max_bytes)
             if path is not None:
                 os.fsync(file.fileno())
             file.seek(0)
             return PrivateCopy(parts[-1], size, digest, file, path)
     except OSError as error:
-        raise refusal(error, parts) from error
+        raise explain_failure(error, parts) from error
 
 
-def _copied(source: Opened, file: BinaryIO, parts: tuple[bytes, ...], max_bytes: int) -> tuple[int, str]:
+def _copy_bytes(source: Opened, file: BinaryIO, parts: tuple[bytes, ...], max_bytes: int) -> tuple[int, str]:
     digest, size = hashlib.sha256(), 0
     while chunk := os.read(source.descriptor, min(_CHUNK, max_bytes + 1 - size)):
         size += len(chunk)
@@ -55,16 +57,16 @@ def _copied(source: Opened, file: BinaryIO, parts: tuple[bytes, ...], max_bytes:
         file.write(chunk)
     file.flush()
     now = os.fstat(source.descriptor)
-    if size != now.st_size or _state(source.facts) != _state(now):
-        raise Changing(f"{shown(*parts)} is still being written. Try again when it is finished.")
+    if size != now.st_size or _read_state(source.facts) != _read_state(now):
+        raise Changing(f"{display_path(*parts)} is still being written. Try again when it is finished.")
     return size, digest.hexdigest()
 
 
-def _state(facts: os.stat_result) -> tuple[int, ...]:
+def _read_state(facts: os.stat_result) -> tuple[int, ...]:
     return facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_nlink
 
 
-def tail(source: Opened, max_bytes: int) -> bytes:
+def read_tail(source: Opened, max_bytes: int) -> bytes:
     """The end of ``source``; raises OSError."""
     os.lseek(source.descriptor, max(0, source.facts.st_size - max_bytes), os.SEEK_SET)
     chunks, left = [], max_bytes
@@ -75,10 +77,10 @@ def tail(source: Opened, max_bytes: int) -> bytes:
 
 
 @contextmanager
-def _target(keep_in: Path | None, home: Path) -> Iterator[tuple[BinaryIO, Path | None]]:
+def _open_target(keep_in: Path | None, home: Path) -> Iterator[tuple[BinaryIO, Path | None]]:
     """A new private file. It stays open when all went well; else it is closed and gone."""
     try:
-        descriptor, path = (_nameless(home), None) if keep_in is None else _named(keep_in)
+        descriptor, path = (_open_unnamed(home), None) if keep_in is None else _open_named(keep_in)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -94,17 +96,17 @@ def _target(keep_in: Path | None, home: Path) -> Iterator[tuple[BinaryIO, Path |
         raise
 
 
-def _named(folder: Path) -> tuple[int, Path]:
+def _open_named(folder: Path) -> tuple[int, Path]:
     path = folder / f"copy-{secrets.token_hex(16)}"
     return os.open(path, _NEW, 0o600), path
 
 
-def _nameless(folder: Path) -> int:
+def _open_unnamed(folder: Path) -> int:
     try:
         return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno not in _NO_ANONYMOUS:
             raise
-    descriptor, path = _named(folder)
+    descriptor, path = _open_named(folder)
     path.unlink()
     return descriptor

@@ -40,7 +40,7 @@ class Allowance:
         """The workspace takes that much, of the one or the other."""
         return use.bytes >= self.bytes or use.inodes >= self.inodes
 
-    def share(self, use: Use) -> float:
+    def get_share(self, use: Use) -> float:
         """How much of it is used, of whichever is scarcer; 1 is all."""
         return max(use.bytes / self.bytes, use.inodes / self.inodes)
 
@@ -86,16 +86,16 @@ class QuotaState:
         return self.stops >= TRIES
 
 
-def allowance(limits: CubicleLimits) -> Allowance:
+def get_allowance(limits: CubicleLimits) -> Allowance:
     """What an agent with these limits may take."""
     inodes = min(_INODES_BASE + _INODES_A_MB * limits.disk_mb, _MOST_INODES)
     return Allowance(limits.disk_mb * MB, inodes)
 
 
-def judged(standing: QuotaState, use: Use, limit: Allowance) -> tuple[QuotaState, bool]:
+def judge_usage(standing: QuotaState, use: Use, limit: Allowance) -> tuple[QuotaState, bool]:
     """How the workspace of a running cubicle stands now, and whether the cubicle must be stopped for it."""
     if not limit.is_reached(use):
-        return QuotaState(QuotaLevel.OK if limit.share(use) < WARN_SHARE else QuotaLevel.NEARLY_FULL), False
+        return QuotaState(QuotaLevel.OK if limit.get_share(use) < WARN_SHARE else QuotaLevel.NEARLY_FULL), False
     if (standing.ceiling or limit).is_reached(use):
         return QuotaState(QuotaLevel.FULL, standing.ceiling, standing.stops + 1), True
     return replace(standing, level=QuotaLevel.FULL), False
@@ -105,7 +105,7 @@ def with_room_to_clean_up(standing: QuotaState, use: Use, limit: Allowance) -> Q
     """The same for a cubicle that does not run: when it is above its limit, it may start and grow by a little, for
     what cleaning up itself writes."""
     if not limit.is_reached(use):
-        return judged(standing, use, limit)[0]
+        return judge_usage(standing, use, limit)[0]
     if standing.ceiling is not None and not standing.ceiling.is_reached(use):
         return replace(standing, level=QuotaLevel.FULL)
     margin = Allowance(max(4 * MB, limit.bytes // 16), max(1_000, limit.inodes // 16))
@@ -113,7 +113,7 @@ def with_room_to_clean_up(standing: QuotaState, use: Use, limit: Allowance) -> Q
     return QuotaState(QuotaLevel.FULL, ceiling, standing.stops)
 
 
-def step(use: Use, limit: Allowance, ceiling: Allowance | None) -> Allowance:
+def next_check_after(use: Use, limit: Allowance, ceiling: Allowance | None) -> Allowance:
     """What may be written before it is worth while to look again: half of what is left to the next mark.
 
     So a workspace that fills up is looked at a few times, each time nearer to the mark, however large it is.
@@ -133,7 +133,7 @@ def step(use: Use, limit: Allowance, ceiling: Allowance | None) -> Allowance:
 def in_words(use: Use, limit: Allowance) -> str:
     """``34.1 of 32 MB``, or the number of files where these are scarcer."""
     if use.bytes / limit.bytes >= use.inodes / limit.inodes:
-        return f"{_mb(use.bytes)} of {limit.bytes // MB:,} MB"
+        return f"{_format_mb(use.bytes)} of {limit.bytes // MB:,} MB"
     return f"{use.inodes:,} of {limit.inodes:,} files and folders"
 
 
@@ -142,7 +142,7 @@ def for_the_person(agent: str, use: Use, limit: Allowance, largest: list[tuple[s
     cleaning = "Ask it to delete what it no longer needs (it may still run for that)" if may_try else "It can't start"
     then = ", or delete" if may_try else " until you delete"
     return (
-        f"{agent} was stopped because its workspace is full: {in_words(use, limit)} are used{_largest(largest)}. "
+        f"{agent} was stopped because its workspace is full: {in_words(use, limit)} are used{_largest_text(largest)}. "
         f"{cleaning}{then} files yourself (./hermit files rm {agent} PATH), or raise the limit: "
         f"./hermit agent set {agent} limits.disk_mb={limit.bytes // MB * 2}"
     )
@@ -150,9 +150,9 @@ def for_the_person(agent: str, use: Use, limit: Allowance, largest: list[tuple[s
 
 def for_the_agent(use: Use, limit: Allowance, largest: list[tuple[str, int]]) -> str:
     """What the agent is told before its next turn; empty while there is room."""
-    if limit.share(use) < WARN_SHARE:
+    if limit.get_share(use) < WARN_SHARE:
         return ""
-    used = f"{in_words(use, limit)} are used{_largest(largest)}"
+    used = f"{in_words(use, limit)} are used{_largest_text(largest)}"
     if limit.is_reached(use):
         return (
             f"Disk: your workspace is FULL: {used}. You were stopped for it or will be if it grows. Before anything "
@@ -164,15 +164,17 @@ def for_the_agent(use: Use, limit: Allowance, largest: list[tuple[str, int]]) ->
 def of_the_host(room: Room) -> str:
     """Why no agent may write now."""
     return (
-        f"The disk of the machine that HermitShell runs on is almost full: {_mb(room.free_bytes)} MB are left and "
-        f"{_mb(room.reserve_bytes)} MB are kept in reserve, so agents can't work. Free some space where HERMIT_HOME "
-        "lies, then send the message again."
+        f"The disk of the machine that HermitShell runs on is almost full: {_format_mb(room.free_bytes)} MB are left "
+        f"and {_format_mb(room.reserve_bytes)} MB are kept in reserve, so agents can't work. Free some space "
+        "where HERMIT_HOME lies, then send the message again."
     )
 
 
-def _largest(largest: list[tuple[str, int]]) -> str:
-    return f" (most of it: {', '.join(f'{name[:80]} {_mb(size)} MB' for name, size in largest)})" if largest else ""
+def _largest_text(largest: list[tuple[str, int]]) -> str:
+    return (
+        f" (most of it: {', '.join(f'{name[:80]} {_format_mb(size)} MB' for name, size in largest)})" if largest else ""
+    )
 
 
-def _mb(count: int) -> str:
+def _format_mb(count: int) -> str:
     return f"{count / MB:,.1f}".removesuffix(".0")

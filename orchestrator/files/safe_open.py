@@ -20,7 +20,7 @@ from functools import cache
 from typing import Protocol
 
 from orchestrator.core.errors import Changing, NotFound, OrchestratorError, TooLarge, Unavailable, UnsafePath
-from orchestrator.files.names import shown
+from orchestrator.files.names import display_path
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 FILE = os.O_RDONLY
@@ -67,7 +67,7 @@ def open_file(
     The names are counted when it is open: one that was a second name until then passes. That no name here can ever be
     one of a file elsewhere is the doing of the mounts, across which the kernel makes no hard link.
     """
-    descriptor = _opened(opening, folder, parts, FILE)
+    descriptor = _open_parts(opening, folder, parts, FILE)
     try:
         facts = os.fstat(descriptor)
         _check_plain(facts, parts)
@@ -81,7 +81,7 @@ def open_file(
 @contextmanager
 def open_folder(opening: Opening, folder: int, parts: tuple[bytes, ...]) -> Iterator[int]:
     """The folder at ``parts``, open for reading; no parts means ``folder`` itself. Raises as :func:`open_file`."""
-    descriptor = _opened(opening, folder, parts, FOLDER)
+    descriptor = _open_parts(opening, folder, parts, FOLDER)
     try:
         yield descriptor
     finally:
@@ -100,7 +100,7 @@ def check_finished(opened: Opened, parts: tuple[bytes, ...]) -> None:
         fcntl.fcntl(opened.descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
         if error.errno == errno.EAGAIN:
-            raise Changing(f"{shown(*parts)} is still being written. Try again when it is finished.") from error
+            raise Changing(f"{display_path(*parts)} is still being written. Try again when it is finished.") from error
         # Not every file system has leases, and not every owner may take one: then quiet alone tells.
 
 
@@ -124,9 +124,9 @@ def in_one_call(folder: int, parts: tuple[bytes, ...], flags: int) -> int:
     is gone in several."""
     here = folder
     while True:
-        piece, rest = _chunks(parts)
+        piece, rest = _split_parts(parts)
         try:
-            below = _openat2(here, piece or (b".",), _STEP if rest else flags | _ALWAYS)
+            below = _call_openat2(here, piece or (b".",), _STEP if rest else flags | _ALWAYS)
         finally:
             if here != folder:
                 os.close(here)
@@ -140,7 +140,7 @@ def best_opening() -> Opening:
     """``in_one_call`` where kernel and its filters allow it, ``by_steps`` else."""
     root = os.open("/", _STEP)
     try:
-        os.close(_openat2(root, (b".",), FOLDER | _ALWAYS))
+        os.close(_call_openat2(root, (b".",), FOLDER | _ALWAYS))
     except OSError:  # an old kernel (ENOSYS) or an old filter around us (EPERM)
         return by_steps
     finally:
@@ -148,9 +148,9 @@ def best_opening() -> Opening:
     return in_one_call
 
 
-def refusal(error: OSError, parts: tuple[bytes, ...]) -> OrchestratorError:
+def explain_failure(error: OSError, parts: tuple[bytes, ...]) -> OrchestratorError:
     """What a failed call on ``parts`` means, as the error and the sentence that a person gets."""
-    name = shown(*parts) or "The folder"
+    name = display_path(*parts) or "The folder"
     if error.errno in (errno.ENOENT, errno.ESTALE, errno.ENAMETOOLONG):
         return NotFound(f"{name} is not there.")
     if error.errno in _NO_PLAIN:
@@ -168,30 +168,32 @@ def refusal(error: OSError, parts: tuple[bytes, ...]) -> OrchestratorError:
 
 def too_large(parts: tuple[bytes, ...], max_bytes: int) -> TooLarge:
     """The error for a file that is over its cap."""
-    return TooLarge(f"{shown(*parts)} is larger than the {_size(max_bytes)} that are allowed here.")
+    return TooLarge(f"{display_path(*parts)} is larger than the {_format_size(max_bytes)} that are allowed here.")
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count / 1_000_000:,.10g} MB" if count >= 1_000_000 else f"{count:,} bytes"
 
 
-def _opened(opening: Opening, folder: int, parts: tuple[bytes, ...], flags: int) -> int:
+def _open_parts(opening: Opening, folder: int, parts: tuple[bytes, ...], flags: int) -> int:
     try:
         return opening(folder, parts, flags)
     except OSError as error:
-        raise refusal(error, parts) from error
+        raise explain_failure(error, parts) from error
 
 
 def _check_plain(facts: os.stat_result, parts: tuple[bytes, ...]) -> None:
     if not stat.S_ISREG(facts.st_mode):
-        raise UnsafePath(f"{shown(*parts)} is not a file.")
+        raise UnsafePath(f"{display_path(*parts)} is not a file.")
     if facts.st_nlink == 0:
-        raise NotFound(f"{shown(*parts)} is not there any more.")
+        raise NotFound(f"{display_path(*parts)} is not there any more.")
     if facts.st_nlink != 1:
-        raise UnsafePath(f"{shown(*parts)} has several names (hard links), so it is left alone. Copy it to a new file.")
+        raise UnsafePath(
+            f"{display_path(*parts)} has several names (hard links), so it is left alone. Copy it to a new file."
+        )
 
 
-def _chunks(parts: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+def _split_parts(parts: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     """As many parts as fit into one call, and the rest."""
     length = 0
     for index, part in enumerate(parts):
@@ -202,15 +204,15 @@ def _chunks(parts: tuple[bytes, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, .
 
 
 @cache
-def _libc() -> ctypes.CDLL:
+def _load_libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _openat2(folder: int, parts: tuple[bytes, ...], flags: int) -> int:
+def _call_openat2(folder: int, parts: tuple[bytes, ...], flags: int) -> int:
     how = _How(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
     number = ctypes.c_long(_OPENAT2)
     while True:
-        opened: int = _libc().syscall(number, folder, b"/".join(parts), ctypes.byref(how), ctypes.sizeof(how))
+        opened: int = _load_libc().syscall(number, folder, b"/".join(parts), ctypes.byref(how), ctypes.sizeof(how))
         if opened >= 0:
             return opened
         code = ctypes.get_errno()

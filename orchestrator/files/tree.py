@@ -62,7 +62,7 @@ def is_newer(top: int, since: float, *, max_entries: int, max_depth: int = 12) -
     waiting: deque[tuple[str, ...]] = deque([()])
     while waiting and left > 0:
         way = waiting.popleft()
-        with suppress(OSError), _opened(top, way) as folder, os.scandir(folder) as entries:
+        with suppress(OSError), _open_way(top, way) as folder, os.scandir(folder) as entries:
             for entry in entries:
                 left -= 1
                 if entry.stat(follow_symlinks=False).st_ctime >= since:
@@ -75,7 +75,7 @@ def is_newer(top: int, since: float, *, max_entries: int, max_depth: int = 12) -
 
 
 @contextmanager
-def _opened(top: int, way: tuple[str, ...]) -> Iterator[int]:
+def _open_way(top: int, way: tuple[str, ...]) -> Iterator[int]:
     """A folder beneath ``top``, each step taken without following a link."""
     here = os.open(".", _FOLDER, dir_fd=top)
     try:
@@ -91,7 +91,7 @@ def _opened(top: int, way: tuple[str, ...]) -> Iterator[int]:
 # --- measuring -------------------------------------------------------------------------------------------------
 
 
-def measure(top: int, *, max_entries: int) -> Use:
+def measure_tree(top: int, *, max_entries: int) -> Use:
     """What lies beneath ``top`` takes, ``top`` itself left out; at most ``max_entries`` names are looked at.
 
     It goes down by name and up by ``..``, which counts only while it leads to the folder that it came from; so it
@@ -102,7 +102,7 @@ def measure(top: int, *, max_entries: int) -> Use:
     try:
         walk.look_at(here)
         while (way := walk.next_step()) is not None:
-            there = _stepped(here, way)
+            there = _step_into(here, way)
             if there is None:
                 walk.is_complete = False
                 if way == "..":
@@ -119,28 +119,28 @@ def measure(top: int, *, max_entries: int) -> Use:
     return Use(walk.bytes, walk.inodes, is_complete=walk.is_complete)
 
 
-def largest(top: int, folders: Iterable[bytes], count: int) -> list[tuple[tuple[bytes, bytes], int]]:
+def find_largest(top: int, folders: Iterable[bytes], count: int) -> list[tuple[tuple[bytes, bytes], int]]:
     """What takes the most in some folders of ``top``, each with all that lies beneath it: its path and its bytes."""
     found: list[tuple[tuple[bytes, bytes], int]] = []
     for name in folders:
         with suppress(OSError):  # not made yet, or no folder: nothing of it is to be shown
             folder = os.open(name, _FOLDER, dir_fd=top)
             try:
-                heaviest = heapq.nlargest(count, _weights(folder), key=itemgetter(1))
+                heaviest = heapq.nlargest(count, _list_weights(folder), key=itemgetter(1))
             finally:
                 os.close(folder)
             found += [((name, below), size) for below, size in heaviest if size]
     return heapq.nlargest(count, found, key=itemgetter(1))
 
 
-def _weights(folder: int) -> Iterator[tuple[bytes, int]]:
+def _list_weights(folder: int) -> Iterator[tuple[bytes, int]]:
     left = MOST_NAMES
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
                 size = entry.stat(follow_symlinks=False).st_blocks * 512
                 if left > 0 and entry.is_dir(follow_symlinks=False):
-                    use = _beneath(folder, entry.name, left)
+                    use = _measure_below(folder, entry.name, left)
                     size, left = size + use.bytes, left - use.inodes
             except OSError:  # gone or closed meanwhile: what could be seen of it was counted
                 continue
@@ -148,10 +148,10 @@ def _weights(folder: int) -> Iterator[tuple[bytes, int]]:
             yield os.fsencode(entry.name), size
 
 
-def _beneath(top: int, name: str, max_entries: int) -> Use:
+def _measure_below(top: int, name: str, max_entries: int) -> Use:
     folder = os.open(name, _FOLDER, dir_fd=top)
     try:
-        return measure(folder, max_entries=max_entries)
+        return measure_tree(folder, max_entries=max_entries)
     finally:
         os.close(folder)
 
@@ -187,7 +187,7 @@ class _Walk:
 
     def look_at(self, folder: int) -> None:
         """Count what a folder holds, and remember which folders are in it."""
-        level = _Level(_identity(folder))
+        level = _Level(_get_identity(folder))
         self._levels.append(level)
         try:
             with os.scandir(folder) as entries:
@@ -202,7 +202,7 @@ class _Walk:
 
     def is_back_at(self, folder: int) -> bool:
         """``..`` led to where we came from. If not, somebody moved the folder, and where we are is none of ours."""
-        is_back = _identity(folder) == self._levels[-1].identity
+        is_back = _get_identity(folder) == self._levels[-1].identity
         self.is_complete = self.is_complete and is_back
         return is_back
 
@@ -223,12 +223,12 @@ class _Walk:
         self.inodes += 1
 
 
-def _identity(folder: int) -> tuple[int, int]:
+def _get_identity(folder: int) -> tuple[int, int]:
     facts = os.fstat(folder)
     return facts.st_dev, facts.st_ino
 
 
-def _stepped(here: int, way: str) -> int | None:
+def _step_into(here: int, way: str) -> int | None:
     """The folder one step from here; None when it can't be entered any more."""
     try:
         return os.open(way, _FOLDER, dir_fd=here)
@@ -241,7 +241,7 @@ def _stepped(here: int, way: str) -> int | None:
 # --- deleting --------------------------------------------------------------------------------------------------
 
 
-def remove(parent: int, name: str | bytes) -> None:
+def remove_tree(parent: int, name: str | bytes) -> None:
     """Nothing is at ``name`` any more, whatever it was; a link goes and what it leads to stays. Gone is success.
 
     Whole levels are lifted up, one a pass, so depth costs no recursion and no path. Raises OSError when the disk or the
@@ -250,7 +250,7 @@ def remove(parent: int, name: str | bytes) -> None:
     name, removed, idle = os.fsencode(name), 0, 0
     while idle < _IDLE_PASSES and removed < MOST_REMOVED:
         if not _is_folder(parent, name):
-            if _gone(os.unlink, name, parent):
+            if _is_gone(os.unlink, name, parent):
                 return
             idle += 1
             continue
@@ -258,12 +258,12 @@ def remove(parent: int, name: str | bytes) -> None:
             done = _empty_once(top)
             removed += done
             idle = 0 if done else idle + 1
-        if _gone(os.rmdir, name, parent):
+        if _is_gone(os.rmdir, name, parent):
             return
     raise Unavailable("It can't be deleted because a program keeps writing into it. Stop the agent, then try again.")
 
 
-def _gone(call: Callable[..., None], name: bytes, folder: int) -> bool:
+def _is_gone(call: Callable[..., None], name: bytes, folder: int) -> bool:
     """Whether the name is gone after ``os.unlink`` or ``os.rmdir``; False when it is not what it was a moment ago."""
     try:
         call(name, dir_fd=folder)
@@ -282,24 +282,24 @@ def _empty_once(top: int) -> int:
     Says how many names went or moved.
     """
     done = 0
-    for entry, is_folder in _batch(top):
+    for entry, is_folder in _list_batch(top):
         if not is_folder:
-            done += _gone(os.unlink, entry, top)
+            done += _is_gone(os.unlink, entry, top)
             continue
         with suppress(FileNotFoundError, NotADirectoryError), _opened_up(top, entry) as child:
-            for below, is_folder_too in sorted(_batch(child), key=itemgetter(1)):  # files first: that frees space
-                done += _lifted(child, below, top) if is_folder_too else _gone(os.unlink, below, child)
-        done += _gone(os.rmdir, entry, top)
+            for below, is_folder_too in sorted(_list_batch(child), key=itemgetter(1)):  # files first: that frees space
+                done += _move_up(child, below, top) if is_folder_too else _is_gone(os.unlink, below, child)
+        done += _is_gone(os.rmdir, entry, top)
     return done
 
 
-def _batch(folder: int) -> list[tuple[bytes, bool]]:
+def _list_batch(folder: int) -> list[tuple[bytes, bool]]:
     """Some names and whether each is a folder; what is more than a batch is for the next pass."""
     with os.scandir(folder) as entries:
         return [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in islice(entries, _BATCH)]
 
 
-def _lifted(child: int, below: bytes, top: int) -> bool:
+def _move_up(child: int, below: bytes, top: int) -> bool:
     try:
         with _opened_up(child, below):
             os.rename(below, f".removing-{secrets.token_hex(8)}", src_dir_fd=child, dst_dir_fd=top)
@@ -321,7 +321,7 @@ def _is_folder(parent: int, name: bytes) -> bool:
 def _opened_up(parent: int, name: bytes) -> Iterator[int]:
     """A descriptor of a folder that may have been made unreadable; it is readable and writable from now on."""
     if os.geteuid():  # root needs no permission bits
-        _unlock(parent, name)
+        _make_writable(parent, name)
     child = os.open(name, _FOLDER, dir_fd=parent)
     try:
         yield child
@@ -329,7 +329,7 @@ def _opened_up(parent: int, name: bytes) -> Iterator[int]:
         os.close(child)
 
 
-def _unlock(parent: int, name: bytes) -> None:
+def _make_writable(parent: int, name: bytes) -> None:
     """The owner may do everything in the folder. By its descriptor, so that no link put in its place is changed."""
     folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:

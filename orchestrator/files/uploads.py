@@ -20,8 +20,8 @@ from functools import cache
 
 from orchestrator.core.errors import Conflict, TooLarge, Unavailable
 from orchestrator.files.models import Readable, Stored
-from orchestrator.files.names import numbered, safe_name
-from orchestrator.files.safe_open import refusal
+from orchestrator.files.names import add_number, safe_name
+from orchestrator.files.safe_open import explain_failure
 
 _CHUNK = 1 << 18
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,7 +32,9 @@ _NOREPLACE = 1
 _UNKNOWN = {errno.ENOSYS, errno.EINVAL, errno.EPERM}
 
 
-def store(folder: int, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True) -> Stored:
+def store_upload(
+    folder: int, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True
+) -> Stored:
     """The bytes of ``stream`` are a new file in ``folder``, readable for everybody who sees the folder.
 
     Its name is made safe, and numbered if it is taken; unless ``is_numbered`` it raises Conflict then. Raises TooLarge
@@ -42,31 +44,33 @@ def store(folder: int, name: str | bytes, stream: Readable, *, max_bytes: int, i
     wanted = safe_name(name)
 
     def settle(temporary: str) -> str:
-        return _settled(folder, temporary, wanted) if is_numbered else _settled_as(folder, temporary, wanted)
+        return _give_free_name(folder, temporary, wanted) if is_numbered else _settled_as(folder, temporary, wanted)
 
-    return _arrived(folder, wanted, stream, max_bytes, settle)
+    return _receive_file(folder, wanted, stream, max_bytes, settle)
 
 
-def replace(folder: int, name: str, stream: Readable, *, max_bytes: int) -> Stored:
-    """The bytes of ``stream`` are ``name`` in ``folder``, in the place of what was there; raises as ``store``."""
+def replace_upload(folder: int, name: str, stream: Readable, *, max_bytes: int) -> Stored:
+    """The bytes of ``stream`` are ``name`` in ``folder``, in the place of what was there; raises as
+    ``store_upload``.
+    """
 
     def settle(temporary: str) -> str:
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         return name
 
-    return _arrived(folder, name, stream, max_bytes, settle)
+    return _receive_file(folder, name, stream, max_bytes, settle)
 
 
 def lay_hidden(folder: int, hidden: str, stream: Readable, *, max_bytes: int) -> Stored:
     """The bytes of ``stream`` are ``hidden`` in ``folder``, a new file of the folder's owner, in the place of what a
-    death left there. Raises as ``store``; then nothing is left behind."""
-    with _explained(hidden):
+    death left there. Raises as ``store_upload``; then nothing is left behind."""
+    with _explain_errors(hidden):
         with suppress(FileNotFoundError):
             os.unlink(hidden, dir_fd=folder)
         descriptor = os.open(hidden, _NEW, 0o600, dir_fd=folder)
     try:
         try:
-            size, digest = _filled(descriptor, hidden, stream, max_bytes)
+            size, digest = _write_stream(descriptor, hidden, stream, max_bytes)
             owner, ours = os.fstat(folder), os.fstat(descriptor)
             if (owner.st_uid, owner.st_gid) != (ours.st_uid, ours.st_gid):
                 os.fchown(descriptor, owner.st_uid, owner.st_gid)
@@ -79,11 +83,11 @@ def lay_hidden(folder: int, hidden: str, stream: Readable, *, max_bytes: int) ->
     return Stored(hidden, size, digest)
 
 
-def show(folder: int, hidden: str, name: str, *, chosen: Callable[[str], None]) -> str | None:
+def publish_upload(folder: int, hidden: str, name: str, *, chosen: Callable[[str], None]) -> str | None:
     """What lies hidden has a name that people see: this one, or numbered the first free one, which ``chosen`` hears
     before it is taken. None when nothing lies there, as after a death that came later. Raises Unavailable."""
-    for candidate in _candidates(name):
-        with _explained(name), suppress(FileExistsError, FileNotFoundError):
+    for candidate in _candidate_names(name):
+        with _explain_errors(name), suppress(FileExistsError, FileNotFoundError):
             if not _is_there(folder, hidden):
                 return None
             if _is_there(folder, candidate):
@@ -103,18 +107,18 @@ def _is_there(folder: int, name: str) -> bool:
     return True
 
 
-def _arrived(folder: int, wanted: str, stream: Readable, max_bytes: int, settle: Callable[[str], str]) -> Stored:
+def _receive_file(folder: int, wanted: str, stream: Readable, max_bytes: int, settle: Callable[[str], str]) -> Stored:
     """``settle`` gives the whole file, which lies under the name that it is handed, its own name."""
     temporary = f"{_PREFIX}{secrets.token_hex(16)}"
     _clear_forgotten(folder)
-    with _explained(wanted):
+    with _explain_errors(wanted):
         descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
     try:
         try:
-            size, digest = _filled(descriptor, wanted, stream, max_bytes)
+            size, digest = _write_stream(descriptor, wanted, stream, max_bytes)
         finally:
             os.close(descriptor)
-        with _explained(wanted):
+        with _explain_errors(wanted):
             final = settle(temporary)
             os.fsync(folder)
     except BaseException:
@@ -124,16 +128,16 @@ def _arrived(folder: int, wanted: str, stream: Readable, max_bytes: int, settle:
     return Stored(final, size, digest)
 
 
-def _filled(descriptor: int, wanted: str, stream: Readable, max_bytes: int) -> tuple[int, str]:
+def _write_stream(descriptor: int, wanted: str, stream: Readable, max_bytes: int) -> tuple[int, str]:
     digest, size = hashlib.sha256(), 0
     while chunk := stream.read(min(_CHUNK, max_bytes + 1 - size)):
         size += len(chunk)
         if size > max_bytes:
             raise TooLarge(f"{wanted} is larger than the {max_bytes:,} bytes that a file may have here.")
         digest.update(chunk)
-        with _explained(wanted):
+        with _explain_errors(wanted):
             _write_all(descriptor, chunk)
-    with _explained(wanted):
+    with _explain_errors(wanted):
         os.fchmod(descriptor, 0o644)
         os.fsync(descriptor)
     return size, digest.hexdigest()
@@ -145,9 +149,9 @@ def _write_all(descriptor: int, chunk: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def _settled(folder: int, temporary: str, wanted: str) -> str:
+def _give_free_name(folder: int, temporary: str, wanted: str) -> str:
     """The first free name, which the file has now."""
-    for name in _candidates(wanted):
+    for name in _candidate_names(wanted):
         with suppress(FileExistsError):
             _rename_to_new(folder, temporary, name)
             return name
@@ -162,15 +166,15 @@ def _settled_as(folder: int, temporary: str, wanted: str) -> str:
     return wanted
 
 
-def _candidates(wanted: str) -> Iterator[str]:
+def _candidate_names(wanted: str) -> Iterator[str]:
     yield wanted
-    yield from (numbered(wanted, str(number)) for number in range(2, _NUMBERS))
-    yield from (numbered(wanted, secrets.token_hex(8)) for _ in range(3))
+    yield from (add_number(wanted, str(number)) for number in range(2, _NUMBERS))
+    yield from (add_number(wanted, secrets.token_hex(8)) for _ in range(3))
 
 
 def _rename_to_new(folder: int, name: str, new: str) -> None:
     """Raises FileExistsError when ``new`` is there, whatever it is."""
-    call = _renameat2()
+    call = _load_renameat2()
     if call is not None:
         if call(folder, os.fsencode(name), folder, os.fsencode(new), ctypes.c_uint(_NOREPLACE)) == 0:
             return
@@ -182,7 +186,7 @@ def _rename_to_new(folder: int, name: str, new: str) -> None:
 
 
 @cache
-def _renameat2() -> Callable[..., int] | None:
+def _load_renameat2() -> Callable[..., int] | None:
     """The C library's call, where it has it."""
     found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     return found
@@ -206,9 +210,9 @@ def _is_forgotten(entry: os.DirEntry[str]) -> bool:
 
 
 @contextmanager
-def _explained(wanted: str) -> Iterator[None]:
+def _explain_errors(wanted: str) -> Iterator[None]:
     """What the disk says, as a sentence."""
     try:
         yield
     except OSError as error:
-        raise refusal(error, (os.fsencode(wanted),)) from error
+        raise explain_failure(error, (os.fsencode(wanted),)) from error

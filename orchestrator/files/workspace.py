@@ -24,7 +24,7 @@ from orchestrator.files import safe_open as beneath
 from orchestrator.files import tree
 from orchestrator.files import uploads as arrivals
 from orchestrator.files.models import DirEntry, FilePath, Kind, Listing, PrivateCopy, Readable, Stored, Use
-from orchestrator.files.names import parts_of, shown
+from orchestrator.files.names import display_path, parts_of
 
 NOTE = Path(__file__).resolve().parents[2] / "workspace_template" / "README.txt"
 _AGENT_OWNED = ("work", "out", "www")
@@ -43,7 +43,7 @@ class Workspaces:
         self._home = home
         self._opening = opening or beneath.best_opening()
 
-    def prepare(self, key: CubicleKey, *, uid: int, gid: int) -> Mounts:
+    def prepare_folders(self, key: CubicleKey, *, uid: int, gid: int) -> Mounts:
         """The cubicle's folders exist, are real folders all the way, and belong to whom they must.
 
         Raises UnsafePath when one is a link or no folder, Unavailable when the disk refuses.
@@ -53,14 +53,14 @@ class Workspaces:
             with self._folder(*base, create=True, mode=0o711) as folder:
                 for name in (*_AGENT_OWNED, *_HOST_OWNED):
                     is_theirs = name in _AGENT_OWNED
-                    folders.make(folder, name, 0o700 if is_theirs else 0o755)
-                    with folders.child(folder, name) as child:
-                        folders.own(child, uid if is_theirs else os.geteuid(), gid if is_theirs else os.getegid())
+                    folders.make_folder(folder, name, 0o700 if is_theirs else 0o755)
+                    with folders.open_child(folder, name) as child:
+                        folders.set_owner(child, uid if is_theirs else os.geteuid(), gid if is_theirs else os.getegid())
                 self._leave_note(folder)
             with self._folder(*run, create=True, mode=0o755):
                 pass
         except OSError as error:
-            raise _explained(error, key) from error
+            raise _explain_error(error, key) from error
         top = self._home.joinpath(*base)
         work, inbox, out, www, data = (top / name for name in ("work", "in", "out", "www", "data"))
         return Mounts(work=work, inbox=inbox, out=out, www=www, data=data, run=self._home.joinpath(*run))
@@ -74,13 +74,13 @@ class Workspaces:
     @contextmanager
     def out_folder(self, key: CubicleKey) -> Iterator[int]:
         """A descriptor of the cubicle's ``out``; raises OSError when there is none."""
-        with self._cubicle(key) as base, folders.child(base, "out") as folder:
+        with self._cubicle(key) as base, folders.open_child(base, "out") as folder:
             yield folder
 
     @contextmanager
     def data_folder(self, key: CubicleKey) -> Iterator[int]:
         """A descriptor of the cubicle's ``data``, which the host alone writes; raises OSError when there is none."""
-        with self._cubicle(key) as base, folders.child(base, "data") as folder:
+        with self._cubicle(key) as base, folders.open_child(base, "data") as folder:
             yield folder
 
     def _leave_note(self, folder: int) -> None:
@@ -100,11 +100,11 @@ class Workspaces:
                 self._cubicle(key) as folder,
                 beneath.open_file(self._opening, folder, (b"work", b".hermit.log")) as opened,
             ):
-                return snapshots.tail(opened, max_bytes).decode("utf-8", "replace")
+                return snapshots.read_tail(opened, max_bytes).decode("utf-8", "replace")
         except (OSError, NotFound, UnsafePath, Conflict, Unavailable):  # whatever the agent made of it
             return ""
 
-    def listing(
+    def list_folder(
         self, key: CubicleKey, folder: FilePath = (), *, after: str | bytes | None = None, limit: int = 200
     ) -> Listing:
         """A page of what is in a folder, in the order of the raw names; without ``folder``, the workspace's own five.
@@ -122,16 +122,16 @@ class Workspaces:
         try:
             with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as opened:
                 names = tree.names_after(opened, last, limit + 1) if parts else [n for n in _FOLDERS if n > last]
-                entries = [entry for name in names[:limit] if (entry := _entry(opened, name)) is not None]
+                entries = [entry for name in names[:limit] if (entry := _read_entry(opened, name)) is not None]
         except (FileNotFoundError, NotFound) as error:
             if len(parts) > 1:
-                raise NotFound(f"{shown(*parts)} is not there.") from error
+                raise NotFound(f"{display_path(*parts)} is not there.") from error
             return Listing((), None)
         except OSError as error:
-            raise beneath.refusal(error, parts) from error
+            raise beneath.explain_failure(error, parts) from error
         return Listing(tuple(entries), names[limit - 1] if len(names) > limit else None)
 
-    def entry(self, key: CubicleKey, path: FilePath) -> DirEntry:
+    def get_entry(self, key: CubicleKey, path: FilePath) -> DirEntry:
         """What is at ``path``, as a listing has it; good to look at, as it may be something else a moment later.
 
         Raises NotFound, UnsafePath for what lies behind a link, Unavailable.
@@ -139,21 +139,21 @@ class Workspaces:
         parts = _in_a_folder(path)
         try:
             with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts[:-1]) as folder:
-                found = _entry(folder, parts[-1])
+                found = _read_entry(folder, parts[-1])
         except OSError as error:
-            raise beneath.refusal(error, parts) from error
+            raise beneath.explain_failure(error, parts) from error
         if found is None:
-            raise NotFound(f"{shown(*parts)} is not there.")
+            raise NotFound(f"{display_path(*parts)} is not there.")
         return found
 
-    def head(self, key: CubicleKey, path: FilePath, *, max_bytes: int) -> bytes:
+    def read_head(self, key: CubicleKey, path: FilePath, *, max_bytes: int) -> bytes:
         """The beginning of a regular file, to tell what it is. Raises NotFound, UnsafePath, Changing, Unavailable."""
         parts = _in_a_folder(path, is_inside=True)
         try:
             with self._cubicle(key) as base, beneath.open_file(self._opening, base, parts) as opened:
                 return os.read(opened.descriptor, max_bytes)
         except OSError as error:
-            raise beneath.refusal(error, parts) from error
+            raise beneath.explain_failure(error, parts) from error
 
     def open_inside(self, key: CubicleKey, path: FilePath) -> tuple[BinaryIO, os.stat_result]:
         """A regular file open for reading as it is, and what its descriptor says of it; the caller closes it. For what
@@ -166,7 +166,7 @@ class Workspaces:
             with self._cubicle(key) as base, beneath.open_file(self._opening, base, parts) as opened:
                 return os.fdopen(os.dup(opened.descriptor), "rb", buffering=0), opened.facts
         except OSError as error:
-            raise beneath.refusal(error, parts) from error
+            raise beneath.explain_failure(error, parts) from error
 
     def copy_out(
         self,
@@ -191,9 +191,9 @@ class Workspaces:
             ):
                 if only_finished:
                     beneath.check_finished(opened, parts)
-                return snapshots.take(opened, parts, max_bytes=max_bytes, keep_in=keep_in, home=self._home)
+                return snapshots.make_copy(opened, parts, max_bytes=max_bytes, keep_in=keep_in, home=self._home)
         except OSError as error:
-            raise beneath.refusal(error, parts) from error
+            raise beneath.explain_failure(error, parts) from error
 
     def write_in(
         self, key: CubicleKey, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True
@@ -202,7 +202,7 @@ class Workspaces:
         Conflict unless ``is_numbered``. Raises TooLarge, UnsafePath when ``in`` is no folder, Unavailable when the disk
         refuses, and what reading the stream raises; then nothing is left behind."""
         with self._inbox(key) as inbox:
-            return arrivals.store(inbox, name, stream, max_bytes=max_bytes, is_numbered=is_numbered)
+            return arrivals.store_upload(inbox, name, stream, max_bytes=max_bytes, is_numbered=is_numbered)
 
     def lay_out(self, key: CubicleKey, hidden: str, stream: Readable, *, max_bytes: int) -> Stored:
         """As ``arrivals.lay_hidden`` in ``out``; raises OSError when there is none."""
@@ -212,18 +212,18 @@ class Workspaces:
     def show_out(self, key: CubicleKey, hidden: str, name: str, *, chosen: Callable[[str], None]) -> str | None:
         """As ``arrivals.show`` in ``out``, for what ``lay_out`` hid."""
         with self.out_folder(key) as out:
-            return arrivals.show(out, hidden, name, chosen=chosen)
+            return arrivals.publish_upload(out, hidden, name, chosen=chosen)
 
-    def publish(self, key: CubicleKey, name: str, stream: Readable, *, max_bytes: int) -> None:
+    def publish_file(self, key: CubicleKey, name: str, stream: Readable, *, max_bytes: int) -> None:
         """The bytes of ``stream`` are ``data/NAME``, which only the host writes. Raises NotFound for a cubicle without
         folders, TooLarge, UnsafePath, Unavailable."""
         try:
-            with self._cubicle(key) as base, folders.child(base, "data") as data:
-                arrivals.replace(data, name, stream, max_bytes=max_bytes)
+            with self._cubicle(key) as base, folders.open_child(base, "data") as data:
+                arrivals.replace_upload(data, name, stream, max_bytes=max_bytes)
         except OSError as error:
-            raise beneath.refusal(error, (b"data",)) from error
+            raise beneath.explain_failure(error, (b"data",)) from error
 
-    def delete(self, key: CubicleKey, path: FilePath, *, note: Callable[[], None] | None = None) -> None:
+    def delete_path(self, key: CubicleKey, path: FilePath, *, note: Callable[[], None] | None = None) -> None:
         """Nothing is at ``path`` any more, file or folder with all that is in it; a link goes, its target stays.
         ``note`` is called before that, when it is sure that there is something to delete.
 
@@ -238,19 +238,19 @@ class Workspaces:
                 os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
                 if note is not None:
                     note()
-                tree.remove(folder, parts[-1])
+                tree.remove_tree(folder, parts[-1])
         except OSError as error:
-            raise beneath.refusal(error, parts) from error
+            raise beneath.explain_failure(error, parts) from error
 
-    def measure(self, key: CubicleKey, *, max_entries: int = 1_000_000) -> Use:
+    def measure_usage(self, key: CubicleKey, *, max_entries: int = 1_000_000) -> Use:
         """What the workspace takes on the disk, in bytes and in inodes; at most ``max_entries`` names are looked at."""
         try:
             with self._cubicle(key) as base:
-                return tree.measure(base, max_entries=max_entries)
+                return tree.measure_tree(base, max_entries=max_entries)
         except FileNotFoundError:
             return Use(0, 0, is_complete=True)
         except OSError as error:
-            raise beneath.refusal(error, ()) from error
+            raise beneath.explain_failure(error, ()) from error
 
     def is_newer(self, key: CubicleKey, folder: FilePath, since: float, *, max_entries: int) -> bool:
         """Something in the folder was changed after ``since``; at most ``max_entries`` names are looked at. Raises
@@ -260,34 +260,38 @@ class Workspaces:
             with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as opened:
                 return tree.is_newer(opened, since, max_entries=max_entries)
         except OSError as error:
-            raise beneath.refusal(error, parts) from error
+            raise beneath.explain_failure(error, parts) from error
 
-    def largest(self, key: CubicleKey, count: int = 3) -> list[tuple[str, int]]:
+    def list_largest(self, key: CubicleKey, count: int = 3) -> list[tuple[str, int]]:
         """What takes the most, one level below the five folders: its path, to be shown, and its bytes."""
         try:
             with self._cubicle(key) as base:
-                return [(shown(*parts), size) for parts, size in tree.largest(base, _FOLDERS, count)]
+                return [(display_path(*parts), size) for parts, size in tree.find_largest(base, _FOLDERS, count)]
         except OSError:  # not made yet: nothing to be shown
             return []
 
-    def remove(self, key: CubicleKey, *, tops: tuple[str, ...] = _TOPS) -> None:
+    def remove_cubicle(self, key: CubicleKey, *, tops: tuple[str, ...] = _TOPS) -> None:
         """Nothing is left of the cubicle's folders below these, whatever the agent made of them. Gone is success.
         Raises UnsafePath when permissions or a link in the place of a folder of ours refuse, Unavailable."""
-        self._remove((key.agent,), str(key.user), tops=tops)
+        self._remove_folder((key.agent,), str(key.user), tops=tops)
 
     def remove_agent(self, agent: str) -> None:
-        """Nothing is left of an agent's folders, for any person. Already gone is success; raises as ``remove``."""
-        self._remove((), agent)
+        """Nothing is left of an agent's folders, for any person. Already gone is success; raises as
+        ``remove_cubicle``.
+        """
+        self._remove_folder((), agent)
 
-    def _remove(self, above: tuple[str, ...], name: str, *, tops: tuple[str, ...] = _TOPS) -> None:
+    def _remove_folder(self, above: tuple[str, ...], name: str, *, tops: tuple[str, ...] = _TOPS) -> None:
         for top in tops:
             try:
                 with self._folder(top, *above) as parent:
-                    tree.remove(parent, name)
+                    tree.remove_tree(parent, name)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise beneath.refusal(error, (top.encode(), *(part.encode() for part in (*above, name)))) from error
+                raise beneath.explain_failure(
+                    error, (top.encode(), *(part.encode() for part in (*above, name)))
+                ) from error
 
     @contextmanager
     def _cubicle(self, key: CubicleKey) -> Iterator[int]:
@@ -300,10 +304,10 @@ class Workspaces:
         """A descriptor of the cubicle's ``in``; made if missing, since one may send a file before the first word."""
         try:
             with self._folder("workspaces", key.agent, str(key.user), create=True, mode=0o711) as base:
-                folders.make(base, "in", 0o755)
+                folders.make_folder(base, "in", 0o755)
                 inbox = folders.open_folder(base, "in")
         except OSError as error:
-            raise beneath.refusal(error, (b"in",)) from error
+            raise beneath.explain_failure(error, (b"in",)) from error
         try:
             yield inbox
         finally:
@@ -316,7 +320,7 @@ class Workspaces:
         try:
             for name in names:
                 if create:
-                    folders.make(folder, name, mode)
+                    folders.make_folder(folder, name, mode)
                 below = folders.open_folder(folder, name)
                 os.close(folder)
                 folder = below
@@ -329,13 +333,15 @@ def _in_a_folder(path: FilePath, *, is_inside: bool = False) -> tuple[bytes, ...
     """The parts of a path that begins with one of the five folders, and goes on when ``is_inside``."""
     parts = parts_of(path)
     if not parts or parts[0] not in _FOLDERS:
-        raise NotFound(f"{shown(*parts) or 'This'} is not in the workspace, which has in, out, work, www and data.")
+        raise NotFound(
+            f"{display_path(*parts) or 'This'} is not in the workspace, which has in, out, work, www and data."
+        )
     if is_inside and len(parts) == 1:
-        raise UnsafePath(f"{shown(*parts)} is one of the workspace's own folders. Name something in it.")
+        raise UnsafePath(f"{display_path(*parts)} is one of the workspace's own folders. Name something in it.")
     return parts
 
 
-def _entry(folder: int, name: bytes) -> DirEntry | None:
+def _read_entry(folder: int, name: bytes) -> DirEntry | None:
     """What a name stands for; None when it is gone."""
     try:
         facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -344,10 +350,10 @@ def _entry(folder: int, name: bytes) -> DirEntry | None:
     is_file = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
     kind: Kind = "file" if is_file else "folder" if stat.S_ISDIR(facts.st_mode) else "other"
     modified = min(max(facts.st_mtime, 0.0), _LAST_SECOND)
-    return DirEntry(shown(name), name, kind, facts.st_size if is_file else 0, modified)
+    return DirEntry(display_path(name), name, kind, facts.st_size if is_file else 0, modified)
 
 
-def _explained(error: OSError, key: CubicleKey) -> Exception:
+def _explain_error(error: OSError, key: CubicleKey) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Unavailable("The disk is full: free some space where HERMIT_HOME lies, then send the message again.")
     return Unavailable(f"The workspace of {key} cannot be prepared ({error.strerror}). Check who owns HERMIT_HOME.")

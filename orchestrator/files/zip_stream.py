@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import MOST_FILE_BYTES, DirEntry
-from orchestrator.files.names import archived_name, numbered, shown
+from orchestrator.files.names import add_number, archived_name, display_path
 from orchestrator.files.workspace import Workspaces
 
 MOST_ENTRIES = 100_000
@@ -33,7 +33,7 @@ _EPOCH, _LAST = 315_532_800, 4_354_819_198
 _NOT_PLAIN = "is not a regular file: a link, a pipe, a socket, a device, or a file with several names"
 
 
-def packed(
+def stream_zip(
     workspaces: Workspaces,
     key: CubicleKey,
     folder: tuple[bytes, ...],
@@ -48,7 +48,7 @@ def packed(
     outlet = _Outlet()
     with closing(ZipFile(outlet, "w", ZIP_DEFLATED, compresslevel=1)) as archive:  # type: ignore[call-overload]  # writes only
         packing = _Packing(workspaces, key, archive, most_file_bytes, most_entries)
-        for _ in packing.pack(folder):
+        for _ in packing.pack_folder(folder):
             if outlet.waiting >= _CHUNK:
                 yield outlet.take()
         packing.say_what_is_missing()
@@ -95,16 +95,16 @@ class _Packing:
         self._unsaid = 0
         self._top = ""
 
-    def pack(self, folder: tuple[bytes, ...]) -> Iterator[None]:
+    def pack_folder(self, folder: tuple[bytes, ...]) -> Iterator[None]:
         """Everything beneath ``folder`` goes in; it pauses whenever something was written."""
         self._top = f"{archived_name(folder[-1])}/" if folder else ""
         waiting = [(folder, self._top)]
         while waiting:
             parts, inside = waiting.pop()
             if inside:
-                self._archive.writestr(_info(inside, time.time()), b"")
+                self._archive.writestr(_make_info(inside, time.time()), b"")
             taken: dict[str, int] = {}
-            for entry in self._entries(parts):
+            for entry in self._list_entries(parts):
                 if self._entries_left <= 0:
                     self._leave_out(parts, "and what comes after it is not all here: there are too many files")
                     return
@@ -112,7 +112,7 @@ class _Packing:
                 below, called = (*parts, entry.raw), _free_name(taken, entry.raw)
                 name = inside + called
                 if called.encode() != entry.raw:
-                    self._say(f"{shown(*below)} is called {name} here")
+                    self._report(f"{display_path(*below)} is called {name} here")
                 if len(name.encode()) > _LONGEST_PATH:
                     self._leave_out(below, "lies too deep")
                 elif entry.kind == "folder":
@@ -129,19 +129,19 @@ class _Packing:
             return
         more = [f"… and {self._unsaid:,} more"] if self._unsaid else []
         text = "\n".join(["What is not in this archive, or has another name in it:", "", *self._said, *more, ""])
-        name = LEFT_OUT if f"{LEFT_OUT}/" != self._top else numbered(LEFT_OUT, "2")
-        self._archive.writestr(_info(name, time.time()), text)
+        name = LEFT_OUT if f"{LEFT_OUT}/" != self._top else add_number(LEFT_OUT, "2")
+        self._archive.writestr(_make_info(name, time.time()), text)
 
-    def _entries(self, folder: tuple[bytes, ...]) -> Iterator[DirEntry]:
+    def _list_entries(self, folder: tuple[bytes, ...]) -> Iterator[DirEntry]:
         after: bytes | None = None
         try:
             while True:
-                page = self._workspaces.listing(self._key, folder, after=after, limit=_PAGE)
+                page = self._workspaces.list_folder(self._key, folder, after=after, limit=_PAGE)
                 yield from page.entries
                 if (after := page.next) is None:
                     return
         except OrchestratorError as error:  # gone, shut or too wide: the others go on
-            self._say(f"{shown(*folder)}: {error.message}")
+            self._report(f"{display_path(*folder)}: {error.message}")
 
     def _pack_file(self, parts: tuple[bytes, ...], name: str, entry: DirEntry) -> Iterator[None]:
         try:
@@ -149,20 +149,20 @@ class _Packing:
                 self._key, parts, max_bytes=min(self._most_file_bytes, self._bytes_left)
             )
         except OrchestratorError as error:  # gone, changing or too large: the others go on
-            self._say(error.message)
+            self._report(error.message)
             return
         with snapshot:
             self._bytes_left -= snapshot.size_bytes
-            with self._archive.open(_info(name, entry.modified, snapshot.size_bytes), "w") as target:
+            with self._archive.open(_make_info(name, entry.modified, snapshot.size_bytes), "w") as target:
                 while chunk := snapshot.file.read(_CHUNK):
                     target.write(chunk)
                     yield
         yield
 
     def _leave_out(self, parts: tuple[bytes, ...], why: str) -> None:
-        self._say(f"{shown(*parts) or 'The workspace'} {why}")
+        self._report(f"{display_path(*parts) or 'The workspace'} {why}")
 
-    def _say(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         if len(self._said) < _MOST_SAID:
             self._said.append(line)
         else:
@@ -174,12 +174,12 @@ def _free_name(taken: dict[str, int], raw: bytes) -> str:
     wanted = name = archived_name(raw)
     while name in taken:
         taken[wanted] += 1
-        name = numbered(wanted, str(taken[wanted]))
+        name = add_number(wanted, str(taken[wanted]))
     taken[name] = 1
     return name
 
 
-def _info(name: str, modified: float, size_bytes: int = 0) -> ZipInfo:
+def _make_info(name: str, modified: float, size_bytes: int = 0) -> ZipInfo:
     info = ZipInfo(name, time.gmtime(min(max(modified, _EPOCH), _LAST))[:6])
     is_folder = name.endswith("/")
     info.compress_type = ZIP_STORED if is_folder else ZIP_DEFLATED

@@ -63,11 +63,11 @@ def no_report(_db: sqlite3.Connection, _job: Job) -> JobReport | None:
     return None
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """There is nothing to do."""
 
 
-def guarded(what: str, do: Callable[[], object]) -> bool:
+def run_guarded(what: str, do: Callable[[], object]) -> bool:
     """Whatever happens, the thread goes on."""
     try:
         return bool(do())
@@ -109,10 +109,10 @@ class Running:
         if not self.is_wanted():
             raise Stopped("Nobody wants this any more.")
 
-    def record(self, progress: str | None = None, **result: Any) -> None:
+    def record_progress(self, progress: str | None = None, **result: Any) -> None:
         """Write down how far it has come, and what there is of it. Raises Stopped when it is not wanted any more."""
         with self._store.writing() as db:
-            if not rows.record(db, self.job.id, progress, result):
+            if not rows.save_progress(db, self.job.id, progress, result):
                 raise Stopped("Nobody wants this any more.")
 
 
@@ -128,11 +128,11 @@ class JobKind:
     """So long one may run; then it has failed, and whoever waits hears of it."""
     report: Callable[[sqlite3.Connection, Job], JobReport | None] = no_report
     """What is said of an end, within its transaction."""
-    prepare: Callable[[], None] = nothing
+    prepare: Callable[[], None] = do_nothing
     """After a start, before the first: what a death left is put right."""
     forget: Callable[[Job], None] = lambda _: None
     """What lies about of one goes, before its row does."""
-    tidy: Callable[[], None] = nothing
+    tidy: Callable[[], None] = do_nothing
     """Every minute or so: what nobody needs any more goes."""
     tries: int = 3
     """So often one is begun; deaths count, an orderly stop does not."""

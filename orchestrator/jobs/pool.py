@@ -21,7 +21,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, Stopped, Unavailable
 from orchestrator.core.models import CubicleKey, Turn
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import Finish, JobKind, JobReport, Running, TryLater, guarded
+from orchestrator.jobs.kinds import Finish, JobKind, JobReport, Running, TryLater, run_guarded
 from orchestrator.jobs.rows import Job, JobState
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _TIDY_S = 60.0
 _DELETION_S = 30.0
 
 
-def reference(kind: str, name: str) -> str:
+def job_reference(kind: str, name: str) -> str:
     """What a call, or another job, waits for that waits for this job."""
     return f"{kind}:{name}"
 
@@ -78,38 +78,38 @@ class Jobs:
         **more: Any,
     ) -> Job:
         """A new job, as `rows.add` takes it; begun once the transaction is committed."""
-        job = rows.add(db, kind, key, turn, payload, now=self._now(), **more)
-        self._store.after_commit(self._wake)
+        job = rows.insert_job(db, kind, key, turn, payload, now=self._now(), **more)
+        self._store.after_commit(self._wake_pool)
         return job
 
-    def resume(self, db: sqlite3.Connection, job: Job, progress: str) -> bool:
+    def resume_job(self, db: sqlite3.Connection, job: Job, progress: str) -> bool:
         """What it waited for is there; False when it does not wait."""
-        self._store.after_commit(self._wake)
-        return rows.resume(db, job.id, progress)
+        self._store.after_commit(self._wake_pool)
+        return rows.resume_job(db, job.id, progress)
 
-    def cancel(self, db: sqlite3.Connection, job: Job) -> bool:
+    def cancel_job(self, db: sqlite3.Connection, job: Job) -> bool:
         """It is not wanted any more, and what runs of it breaks off; False when it had ended."""
-        return self.end(db, job, JobState.CANCELLED)
+        return self.end_job(db, job, JobState.CANCELLED)
 
-    def end(self, db: sqlite3.Connection, job: Job, state: JobState, progress: str = "", **result: Any) -> bool:
+    def end_job(self, db: sqlite3.Connection, job: Job, state: JobState, progress: str = "", **result: Any) -> bool:
         """It has ended, and with it the calls that wait for it; False when it had ended before."""
-        ended = rows.end(db, job.id, state, progress=progress or state, result=result, now=self._now())
+        ended = rows.end_job(db, job.id, state, progress=progress or state, result=result, now=self._now())
         if ended is None:
             return False
         kind = self._kinds[ended.kind]
         report = kind.report(db, ended)
         if report is not None:
-            self._tell(db, ended, report)
+            self._send_notice(db, ended, report)
         if kind.kept_s == 0:
-            rows.drop(db, ended.id)
-        self._store.after_commit(self._wake)
+            rows.delete_job(db, ended.id)
+        self._store.after_commit(self._wake_pool)
         return True
 
-    def tell(self, kind: str, turn: Turn, *, most: int) -> list[Job]:
+    def report_ends(self, kind: str, turn: Turn, *, most: int) -> list[Job]:
         """The ends that this turn is told of: what no turn was told of yet, and, for a turn that is handed out again,
         the same once more."""
         with self._store.reading() as db:
-            found = rows.untold(db, kind, turn.cubicle, turn.id, most=most)
+            found = rows.list_untold(db, kind, turn.cubicle, turn.id, most=most)
         if found:
             with self._store.writing() as db:
                 rows.set_told(db, found, turn.id)
@@ -126,10 +126,10 @@ class Jobs:
             if not self._changed.wait_for(lambda: not any(map(holds, self._running.values())), _DELETION_S):
                 raise Unavailable("A download of theirs has not ended yet. Try again in a moment.")
 
-    def _tell(self, db: sqlite3.Connection, job: Job, report: JobReport) -> None:
+    def _send_notice(self, db: sqlite3.Connection, job: Job, report: JobReport) -> None:
         key, turn = job.cubicle, job.turn
         result = dict(report.result)
-        self._finish(reference(job.kind, job.name), ok=job.state is JobState.DONE, text=report.text, result=result)
+        self._finish(job_reference(job.kind, job.name), ok=job.state is JobState.DONE, text=report.text, result=result)
         if report.audit:
             audit_rows.insert_record(
                 db,
@@ -142,7 +142,7 @@ class Jobs:
                 detail=dict(report.detail),
             )
         if report.is_heard:
-            rows.withhold(db, job.id)
+            rows.mark_told(db, job.id)
         if report.notice:
             self._notices.post(key, job.kind, report.notice, turn=turn, subject=job.name)
 
@@ -157,15 +157,15 @@ class Jobs:
     def reconcile(self) -> None:
         """What ran when the process died is queued again, or forgotten where nobody waits for it any more."""
         with self._store.writing() as db:
-            rows.requeue(db, ())
+            rows.requeue_jobs(db, ())
             for kind in self._kinds.values():
                 if not kind.outlives:
                     rows.drop_open(db, kind.name)
 
-    def prepare(self) -> None:
+    def prepare_kinds(self) -> None:
         """Prepare every kind, one after the other; where the pool's own thread runs, it does that by itself."""
         for kind in self._kinds.values():
-            guarded(f"preparing {kind.name}", kind.prepare)
+            run_guarded(f"preparing {kind.name}", kind.prepare)
 
     def close(self) -> None:
         """Nothing is begun any more; what runs breaks off, and goes on after the next start."""
@@ -185,30 +185,32 @@ class Jobs:
 
     def _work_through(self) -> None:
         for kind in self._kinds.values():
-            threading.Thread(target=self._prepare, args=(kind,), name=f"prepare {kind.name}", daemon=True).start()
+            threading.Thread(target=self._prepare_kind, args=(kind,), name=f"prepare {kind.name}", daemon=True).start()
         tidy_at = 0.0
         while not self._is_closing:
             self._is_woken = False
-            while guarded("looking for jobs", self._begin_next):
+            while run_guarded("looking for jobs", self._begin_next):
                 pass
-            guarded("looking for jobs that take too long", self._end_overdue)
+            run_guarded("looking for jobs that take too long", self._end_overdue)
             if time.monotonic() >= tidy_at:
-                guarded("forgetting old jobs", self.tidy)
+                run_guarded("forgetting old jobs", self.delete_old)
                 tidy_at = time.monotonic() + _TIDY_S
             with self._changed:
                 self._changed.wait_for(lambda: self._is_woken or self._is_closing, self._pause_s())
 
-    def _prepare(self, kind: JobKind) -> None:
-        guarded(f"preparing {kind.name}", kind.prepare)
+    def _prepare_kind(self, kind: JobKind) -> None:
+        run_guarded(f"preparing {kind.name}", kind.prepare)
         self._unready.discard(kind.name)
-        self._wake()
+        self._wake_pool()
 
     def _begin_next(self) -> bool:
-        running = self._claim()
+        running = self._claim_job()
         if running is None:
             return False
         job = running.job
-        running.thread = threading.Thread(target=self._run, args=(running,), name=f"{job.kind} {job.name}", daemon=True)
+        running.thread = threading.Thread(
+            target=self._run_pool, args=(running,), name=f"{job.kind} {job.name}", daemon=True
+        )
         running.thread.start()
         return True
 
@@ -217,7 +219,7 @@ class Jobs:
         for running in tuple(self._running.values()):
             if not running.is_overdue and now - running.since >= self._kinds[running.job.kind].time_s:
                 running.is_overdue = True
-                self._fail(running.job, TOOK_TOO_LONG, "too_long")
+                self._fail_job(running.job, TOOK_TOO_LONG, "too_long")
 
     def _pause_s(self) -> float:
         """How long there is nothing to do, should nobody wake it."""
@@ -233,48 +235,48 @@ class Jobs:
         ends = [each.since + self._kinds[each.job.kind].time_s - time.monotonic() for each in under_way]
         return max(0.0, min([_LOOK_S, *ends, *([] if due is None else [due - now])]))
 
-    def _wake(self) -> None:
+    def _wake_pool(self) -> None:
         with self._changed:
             self._is_woken = True
             self._changed.notify_all()
 
-    def tidy(self) -> None:
+    def delete_old(self) -> None:
         """Jobs that ended long enough ago go, and whatever else their kinds no longer need."""
         for kind in self._kinds.values():
-            guarded(f"tidying {kind.name}", kind.tidy)
+            run_guarded(f"tidying {kind.name}", kind.tidy)
             if not kind.kept_s:
                 continue
             with self._store.reading() as db:
-                old = rows.ended_before(db, kind.name, self._now() - kind.kept_s)
+                old = rows.list_ended_before(db, kind.name, self._now() - kind.kept_s)
             for job in old:
                 kind.forget(job)
                 with self._store.writing() as db:
-                    rows.drop(db, job.id)
+                    rows.delete_job(db, job.id)
 
     # --- one job -----------------------------------------------------------------------------------------------
 
     def run_next(self) -> bool:
         """Do the next job in the thread of the caller; False when none can be begun now."""
-        running = self._claim()
+        running = self._claim_job()
         if running is not None:
-            self._run(running)
+            self._run_pool(running)
         return running is not None
 
-    def _claim(self) -> Running | None:
+    def _claim_job(self) -> Running | None:
         """The next job, which runs from now on."""
         if self._is_stranded:
             with self._store.writing() as db:
-                rows.requeue(db, tuple(self._running))
+                rows.requeue_jobs(db, tuple(self._running))
             self._is_stranded = False
         now = self._now()
         with self._store.reading() as db:
-            heads = rows.heads(db, now)
+            heads = rows.list_next_jobs(db, now)
         with self._changed:
-            job = None if self._is_closing else self._chosen(heads)
+            job = None if self._is_closing else self._choose_job(heads)
         if job is None:
             return None
         with self._store.writing() as db:
-            if not rows.begin(db, job.id, now):
+            if not rows.begin_job(db, job.id, now):
                 return None
         running = Running(job, self._store, lambda: self._is_closing)
         with self._changed:
@@ -282,7 +284,7 @@ class Jobs:
             self._served[job.kind, job.cubicle] = running.since
         return running
 
-    def _chosen(self, heads: list[Job]) -> Job | None:
+    def _choose_job(self, heads: list[Job]) -> Job | None:
         """Of those that there are threads for, one of the cubicle whose last one is longest ago."""
         busy = Counter(running.job.kind for running in self._running.values())
         theirs = Counter((running.job.kind, running.job.cubicle) for running in self._running.values())
@@ -296,9 +298,9 @@ class Jobs:
         able = filter(may_run, heads)
         return min(able, key=lambda job: (self._served.get((job.kind, job.cubicle), 0.0), job.id), default=None)
 
-    def _run(self, running: Running) -> None:
+    def _run_pool(self, running: Running) -> None:
         try:
-            self._do(running.job, running)
+            self._run_job(running.job, running)
         except Exception as error:  # the top of a thread: the row could not be written; it is queued again in a moment
             self._is_stranded = True
             logger.warning("%s %s: %s", running.job.kind, running.job.name, error, exc_info=error)
@@ -306,12 +308,12 @@ class Jobs:
             with self._changed:
                 del self._running[running.job.id]
                 self._changed.notify_all()
-            self._wake()
+            self._wake_pool()
 
-    def _do(self, job: Job, running: Running) -> None:
+    def _run_job(self, job: Job, running: Running) -> None:
         kind = self._kinds[job.kind]
         if job.tries >= kind.tries:
-            self._fail(job, kind.gave_up, "gave_up")
+            self._fail_job(job, kind.gave_up, "gave_up")
             return
         try:
             result = kind.run(running)
@@ -321,24 +323,24 @@ class Jobs:
             self._put_back(job, later.after_s, is_counted=later.is_counted)
             if later.is_whole_kind:
                 with self._store.writing() as db:
-                    rows.put_off(db, job.kind, self._now() + later.after_s)
+                    rows.postpone_kind(db, job.kind, self._now() + later.after_s)
         except OrchestratorError as error:
-            self._fail(job, error.message, error.code)
+            self._fail_job(job, error.message, error.code)
         except Exception:  # the top of a thread: whatever broke, whoever waits must hear of it in the end
             logger.exception("%s %s broke", job.kind, job.name)
             if kind.broke:
-                self._fail(job, kind.broke, "internal")
+                self._fail_job(job, kind.broke, "internal")
             else:
                 self._put_back(job, _LOOK_S, is_counted=True)
         else:
             if result is not None:
                 with self._store.writing() as db:
-                    self.end(db, job, JobState.DONE, **result)
+                    self.end_job(db, job, JobState.DONE, **result)
 
     def _put_back(self, job: Job, after_s: float, *, is_counted: bool = False) -> None:
         with self._store.writing() as db:
-            rows.put_back(db, job.id, not_before=self._now() + after_s if after_s else 0.0, is_counted=is_counted)
+            rows.requeue_job(db, job.id, not_before=self._now() + after_s if after_s else 0.0, is_counted=is_counted)
 
-    def _fail(self, job: Job, error: str, code: str) -> None:
+    def _fail_job(self, job: Job, error: str, code: str) -> None:
         with self._store.writing() as db:
-            self.end(db, job, JobState.FAILED, error=error, code=code)
+            self.end_job(db, job, JobState.FAILED, error=error, code=code)

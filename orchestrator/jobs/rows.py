@@ -65,7 +65,7 @@ class Job:
         return str(self.result.get("error", ""))
 
 
-def add(
+def insert_job(
     db: sqlite3.Connection,
     kind: str,
     key: CubicleKey,
@@ -86,52 +86,54 @@ def add(
     ).lastrowid
     if not name:
         db.execute("UPDATE jobs SET name = CAST(id AS TEXT) WHERE id = ?", (number,))
-    return _all(db, "WHERE id = ?", number)[0]
+    return _select_jobs(db, "WHERE id = ?", number)[0]
 
 
-def one(db: sqlite3.Connection, kind: str, name: str) -> Job | None:
+def get_job(db: sqlite3.Connection, kind: str, name: str) -> Job | None:
     """The job of that kind and name."""
-    return next(iter(_all(db, "WHERE kind = ? AND name = ?", kind, name)), None)
+    return next(iter(_select_jobs(db, "WHERE kind = ? AND name = ?", kind, name)), None)
 
 
-def every(
+def list_jobs(
     db: sqlite3.Connection, kind: str, *, progress: str | None = None, user: int | None = None, limit: int = 200
 ) -> list[Job]:
     """The newest of a kind, of one progress and one person where given."""
     where = "WHERE kind = ? AND (? IS NULL OR progress = ?) AND (? IS NULL OR user = ?) ORDER BY id DESC LIMIT ?"
-    return _all(db, where, kind, progress, progress, user, user, limit)
+    return _select_jobs(db, where, kind, progress, progress, user, user, limit)
 
 
-def of_cubicle(db: sqlite3.Connection, kind: str, key: CubicleKey, *, since: float = 0.0) -> list[Job]:
+def list_cubicle_jobs(db: sqlite3.Connection, kind: str, key: CubicleKey, *, since: float = 0.0) -> list[Job]:
     """A cubicle's jobs of a kind that were asked for since then, oldest first."""
-    return _all(
+    return _select_jobs(
         db, "WHERE agent = ? AND user = ? AND kind = ? AND created > ? ORDER BY id", key.agent, key.user, kind, since
     )
 
 
-def open_of(db: sqlite3.Connection, kind: str, key: CubicleKey) -> list[Job]:
+def list_open_jobs(db: sqlite3.Connection, kind: str, key: CubicleKey) -> list[Job]:
     """A cubicle's jobs of a kind that have not ended, oldest first."""
-    return _all(db, f"WHERE kind = ? AND agent = ? AND user = ? AND {_OPEN} ORDER BY id", kind, key.agent, key.user)
+    return _select_jobs(
+        db, f"WHERE kind = ? AND agent = ? AND user = ? AND {_OPEN} ORDER BY id", kind, key.agent, key.user
+    )
 
 
-def waiting_for(db: sqlite3.Connection, kind: str, waits_for: str) -> list[Job]:
+def list_waiting_for(db: sqlite3.Connection, kind: str, waits_for: str) -> list[Job]:
     """Those of a kind that wait for this."""
-    return _all(
+    return _select_jobs(
         db, "WHERE +kind = ? AND waits_for = ? AND state = 'waiting' AND ended IS NULL ORDER BY id", kind, waits_for
     )
 
 
-def ended_before(db: sqlite3.Connection, kind: str, before: float) -> list[Job]:
+def list_ended_before(db: sqlite3.Connection, kind: str, before: float) -> list[Job]:
     """Some of a kind that ended before then."""
-    return _all(db, "WHERE kind = ? AND ended < ? ORDER BY id LIMIT 100", kind, before)
+    return _select_jobs(db, "WHERE kind = ? AND ended < ? ORDER BY id LIMIT 100", kind, before)
 
 
 # --- the worker pool ---------------------------------------------------------------------------------------------
 
 
-def heads(db: sqlite3.Connection, now: float) -> list[Job]:
+def list_next_jobs(db: sqlite3.Connection, now: float) -> list[Job]:
     """The oldest queued job of each kind and cubicle, where it may be begun now."""
-    return _all(
+    return _select_jobs(
         db,
         "WHERE id IN (SELECT MIN(id) FROM jobs WHERE state = 'queued' AND ended IS NULL GROUP BY kind, agent, user) "  # noqa: S608 - constant
         f"AND (not_before <= ? OR not_before > ?) AND {_STAYS} ORDER BY id",
@@ -148,9 +150,9 @@ def next_due(db: sqlite3.Connection, now: float) -> float | None:
     return None if row[0] is None else float(row[0])
 
 
-def begin(db: sqlite3.Connection, job: int, now: float) -> bool:
+def begin_job(db: sqlite3.Connection, job: int, now: float) -> bool:
     """It runs from now on; False when it is not queued any more."""
-    return _changed(
+    return _execute_change(
         db,
         "UPDATE jobs SET state = 'running', tries = tries + 1, started = COALESCE(started, ?) "  # noqa: S608 - constant
         f"WHERE id = ? AND state = 'queued' AND {_STAYS}",
@@ -159,7 +161,7 @@ def begin(db: sqlite3.Connection, job: int, now: float) -> bool:
     )
 
 
-def put_back(db: sqlite3.Connection, job: int, *, not_before: float, is_counted: bool) -> None:
+def requeue_job(db: sqlite3.Connection, job: int, *, not_before: float, is_counted: bool) -> None:
     """What ran is queued again; a try that is not counted never was."""
     db.execute(
         "UPDATE jobs SET state = 'queued', not_before = ?, tries = tries - ? WHERE id = ? AND state = 'running'",
@@ -167,14 +169,14 @@ def put_back(db: sqlite3.Connection, job: int, *, not_before: float, is_counted:
     )
 
 
-def put_off(db: sqlite3.Connection, kind: str, not_before: float) -> None:
+def postpone_kind(db: sqlite3.Connection, kind: str, not_before: float) -> None:
     """None of this kind is begun before then."""
     db.execute(
         "UPDATE jobs SET not_before = ? WHERE kind = ? AND state = 'queued' AND ended IS NULL", (not_before, kind)
     )
 
 
-def requeue(db: sqlite3.Connection, running: Collection[int]) -> None:
+def requeue_jobs(db: sqlite3.Connection, running: Collection[int]) -> None:
     """Whatever is said to run, and is not among these, is queued again; its try counts."""
     marks = ", ".join("?" * len(running))
     db.execute(
@@ -190,9 +192,9 @@ def is_wanted(db: sqlite3.Connection, job: int) -> bool:
     return row is not None
 
 
-def record(db: sqlite3.Connection, job: int, progress: str | None, result: Mapping[str, Any]) -> bool:
+def save_progress(db: sqlite3.Connection, job: int, progress: str | None, result: Mapping[str, Any]) -> bool:
     """How far it has come, and what there is of it; False when it is not wanted any more."""
-    return _changed(
+    return _execute_change(
         db,
         "UPDATE jobs SET progress = COALESCE(?, progress), result = json_patch(result, ?) "  # noqa: S608 - constant
         f"WHERE id = ? AND state = 'running' AND {_STAYS}",
@@ -202,11 +204,11 @@ def record(db: sqlite3.Connection, job: int, progress: str | None, result: Mappi
     )
 
 
-def wait(
+def make_wait(
     db: sqlite3.Connection, job: int, waits_for: str, progress: str, payload: Mapping[str, Any] | None = None
 ) -> bool:
     """What ran waits for this, with more to its ``payload``; False when it is not wanted any more."""
-    return _changed(
+    return _execute_change(
         db,
         "UPDATE jobs SET state = 'waiting', waits_for = ?, progress = ?, "  # noqa: S608 - constant
         f"payload = json_patch(payload, ?), tries = 0 WHERE id = ? AND state = 'running' AND {_STAYS}",
@@ -217,9 +219,9 @@ def wait(
     )
 
 
-def resume(db: sqlite3.Connection, job: int, progress: str) -> bool:
+def resume_job(db: sqlite3.Connection, job: int, progress: str) -> bool:
     """What waited is queued; False when it does not wait."""
-    return _changed(
+    return _execute_change(
         db,
         "UPDATE jobs SET state = 'queued', progress = ?, tries = 0 WHERE id = ? AND state = 'waiting'",
         progress,
@@ -227,11 +229,11 @@ def resume(db: sqlite3.Connection, job: int, progress: str) -> bool:
     )
 
 
-def end(
+def end_job(
     db: sqlite3.Connection, job: int, state: JobState, *, progress: str, result: Mapping[str, Any], now: float
 ) -> Job | None:
     """It has ended so; None when it had ended before, or is gone with its agent."""
-    is_ended = _changed(
+    is_ended = _execute_change(
         db,
         "UPDATE jobs SET state = ?, progress = ?, result = json_patch(result, ?), ended = ? "  # noqa: S608 - constant
         f"WHERE id = ? AND {_OPEN}",
@@ -241,10 +243,10 @@ def end(
         now,
         job,
     )
-    return _all(db, "WHERE id = ?", job)[0] if is_ended else None
+    return _select_jobs(db, "WHERE id = ?", job)[0] if is_ended else None
 
 
-def drop(db: sqlite3.Connection, job: int) -> None:
+def delete_job(db: sqlite3.Connection, job: int) -> None:
     """Nothing is known of it any more."""
     db.execute("DELETE FROM jobs WHERE id = ?", (job,))
 
@@ -257,16 +259,16 @@ def drop_open(db: sqlite3.Connection, kind: str) -> None:
 # --- who was told ------------------------------------------------------------------------------------------------
 
 
-def withhold(db: sqlite3.Connection, job: int) -> None:
+def mark_told(db: sqlite3.Connection, job: int) -> None:
     """The agent need not be told of its end: it knows."""
     db.execute("UPDATE jobs SET told = 0 WHERE id = ?", (job,))
 
 
-def untold(db: sqlite3.Connection, kind: str, key: CubicleKey, turn: int, *, most: int) -> list[Job]:
+def list_untold(db: sqlite3.Connection, kind: str, key: CubicleKey, turn: int, *, most: int) -> list[Job]:
     """Those that ended and no turn but this one was told of."""
     told = "SELECT id FROM jobs WHERE agent = ? AND user = ? AND kind = ? AND told"
     theirs = (key.agent, key.user, kind)
-    return _all(
+    return _select_jobs(
         db,
         f"WHERE ended IS NOT NULL AND id IN ({told} IS NULL UNION ALL {told} = ?) ORDER BY ended, id LIMIT ?",
         *theirs,
@@ -281,15 +283,15 @@ def set_told(db: sqlite3.Connection, jobs: Sequence[Job], turn: int) -> None:
     db.executemany("UPDATE jobs SET told = ? WHERE id = ?", [(turn, job.id) for job in jobs])
 
 
-def _all(db: sqlite3.Connection, where: str, *values: object) -> list[Job]:
-    return [_job(row) for row in db.execute(f"SELECT * FROM jobs {where}", values)]  # noqa: S608 - constants
+def _select_jobs(db: sqlite3.Connection, where: str, *values: object) -> list[Job]:
+    return [_make_job(row) for row in db.execute(f"SELECT * FROM jobs {where}", values)]  # noqa: S608 - constants
 
 
-def _changed(db: sqlite3.Connection, statement: str, *values: object) -> bool:
+def _execute_change(db: sqlite3.Connection, statement: str, *values: object) -> bool:
     return db.execute(statement, values).rowcount == 1
 
 
-def _job(row: sqlite3.Row) -> Job:
+def _make_job(row: sqlite3.Row) -> Job:
     fields: dict[str, Any] = dict(row)
     key = CubicleKey(fields.pop("agent"), fields.pop("user"))
     payload, result = json.loads(fields.pop("payload")), json.loads(fields.pop("result"))

@@ -93,16 +93,16 @@ class Budget:
         self._booked = booked
         self._now = now
 
-    def today(self, agent: str) -> rows.SpendingDay:
+    def get_today(self, agent: str) -> rows.SpendingDay:
         """What the agent has spent, and what is held, on its current day."""
         with self._store.reading() as db:
-            return rows.get_day(db, agent, self._day(db, agent))
+            return rows.get_day(db, agent, self._get_day(db, agent))
 
-    def standing(self, agent: str) -> BudgetState:
+    def get_standing(self, agent: str) -> BudgetState:
         """How the agent's day stands; raises NotFound."""
         with self._store.reading() as db:
             found = agent_rows.get_agent(db, agent)
-            date = self._day(db, agent)
+            date = self._get_day(db, agent)
             day = rows.get_day(db, agent, date)
         if found is None:
             raise NotFound(f"There is no agent called {agent[:40]!r}. './hermit agent list' shows all.")
@@ -117,14 +117,14 @@ class Budget:
             left_micro=left,
             tokens=tokens,
             token_budget=found.daily_budget_tokens,
-            resets_at=_end(date),
+            resets_at=_day_end(date),
             is_stopped=was_refused or is_used_up,
         )
 
     def last_days(self, count: int) -> tuple[str, ...]:
         """The last UTC days as ``YYYY-MM-DD``, today the last of them."""
         now = self._now()
-        return tuple(_date(now - ago * _DAY_S) for ago in range(count - 1, -1, -1))
+        return tuple(_utc_date(now - ago * _DAY_S) for ago in range(count - 1, -1, -1))
 
     def spent_since(self, day: str) -> list[rows.Spent]:
         """What was spent on this UTC day and after it, by day, agent and model."""
@@ -146,7 +146,7 @@ class Budget:
         the day's budgets do not cover it."""
         now = self._now()
         with self._store.writing() as db:
-            day = self._day(db, agent.name)
+            day = self._get_day(db, agent.name)
             row = rows.insert_reservation(
                 db,
                 agent=agent.name,
@@ -165,20 +165,24 @@ class Budget:
                 return Hold(row, micro, key, turn, model, now, day, tokens)
             spent = rows.get_day(db, agent.name, day)
             self._booked(db, Booking(key, turn, day, spent, is_refused=True))
-        raise OverBudget(_refusal(agent, spent, micro, f"{provider} {model}", day))
+        raise OverBudget(_refusal_text(agent, spent, micro, f"{provider} {model}", day))
 
-    def settle(self, hold: Hold, cost_micro: int, use: TokenUse, *, tokens: int = 0) -> None:
+    def settle_hold(self, hold: Hold, cost_micro: int, use: TokenUse, *, tokens: int = 0) -> None:
         """Book what a call that went through has cost."""
-        text = "Model call" if cost_micro <= hold.micro else f"Model call, dearer than the {dollars(hold.micro)} held"
-        self._close(hold, _Bill("settled", text, cost_micro, tokens, use))
+        text = (
+            "Model call"
+            if cost_micro <= hold.micro
+            else f"Model call, dearer than the {format_dollars(hold.micro)} held"
+        )
+        self._close_hold(hold, _Bill("settled", text, cost_micro, tokens, use))
 
-    def keep(self, hold: Hold, use: TokenUse, why: str) -> None:
+    def book_hold(self, hold: Hold, use: TokenUse, why: str) -> None:
         """Book the whole hold, because nobody knows what the call has cost."""
-        self._close(hold, _Bill("kept", f"Model call without a bill ({why})", hold.micro, hold.tokens, use))
+        self._close_hold(hold, _Bill("kept", f"Model call without a bill ({why})", hold.micro, hold.tokens, use))
 
-    def release(self, hold: Hold, why: str) -> None:
+    def release_hold(self, hold: Hold, why: str) -> None:
         """Give the hold back: the provider refused the call, so it has cost nothing."""
-        self._close(hold, _Bill("released", f"Model call refused ({why})", 0, 0, TokenUse()))
+        self._close_hold(hold, _Bill("released", f"Model call refused ({why})", 0, 0, TokenUse()))
 
     def reconcile(self) -> None:
         """After a start: calls that were under way when we died are booked whole."""
@@ -195,11 +199,11 @@ class Budget:
                     cost_tokens=tokens,
                 )
 
-    def _day(self, db: sqlite3.Connection, agent: str) -> str:
+    def _get_day(self, db: sqlite3.Connection, agent: str) -> str:
         """The UTC day by the clock, but never one before the last on which this agent asked for money."""
-        return max(_date(self._now()), rows.get_latest_day(db, agent))
+        return max(_utc_date(self._now()), rows.get_latest_day(db, agent))
 
-    def _close(self, hold: Hold, bill: _Bill) -> None:
+    def _close_hold(self, hold: Hold, bill: _Bill) -> None:
         now = self._now()
         with self._store.writing() as db:
             sums = rows.close_reservation(
@@ -217,7 +221,7 @@ class Budget:
                 self._booked(db, Booking(hold.key, hold.turn, hold.day, sums, is_refused=False))
 
 
-def dollars(micro: int) -> str:
+def format_dollars(micro: int) -> str:
     """``1234567`` as ``$1.2346``: cents for large sums, more digits for small ones."""
     return f"${micro / MICRO:.2f}" if micro >= 10 * MICRO or micro % 10_000 == 0 else f"${micro / MICRO:.4f}"
 
@@ -226,7 +230,7 @@ def _write_down(db: sqlite3.Connection, hold: Hold, bill: _Bill, now: float) -> 
     audit_rows.insert_record(
         db,
         "model.call",
-        f"{bill.text}: {hold.model}, {dollars(bill.micro)}",
+        f"{bill.text}: {hold.model}, {format_dollars(bill.micro)}",
         now=now,
         agent=hold.key.agent,
         user=hold.key.user,
@@ -242,14 +246,14 @@ def _write_down(db: sqlite3.Connection, hold: Hold, bill: _Bill, now: float) -> 
     )
 
 
-def _refusal(agent: Agent, day: rows.SpendingDay, micro: int, model: str, date: str) -> str:
+def _refusal_text(agent: Agent, day: rows.SpendingDay, micro: int, model: str, date: str) -> str:
     goes_on = f"It continues by itself when {date} is over (midnight UTC)"
     if day.spent_micro + day.reserved_micro + micro > agent.daily_budget_micro:
-        held = f", {dollars(day.reserved_micro)} held for calls under way" if day.reserved_micro else ""
+        held = f", {format_dollars(day.reserved_micro)} held for calls under way" if day.reserved_micro else ""
         return (
-            f"{agent.name} has no budget left today for another call: {dollars(day.spent_micro)} of "
-            f"{dollars(agent.daily_budget_micro)} spent{held}, and this one may cost {dollars(micro)}. {goes_on}; "
-            f"'./hermit agent set {agent.name} daily_budget_usd=…' lets it continue now."
+            f"{agent.name} has no budget left today for another call: {format_dollars(day.spent_micro)} of "
+            f"{format_dollars(agent.daily_budget_micro)} spent{held}, and this one may cost {format_dollars(micro)}. "
+            f"{goes_on}; './hermit agent set {agent.name} daily_budget_usd=…' lets it continue now."
         )
     return (
         f"{agent.name} has used up today's tokens for models whose price is unknown: "
@@ -259,10 +263,10 @@ def _refusal(agent: Agent, day: rows.SpendingDay, micro: int, model: str, date: 
     )
 
 
-def _date(at: float) -> str:
+def _utc_date(at: float) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(at))
 
 
-def _end(date: str) -> float:
+def _day_end(date: str) -> float:
     """When this UTC day is over."""
     return calendar.timegm(time.strptime(date, "%Y-%m-%d")) + _DAY_S

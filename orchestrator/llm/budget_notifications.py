@@ -15,7 +15,7 @@ from orchestrator.core.errors import NotFound
 from orchestrator.core.hooks import BudgetCrossed, Hooks
 from orchestrator.core.models import Agent, CubicleKey
 from orchestrator.llm import ledger_rows as rows
-from orchestrator.llm.budget import Booking, dollars
+from orchestrator.llm.budget import Booking, format_dollars
 from orchestrator.llm.ledger_rows import SpendingDay
 
 KIND = "budget"
@@ -23,7 +23,7 @@ NEARLY, WHOLLY = 80, 100
 """The levels, in percent."""
 
 
-class BudgetNotices:
+class BudgetNotifications:
     """Says it, once."""
 
     def __init__(self, store: Store, notices: Notifications, agents: Agents, hooks: Hooks) -> None:
@@ -32,7 +32,7 @@ class BudgetNotices:
         self._agents = agents
         self._hooks = hooks
 
-    def book(self, db: sqlite3.Connection, booking: Booking) -> None:
+    def notify_booking(self, db: sqlite3.Connection, booking: Booking) -> None:
         """Look whether this booking is worth a word, within its transaction."""
         key = booking.key
         try:
@@ -42,7 +42,7 @@ class BudgetNotices:
         day = booking.sums
         # With calls under way a refusal may be over in a moment: their holds are more than they will cost.
         is_final = booking.is_refused and not day.reserved_micro and not day.reserved_tokens
-        level = WHOLLY if is_final else reached(agent, day)
+        level = WHOLLY if is_final else reached_level(agent, day)
         if level is None:
             return
         operator = people_rows.get_operator(db)
@@ -51,22 +51,22 @@ class BudgetNotices:
             if person is None or not _is_new(db, booking, level, user):
                 continue
             turn = booking.turn if user == key.user else None
-            text = wording(agent, day, level, booking, is_operator=operator is not None and user == operator.id)
+            text = notice_text(agent, day, level, booking, is_operator=operator is not None and user == operator.id)
             self._notices.post(CubicleKey(key.agent, user), KIND, text, turn=turn)
             crossed = BudgetCrossed(key.agent, user, booking.day, level)
             self._store.after_commit(partial(self._hooks.budget_crossed.fire, crossed))
 
 
-def reached(agent: Agent, day: SpendingDay) -> int | None:
+def reached_level(agent: Agent, day: SpendingDay) -> int | None:
     """The level that what is spent has reached, of dollars or of tokens."""
     spent = ((day.spent_micro, agent.daily_budget_micro), (day.spent_tokens, agent.daily_budget_tokens))
     share = max(100 * used // budget if budget else WHOLLY * (used > 0) for used, budget in spent)
     return WHOLLY if share >= WHOLLY else NEARLY if share >= NEARLY else None
 
 
-def wording(agent: Agent, day: SpendingDay, level: int, booking: Booking, *, is_operator: bool) -> str:
+def notice_text(agent: Agent, day: SpendingDay, level: int, booking: Booking, *, is_operator: bool) -> str:
     """What this person reads."""
-    used = f"{dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)} spent"
+    used = f"{format_dollars(day.spent_micro)} of {format_dollars(agent.daily_budget_micro)} spent"
     if day.spent_tokens:
         used += f", {day.spent_tokens:,} of {agent.daily_budget_tokens:,} tokens of models without a known price used"
     when = f"until {booking.day} is over (midnight UTC)"

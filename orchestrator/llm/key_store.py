@@ -32,25 +32,25 @@ class KeyStore:
         """Raises ConfigError when the file is unusable: rather than lose keys, nothing starts."""
         self._file = file
         self._lock = threading.Lock()  # protects the file and _keys
-        self._keys = _read(file)
+        self._keys = _read_keys(file)
 
-    def every(self) -> Mapping[str, OwnKey]:
+    def list_keys(self) -> Mapping[str, OwnKey]:
         """All keys, by provider, oldest first."""
         with self._lock:
             return dict(self._keys)
 
-    def put(self, provider: str, own: OwnKey | None) -> None:
+    def save_key(self, provider: str, own: OwnKey | None) -> None:
         """Keep this one, in the place of what was there; with None there is none any more. Raises Unavailable, and
         then nothing has changed."""
         with self._lock:
             keys = {name: kept for name, kept in self._keys.items() if name != provider or own is not None}
             if own is not None:
                 keys[provider] = own
-            _write(self._file, keys)
+            _write_keys(self._file, keys)
             self._keys = keys
 
 
-def _read(file: Path) -> dict[str, OwnKey]:
+def _read_keys(file: Path) -> dict[str, OwnKey]:
     try:
         file.chmod(0o600)
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -64,8 +64,8 @@ def _read(file: Path) -> dict[str, OwnKey]:
         ) from None  # the reason may quote what is in the file
 
 
-def _write(file: Path, keys: Mapping[str, OwnKey]) -> None:
+def _write_keys(file: Path, keys: Mapping[str, OwnKey]) -> None:
     try:
-        whole_files.replace(file, json.dumps({name: asdict(own) for name, own in keys.items()}, indent=1))
+        whole_files.replace_file(file, json.dumps({name: asdict(own) for name, own in keys.items()}, indent=1))
     except OSError as error:
         raise Unavailable(f"The key can't be written down ({error.strerror}). Check the disk.") from error

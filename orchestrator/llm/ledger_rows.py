@@ -88,9 +88,9 @@ def insert_reservation(
     when the budgets do not cover it."""
     values = {"agent": agent, "day": day, "micro": micro, "tokens": tokens}
     budgets = {"budget": budget_micro, "most": budget_tokens}
-    is_held = _hold(db, values | budgets)
+    is_held = _add_hold(db, values | budgets)
     if not is_held and _begin_day(db, agent, day):
-        is_held = _hold(db, values | budgets)
+        is_held = _add_hold(db, values | budgets)
     if not is_held:
         db.execute(
             "UPDATE spending_days SET refused_micro = :budget, refused_tokens = :most "
@@ -106,7 +106,7 @@ def insert_reservation(
     return int(cursor.lastrowid or 0)
 
 
-def _hold(db: sqlite3.Connection, values: dict[str, Any]) -> bool:
+def _add_hold(db: sqlite3.Connection, values: dict[str, Any]) -> bool:
     """Add to what is held on a day that has begun, if its budgets cover it."""
     held = db.execute(
         "UPDATE spending_days SET reserved_micro = reserved_micro + :micro, reserved_tokens = reserved_tokens + "

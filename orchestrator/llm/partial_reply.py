@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from crab.answer import OLD_FORM, first_object, split_thought
-from crab.lenient import BODY, ObjectReader, unescaped, without_half_escape
+from crab.lenient import BODY, ObjectReader, unescape_string, without_half_escape
 
 SURE_CHARS = 80
 """As many characters without a brace are taken for a reply in plain text; a few words before an object are none."""
@@ -23,7 +23,7 @@ _TURNS = re.compile(r"[{<]")
 """What may make something else of what looked like plain text."""
 
 
-class Draft:
+class PartialReply:
     """One answer as it arrives. ``text`` only grows, except where words that looked like the whole reply are followed
     by an object after all."""
 
@@ -41,26 +41,26 @@ class Draft:
         if self._message is not None:
             self._shown = self._message.text
         elif self._is_plain:
-            self._shown = self._plain()[:MOST_CHARS]
+            self._shown = self._plain_text()[:MOST_CHARS]
         return self._shown
 
-    def add(self, piece: str) -> None:
+    def add_piece(self, piece: str) -> None:
         """The next piece of the answer."""
         if self._message is not None:
-            self._message.add(piece)
+            self._message.add_piece(piece)
         elif self._size < MOST_READ:
-            self._read(piece)
+            self._read_piece(piece)
 
-    def _read(self, piece: str) -> None:
+    def _read_piece(self, piece: str) -> None:
         if self._is_plain and _TURNS.search(piece):
             self._shown, self._is_plain = self.text, False
         self._raw.append(piece)
         self._size += len(piece)
         if not self._is_plain and self._size >= self._look_at:
             self._look_at = self._size + max(1, self._size // _AGAIN)
-            self._look()
+            self._find_message()
 
-    def _look(self) -> None:
+    def _find_message(self) -> None:
         text = "".join(self._raw)
         self._raw = [text]
         rest = split_thought(text)[1]
@@ -69,9 +69,9 @@ class Draft:
             plain = rest.strip()
             self._is_plain = len(plain) >= SURE_CHARS and "{" not in plain and not plain.startswith(("[", "`", "<"))
         elif not OLD_FORM.search(rest, 0, reader.start):
-            self._begin(rest, reader)
+            self._begin_message(rest, reader)
 
-    def _begin(self, rest: str, reader: ObjectReader) -> None:
+    def _begin_message(self, rest: str, reader: ObjectReader) -> None:
         """The message has begun, or is there as a whole."""
         message = reader.found.get("message")
         if not isinstance(message, str):
@@ -82,11 +82,11 @@ class Draft:
                 self._message = _Message(message)
         elif start < len(rest):
             self._message = _Message(quote=quote)
-            self._message.add(rest[start:])
+            self._message.add_piece(rest[start:])
         else:
             self._look_at = self._size + 1
 
-    def _plain(self) -> str:
+    def _plain_text(self) -> str:
         text = "".join(self._raw)
         self._raw = [text]
         plain = split_thought(text)[1].strip()
@@ -109,7 +109,7 @@ class _Message:
         self._parts = [text]
         return text
 
-    def add(self, piece: str) -> None:
+    def add_piece(self, piece: str) -> None:
         if not self._quote or self._size >= MOST_CHARS:
             return
         raw = self._left + piece
@@ -122,7 +122,7 @@ class _Message:
             if self._quote == '"""':
                 inside = inside[: len(inside) - _open_quotes(inside)]
             self._left = raw[len(inside) :]
-        said = unescaped(inside)
+        said = unescape_string(inside)
         self._parts.append(said)
         self._size += len(said)
 

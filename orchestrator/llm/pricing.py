@@ -23,7 +23,7 @@ BYTES_PER_TOKEN = 2.5
 """What we count a token as when only bytes are known. English and code have 3 to 4 bytes a token, Chinese and emoji
 about 3, so this bounds what people and commands write. It is no bound for bytes that are close to noise (long numbers,
 base64), where a token can be one byte; reserving for that would make every call look 3 times dearer than it is, and
-``cost`` charges the true count afterwards in any case."""
+``compute_cost`` charges the true count afterwards in any case."""
 TOKENS_PER_MESSAGE = 16
 """Role marks and separators around each message; real ones need 3 to 7."""
 
@@ -73,7 +73,7 @@ class PriceTable:
 def load_prices(override: Path | None = None) -> PriceTable:
     """The table, with the rows of ``override`` (when that file exists) before ours. Raises ConfigError naming what is
     wrong with the user's file."""
-    table = _parse(TABLE_FILE.read_text(encoding="utf-8"), "prices.json")
+    table = _parse_table(TABLE_FILE.read_text(encoding="utf-8"), "prices.json")
     if override is None:
         return table
     try:
@@ -82,28 +82,28 @@ def load_prices(override: Path | None = None) -> PriceTable:
         return table
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"{override} cannot be read. Check who owns it, or remove it.") from None
-    own = _parse(text, str(override), default=table.fallback)
+    own = _parse_table(text, str(override), default=table.fallback)
     return PriceTable(own.date or table.date, own.rows + table.rows, own.fallback)
 
 
 def price_of(provider: str, model: str, table: PriceTable) -> Price:
     """The price of a provider's model: that of the first row that fits, or the fallback."""
-    name = normal(model)
-    found = _find(provider, name, table)
+    name = normal_name(model)
+    found = _find_row(provider, name, table)
     if found is None and provider == "openrouter":
         # OpenRouter passes the makers' prices on, and names its models MAKER/MODEL.
         maker, _, inner = name.removeprefix("~").partition("/")
         if inner.endswith(":free"):
             return Price(0, 0, known=True)
-        found = _find(_VENDORS.get(maker, maker), inner.partition(":")[0], table)
+        found = _find_row(_VENDORS.get(maker, maker), inner.partition(":")[0], table)
     return found or table.fallback
 
 
-def reservation(price: Price, messages_bytes: int, max_tokens: int, *, messages: int = 1) -> int:
+def reserve_for(price: Price, messages_bytes: int, max_tokens: int, *, messages: int = 1) -> int:
     """Micro-dollars that a call may cost at most: every byte of the messages a share of a token, nothing from a cache,
     the dearest price that could apply, and an answer of full length."""
     prompt = _most_prompt(messages_bytes, messages)
-    per_prompt, per_completion = _dearest(price, prompt)
+    per_prompt, per_completion = _highest_price(price, prompt)
     return _rounded_up(prompt * per_prompt + max(0, max_tokens) * per_completion)
 
 
@@ -119,19 +119,19 @@ def tokens_used(use: TokenUse, reserved: int) -> int:
     return max(0, use.prompt) + max(0, use.completion)
 
 
-def believable(use: TokenUse) -> TokenUse:
+def check_usage(use: TokenUse) -> TokenUse:
     """What a provider said it used, without what can't be true: no text, nothing negative, NaN or without end. What is
     left out counts as not said, and what was not said costs the reservation."""
     return TokenUse(
-        prompt=_count(use.prompt, MAX_TOKENS_BELIEVED),
-        completion=_count(use.completion, MAX_TOKENS_BELIEVED),
-        cost_micro=_count(use.cost_micro, MAX_COST_MICRO_BELIEVED),
-        cached=_count(use.cached, MAX_TOKENS_BELIEVED) or 0,
-        cache_written=_count(use.cache_written, MAX_TOKENS_BELIEVED) or 0,
+        prompt=_check_count(use.prompt, MAX_TOKENS_BELIEVED),
+        completion=_check_count(use.completion, MAX_TOKENS_BELIEVED),
+        cost_micro=_check_count(use.cost_micro, MAX_COST_MICRO_BELIEVED),
+        cached=_check_count(use.cached, MAX_TOKENS_BELIEVED) or 0,
+        cache_written=_check_count(use.cache_written, MAX_TOKENS_BELIEVED) or 0,
     )
 
 
-def _count(value: object, most: int) -> int | None:
+def _check_count(value: object, most: int) -> int | None:
     return value if type(value) is int and 0 <= value <= most else None
 
 
@@ -139,14 +139,14 @@ def _most_prompt(messages_bytes: int, messages: int) -> int:
     return math.ceil(max(0, messages_bytes) / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * max(1, messages)
 
 
-def cost(price: Price, use: TokenUse, reserved: int) -> int:
+def compute_cost(price: Price, use: TokenUse, reserved: int) -> int:
     """Micro-dollars to charge: the provider's own figure, or its counts at our price, or, when it said neither, the
     whole reservation."""
     if use.cost_micro is not None:
         return max(0, use.cost_micro)
     if use.prompt is None or use.completion is None:
         return max(0, reserved)
-    cached, written = _parts(use)
+    cached, written = _cached_parts(use)
     per_prompt, per_completion = price.prompt_micro_per_mtok, price.completion_micro_per_mtok
     per_cached, per_written = price.cached_micro_per_mtok, price.written_micro_per_mtok
     if price.long_over is not None and use.prompt > price.long_over:
@@ -158,7 +158,7 @@ def cost(price: Price, use: TokenUse, reserved: int) -> int:
     return _rounded_up(prompt + max(0, use.completion) * per_completion)
 
 
-def _dearest(price: Price, prompt_tokens: int) -> tuple[int, int]:
+def _highest_price(price: Price, prompt_tokens: int) -> tuple[int, int]:
     per_prompt = max(price.prompt_micro_per_mtok, price.written_micro_per_mtok)
     if price.long_over is None or prompt_tokens <= price.long_over:
         return per_prompt, price.completion_micro_per_mtok
@@ -173,7 +173,7 @@ def _with_premium(per_prompt: int, price: Price) -> int:
     return -(-per_prompt * price.written_micro_per_mtok // price.prompt_micro_per_mtok)
 
 
-def _parts(use: TokenUse) -> tuple[int, int]:
+def _cached_parts(use: TokenUse) -> tuple[int, int]:
     """How much of the prompt came from the cache and went into it, never more than there was."""
     prompt = max(0, use.prompt or 0)
     cached = min(max(0, use.cached), prompt)
@@ -184,12 +184,12 @@ def _rounded_up(micro_per_mtok_tokens: int) -> int:
     return -(-max(0, micro_per_mtok_tokens) // MTOK)
 
 
-def _find(provider: str, name: str, table: PriceTable) -> Price | None:
+def _find_row(provider: str, name: str, table: PriceTable) -> Price | None:
     rows = (row for row in table.rows if row.provider == provider and fnmatchcase(name, row.pattern))
     return next((row.price for row in rows), None)
 
 
-def normal(model: str) -> str:
+def normal_name(model: str) -> str:
     """One spelling for a name that every provider spells differently: ``claude-sonnet-4.5``, ``Claude-Sonnet-4-5``."""
     return model.strip().lower().replace(".", "-")
 
@@ -201,48 +201,48 @@ def check_row(entry: dict[str, Any]) -> PriceRow:
         raise ConfigError(f"{unknown[0][:40]}: a price has no such part; there are in, out, cached and written.")
     if not all(isinstance(text, str) and 0 < len(text) <= 200 for text in (entry["provider"], entry["model"])):
         raise ConfigError("Name a provider and a model (or a pattern such as gpt-*).")
-    return _row(entry, "This price")
+    return _parse_row(entry, "This price")
 
 
-def _parse(text: str, file: str, *, default: Price | None = None) -> PriceTable:
+def _parse_table(text: str, file: str, *, default: Price | None = None) -> PriceTable:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         raise ConfigError(f"{file} is not valid JSON. See docs/providers.md for its form.") from None
     if not isinstance(document, dict) or not isinstance(document.get("prices", []), list):
         raise ConfigError(f'{file} must be an object with a list "prices". See docs/providers.md for its form.')
-    rows = tuple(_row(entry, f"{file}, price {n}") for n, entry in enumerate(document.get("prices", []), start=1))
+    rows = tuple(_parse_row(entry, f"{file}, price {n}") for n, entry in enumerate(document.get("prices", []), start=1))
     given = document.get("fallback")
-    fallback = default if given is None else _price(given, f"{file}, fallback", known=False)
+    fallback = default if given is None else _parse_price(given, f"{file}, fallback", known=False)
     if fallback is None:
         raise ConfigError(f'{file} has no "fallback".')
     return PriceTable(str(document.get("date", ""))[:32], rows, fallback)
 
 
-def _row(entry: Any, where: str) -> PriceRow:
-    price = _price(entry, where, known=True)
+def _parse_row(entry: Any, where: str) -> PriceRow:
+    price = _parse_price(entry, where, known=True)
     provider, model = entry.get("provider"), entry.get("model")
     if not isinstance(provider, str) or not isinstance(model, str) or not provider or not model:
         raise ConfigError(f'{where}: "provider" and "model" must be texts.')
-    return PriceRow(provider, normal(model), price)
+    return PriceRow(provider, normal_name(model), price)
 
 
-def _price(entry: Any, where: str, *, known: bool) -> Price:
+def _parse_price(entry: Any, where: str, *, known: bool) -> Price:
     if not isinstance(entry, dict):
         raise ConfigError(f'{where} must be an object such as {{"provider", "model", "in", "out"}}.')
-    prompt, completion = _micro(entry, "in", where), _micro(entry, "out", where)
-    cached = _micro(entry, "cached", where) if "cached" in entry else prompt
-    written = max(prompt, _micro(entry, "written", where)) if "written" in entry else prompt
+    prompt, completion = _to_micro(entry, "in", where), _to_micro(entry, "out", where)
+    cached = _to_micro(entry, "cached", where) if "cached" in entry else prompt
+    written = max(prompt, _to_micro(entry, "written", where)) if "written" in entry else prompt
     long = entry.get("long")
     if long is None:
         return Price(prompt, completion, known, cached, written)
     if not isinstance(long, dict) or isinstance(long.get("over"), bool) or not isinstance(long.get("over"), int):
         raise ConfigError(f'{where}: "long" must be an object with "over", "in" and "out".')
-    long_prompt, long_completion = _micro(long, "in", where), _micro(long, "out", where)
+    long_prompt, long_completion = _to_micro(long, "in", where), _to_micro(long, "out", where)
     return Price(prompt, completion, known, cached, written, long["over"], long_prompt, long_completion)
 
 
-def _micro(entry: dict[str, Any], key: str, where: str) -> int:
+def _to_micro(entry: dict[str, Any], key: str, where: str) -> int:
     value = entry.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MAX_PRICE_USD:
         raise ConfigError(f'{where}: "{key}" must be dollars per million tokens, 0 or more.')

@@ -31,37 +31,37 @@ class Trial:
     latency_s: float = 0.0
 
 
-class Trials:
+class ProviderCheck:
     """Who tries."""
 
     def __init__(self, providers: Providers, proxy: Proxy, agents: Agents) -> None:
         self._providers, self._proxy, self._agents = providers, proxy, agents
 
-    def known(self, name: str, model: str, *, user: int) -> Trial:
+    def check_known(self, name: str, model: str, *, user: int) -> Trial:
         """A provider as it is set up. Raises NotFound, or Conflict when it is not, or there is no agent to pay."""
         upstream = self._providers.get(name)
         if upstream is None:
             state = self._providers.get_state(name)
             raise Conflict(f"{state.label} has no key yet. Give it one first.")
-        return self._tried(upstream, model.strip(), user)
+        return self._try_provider(upstream, model.strip(), user)
 
-    def fresh(self, name: str, key: str, base_url: str, model: str, *, user: int) -> Trial:
-        """A provider with a key that is not kept. Raises as ``Providers.candidate``, and Conflict."""
-        return self._tried(self._providers.candidate(name, key, base_url), model.strip(), user)
+    def check_new(self, name: str, key: str, base_url: str, model: str, *, user: int) -> Trial:
+        """A provider with a key that is not kept. Raises as ``Providers.make_candidate``, and Conflict."""
+        return self._try_provider(self._providers.make_candidate(name, key, base_url), model.strip(), user)
 
-    def models(self, name: str) -> tuple[str, ...]:
+    def list_models(self, name: str) -> tuple[str, ...]:
         """What a provider offers; raises NotFound, Conflict or UpstreamFailed."""
         upstream = self._providers.get(name)
         if upstream is None:
             state = self._providers.get_state(name)
             raise Conflict(f"{state.label} has no key yet. Give it one first.")
-        return tuple(upstream.models())
+        return tuple(upstream.list_models())
 
-    def _tried(self, upstream: Upstream, model: str, user: int) -> Trial:
-        agents = self._agents.every()
+    def _try_provider(self, upstream: Upstream, model: str, user: int) -> Trial:
+        agents = self._agents.list_agents()
         if not agents:
             raise Conflict("There is no agent that could pay for a try. Make one first.")
-        models = _offered(upstream)
+        models = _list_offered(upstream)
         model, started = model or upstream.default_model or next(iter(models), ""), time.monotonic()
         try:
             key = CubicleKey(agents[0].name, user)
@@ -74,8 +74,8 @@ class Trials:
         return Trial(True, said, str(answer["model"]), models, cost_usd, round(took_s, 3))
 
 
-def _offered(upstream: Upstream) -> tuple[str, ...]:
+def _list_offered(upstream: Upstream) -> tuple[str, ...]:
     try:
-        return tuple(upstream.models())
+        return tuple(upstream.list_models())
     except UpstreamFailed:
         return ()  # the call that follows says what is the matter

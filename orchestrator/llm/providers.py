@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from orchestrator.agents.install_settings import DEFAULT_PROVIDER, MODEL_OF, Preferences
+from orchestrator.agents.install_settings import DEFAULT_PROVIDER, MODEL_OF, InstallSettings
 from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.models import Upstream
 from orchestrator.llm.key_store import KeyStore, OwnKey
@@ -60,7 +60,7 @@ class Providers(Mapping[str, Upstream]):
         given: Mapping[str, Upstream],
         default: str,
         keyring: KeyStore,
-        preferences: Preferences,
+        preferences: InstallSettings,
         *,
         build: Build,
         blot: Callable[[str], None] = lambda _: None,
@@ -73,13 +73,13 @@ class Providers(Mapping[str, Upstream]):
         self._ollama_url = ollama_url
         self._lock = threading.Lock()  # held over each change
         self._own: dict[str, Upstream] = {}
-        for name, own in keyring.every().items():
+        for name, own in keyring.list_keys().items():
             blot(own.key)
             if name not in given:
                 self._own[name] = build(name, own.key, own.base_url)
         self._first_models = {name: upstream.default_model for name, upstream in {**self._own, **given}.items()}
         self._live: dict[str, Upstream] = {}
-        self._refresh()
+        self._reload()
 
     # --- as a mapping -------------------------------------------------------------------------------------------
 
@@ -97,22 +97,22 @@ class Providers(Mapping[str, Upstream]):
     def default(self) -> str:
         """Who answers for agents that name none: the operator's choice, else what the settings say, else the first that
         was added here, else Ollama or the rehearsal."""
-        chosen = self._preferences.every().get(DEFAULT_PROVIDER, "")
+        chosen = self._preferences.list_settings().get(DEFAULT_PROVIDER, "")
         if chosen in self._live:
             return chosen
         if self._given_default not in (OLLAMA, REHEARSAL):
             return self._given_default
         return next(iter(self._own), self._given_default)
 
-    def every(self) -> list[ProviderState]:
+    def list_providers(self) -> list[ProviderState]:
         """All that we know, those that nobody set up too."""
         names = [*LABELS, *(name for name in self._live if name not in LABELS)]
-        default, keys, chosen = self.default(), self._keyring.every(), self._preferences.every()
-        return [self._state(name, default, keys, chosen.get(MODEL_OF + name, "")) for name in names]
+        default, keys, chosen = self.default(), self._keyring.list_keys(), self._preferences.list_settings()
+        return [self._get_state(name, default, keys, chosen.get(MODEL_OF + name, "")) for name in names]
 
     def get_state(self, name: str) -> ProviderState:
         """One of them; raises NotFound."""
-        for state in self.every():
+        for state in self.list_providers():
             if state.name == name:
                 return state
         raise NotFound(f"There is no provider {name[:40]!r}; there are {', '.join(LABELS)}.")
@@ -128,7 +128,7 @@ class Providers(Mapping[str, Upstream]):
 
     # --- changing -----------------------------------------------------------------------------------------------
 
-    def candidate(self, name: str, key: str, base_url: str) -> Upstream:
+    def make_candidate(self, name: str, key: str, base_url: str) -> Upstream:
         """The provider as it would be with this key, to be tried; nothing is kept. Raises NotFound, BadInput, or
         Conflict where the settings come first."""
         state = self.get_state(name)
@@ -146,37 +146,38 @@ class Providers(Mapping[str, Upstream]):
         self._blot(key.strip())
         return self._build(name, key.strip(), base_url.strip())
 
-    def set(self, name: str, key: str, base_url: str, *, by: str) -> ProviderState:
-        """Keep this key, in the place of an older one; it holds from the next call on. Raises as ``candidate``, and
-        Unavailable; then nothing has changed."""
-        upstream = self.candidate(name, key, base_url)
+    def set_key(self, name: str, key: str, base_url: str, *, by: str) -> ProviderState:
+        """Keep this key, in the place of an older one; it holds from the next call on. Raises as
+        ``make_candidate``, and Unavailable; then nothing has changed.
+        """
+        upstream = self.make_candidate(name, key, base_url)
         with self._lock:
-            old = self._keyring.every().get(name)
-            self._keyring.put(name, OwnKey(key.strip(), base_url.strip()))
+            old = self._keyring.list_keys().get(name)
+            self._keyring.save_key(name, OwnKey(key.strip(), base_url.strip()))
             self._own[name] = upstream
             self._first_models[name] = upstream.default_model
             if old is not None and old.base_url != base_url.strip():
-                self._preferences.put(MODEL_OF + name, "", f"Another server has other models: {name}.", by=by)
-            self._refresh()
-        self._note(f"The key of {LABELS[name]} was {'set' if old is None else 'replaced'}.", name, by)
+                self._preferences.save_setting(MODEL_OF + name, "", f"Another server has other models: {name}.", by=by)
+            self._reload()
+        self._write_audit(f"The key of {LABELS[name]} was {'set' if old is None else 'replaced'}.", name, by)
         return self.get_state(name)
 
-    def remove(self, name: str, *, by: str) -> None:
+    def remove_key(self, name: str, *, by: str) -> None:
         """Forget the key that was given here; raises NotFound, or Unavailable."""
         with self._lock:
-            if name not in self._keyring.every():
+            if name not in self._keyring.list_keys():
                 raise NotFound(f"No key of {LABELS.get(name, name[:40])} was given in the dashboard.")
-            self._keyring.put(name, None)
+            self._keyring.save_key(name, None)
             self._own.pop(name, None)
-            self._refresh()
-        self._note(f"The key of {LABELS[name]} was removed.", name, by)
+            self._reload()
+        self._write_audit(f"The key of {LABELS[name]} was removed.", name, by)
 
-    def choose(self, provider: str, *, by: str) -> None:
+    def choose_default(self, provider: str, *, by: str) -> None:
         """This one answers for agents that name none; empty: as if nobody had chosen. Raises BadInput."""
         if provider and provider not in self._live:
             raise BadInput(f"default_provider: choose one of {', '.join(self._live)}, or leave it empty.")
         said = f"The default provider is {LABELS.get(provider, provider)} now." if provider else "No default provider."
-        self._preferences.put(DEFAULT_PROVIDER, provider, said, by=by)
+        self._preferences.save_setting(DEFAULT_PROVIDER, provider, said, by=by)
 
     def choose_model(self, provider: str, model: str, *, by: str) -> None:
         """This model is asked for when an agent names none; empty: the provider's first default. Raises NotFound,
@@ -190,16 +191,16 @@ class Providers(Mapping[str, Upstream]):
             raise Conflict("The model is set by HERMIT_LLM_MODEL, which comes first. Change it there.")
         with self._lock:
             said = f"{state.label} is asked for {model or 'its first default'} now."
-            self._preferences.put(MODEL_OF + provider, model, said, by=by)
-            self._refresh()
+            self._preferences.save_setting(MODEL_OF + provider, model, said, by=by)
+            self._reload()
 
     # --- under the lock -----------------------------------------------------------------------------------------
 
-    def _refresh(self) -> None:
+    def _reload(self) -> None:
         """Those in force; what was replaced is let go with its connections once its last call has ended."""
         merged = {**self._own, **self._given}
         live = {name: merged[name] for name in [*LABELS, *merged] if name in merged}
-        chosen = self._preferences.every()
+        chosen = self._preferences.list_settings()
         for name, upstream in live.items():
             is_fixed = name == REHEARSAL or (name == CUSTOM and self._is_given_model(name))
             if not is_fixed:  # one without a first default finds it out again
@@ -209,7 +210,7 @@ class Providers(Mapping[str, Upstream]):
     def _is_given_model(self, name: str) -> bool:
         return name in self._given and bool(self._first_models[name])
 
-    def _state(self, name: str, default: str, keys: Mapping[str, OwnKey], chosen_model: str) -> ProviderState:
+    def _get_state(self, name: str, default: str, keys: Mapping[str, OwnKey], chosen_model: str) -> ProviderState:
         upstream = self._live.get(name)
         setting = KEY_SETTINGS.get(name, "")
         origin: Literal["settings", "dashboard", "built-in", ""] = ""
@@ -227,5 +228,5 @@ class Providers(Mapping[str, Upstream]):
             is_default=name == default,
         )
 
-    def _note(self, said: str, name: str, by: str) -> None:
-        self._preferences.note("provider.key", f"{said} By {by}.", provider=name)
+    def _write_audit(self, said: str, name: str, by: str) -> None:
+        self._preferences.record_change("provider.key", f"{said} By {by}.", provider=name)

@@ -21,14 +21,14 @@ from orchestrator.core.models import MICRO, Agent, Completion, CubicleKey, Model
 from orchestrator.llm.budget import Budget, Hold
 from orchestrator.llm.pricing import (
     PriceTable,
-    believable,
-    cost,
+    check_usage,
+    compute_cost,
     price_of,
-    reservation,
+    reserve_for,
     tokens_reserved,
     tokens_used,
 )
-from orchestrator.llm.reply_events import Drafting, Keep
+from orchestrator.llm.reply_events import Keep, ReplyEvents
 from orchestrator.llm.request import read_request, size_of
 from orchestrator.llm.upstreams.models import default_model_of
 
@@ -77,7 +77,7 @@ class Proxy:
         messages what is remembered; ``keep`` stores what a turn's model has written so far."""
         self._agents = agents
         self._budget = budget
-        self._drafting = Drafting(broker, keep=keep)
+        self._drafting = ReplyEvents(broker, keep=keep)
         self._upstreams = upstreams
         self._default_provider = default_provider
         self._prices = prices
@@ -89,7 +89,7 @@ class Proxy:
     def complete(self, key: CubicleKey, body: Mapping[str, Any], *, check_wanted: Callable[[], None]) -> dict[str, Any]:
         """Answer a cubicle's call ``{"turn"?, "messages", "max_tokens"?, "temperature"?, "stop"?}``.
 
-        ``check_wanted`` is called once ``abort`` would reach the call, and raises when its turn is none of the
+        ``check_wanted`` is called once ``abort_turn`` would reach the call, and raises when its turn is none of the
         cubicle's or has been stopped before that. Raises BadInput, NotFound, TooLarge, OverBudget, UpstreamFailed or
         Stopped; their messages are for the person.
         """
@@ -112,10 +112,10 @@ class Proxy:
     def try_out(self, key: CubicleKey, route: ModelRoute, *, within_s: float) -> dict[str, Any]:
         """One tiny call, at this agent's cost. Raises NotFound, OverBudget or UpstreamFailed, also when it is late."""
         agent = self._agents.get(key.agent)
-        return self._aside(key, route.upstream.name, within_s, lambda call: self._once(agent, call, route, _TRIAL))
+        return self._aside(key, route.upstream.name, within_s, lambda call: self._call_once(agent, call, route, _TRIAL))
 
     def on_behalf(self, key: CubicleKey, request: ModelRequest, *, within_s: float) -> str:
-        """The answer to a question that the house itself has, from this agent's model and at its cost. Raises NotFound,
+        """The answer to a question of the program's own, from this agent's model and at its cost. Raises NotFound,
         OverBudget or UpstreamFailed, also when it is late."""
         agent = self._agents.get(key.agent)
         name = agent.provider or self._default_provider()
@@ -142,7 +142,7 @@ class Proxy:
             with self._lock:
                 del self._calls[call]
 
-    def abort(self, turn: int) -> None:
+    def abort_turn(self, turn: int) -> None:
         """Cut every call of a turn; each ends with Stopped."""
         for call in self._under_way():
             if call.turn == turn:
@@ -169,9 +169,9 @@ class Proxy:
             if not agent.fallback_model:
                 raise
             logger.info("%s: %s, so the fallback model is asked", call.key, error.message)
-        return self._persistently(agent, call, self._fallback(provider, agent.fallback_model), request)
+        return self._persistently(agent, call, self._choose_fallback(provider, agent.fallback_model), request)
 
-    def _fallback(self, provider: str, text: str) -> ModelRoute:
+    def _choose_fallback(self, provider: str, text: str) -> ModelRoute:
         """Written as MODEL, or MODEL@PROVIDER for another provider's."""
         model, _, other = text.rpartition("@")
         return self._route(other, model) if other in self._upstreams and model else self._route(provider, text)
@@ -187,7 +187,7 @@ class Proxy:
     def _persistently(self, agent: Agent, call: _Call, route: ModelRoute, request: ModelRequest) -> dict[str, Any]:
         for attempt in range(1, TRIES + 1):
             try:
-                return self._once(agent, call, route, request)
+                return self._call_once(agent, call, route, request)
             except UpstreamFailed as error:
                 wait_s = error.retry_after_s
                 if wait_s is None:
@@ -198,44 +198,44 @@ class Proxy:
                 call.pause(wait_s)
         raise AssertionError("the last attempt returns or raises")
 
-    def _once(self, agent: Agent, call: _Call, route: ModelRoute, request: ModelRequest) -> dict[str, Any]:
+    def _call_once(self, agent: Agent, call: _Call, route: ModelRoute, request: ModelRequest) -> dict[str, Any]:
         call.raise_if_stopped()  # before any money is held: nothing was sent
         model = route.model or default_model_of(route.upstream)
         price = price_of(route.upstream.name, model, self._prices())
         size = sum(size_of(message["content"]) for message in request.messages)
-        most = reservation(price, size, request.max_tokens, messages=len(request.messages))
+        most = reserve_for(price, size, request.max_tokens, messages=len(request.messages))
         tokens = tokens_reserved(price, size, request.max_tokens, messages=len(request.messages))
         hold = self._budget.reserve(
             agent, call.key, call.turn, provider=route.upstream.name, model=model, micro=most, tokens=tokens
         )
         try:
-            completion = call.send(route.upstream, replace(request, model=model))
+            completion = call.send_request(route.upstream, replace(request, model=model))
         except UpstreamFailed as error:
             if error.may_have_cost:
-                self._budget.keep(hold, TokenUse(), "no answer came")
+                self._budget.book_hold(hold, TokenUse(), "no answer came")
             else:
-                self._budget.release(hold, "it was refused")
+                self._budget.release_hold(hold, "it was refused")
             raise
         except BaseException:
-            self._budget.keep(hold, TokenUse(), "it was cut off")
+            self._budget.book_hold(hold, TokenUse(), "it was cut off")
             raise
-        text = self._listen(call, completion, hold)
-        use = believable(completion.use)
-        paid = cost(price, use, hold.micro)
-        self._budget.settle(hold, paid, use, tokens=tokens_used(use, hold.tokens))
-        return {"output": text, "usage": _usage(use, paid), "model": model}
+        text = self._read_answer(call, completion, hold)
+        use = check_usage(completion.use)
+        paid = compute_cost(price, use, hold.micro)
+        self._budget.settle_hold(hold, paid, use, tokens=tokens_used(use, hold.tokens))
+        return {"output": text, "usage": _usage_json(use, paid), "model": model}
 
-    def _listen(self, call: _Call, completion: Completion, hold: Hold) -> str:
+    def _read_answer(self, call: _Call, completion: Completion, hold: Hold) -> str:
         """The whole answer, shown to whoever watches as it comes; one that breaks off is kept as far as it came."""
         parts: list[str] = []
-        sketch = self._drafting.begin(call.key, call.turn)
+        sketch = self._drafting.begin_reply(call.key, call.turn)
         try:
             for delta in completion:
                 parts.append(delta)
-                sketch.add(delta)
+                sketch.add_piece(delta)
         except BaseException:
-            self._budget.keep(hold, believable(completion.use), "the answer broke off")
-            sketch.keep()
+            self._budget.book_hold(hold, check_usage(completion.use), "the answer broke off")
+            sketch.keep_reply()
             raise
         finally:
             completion.close()
@@ -256,16 +256,16 @@ class _Call:
         if self._completion is not None:
             self._completion.close()
 
-    def send(self, upstream: Upstream, request: ModelRequest) -> Completion:
-        completion = upstream.complete(request, opened=self._hold)
-        self._hold(completion)
+    def send_request(self, upstream: Upstream, request: ModelRequest) -> Completion:
+        completion = upstream.complete(request, opened=self._hold_completion)
+        self._hold_completion(completion)
         return completion
 
     def pause(self, seconds: float) -> None:
         self._stopped.wait(seconds)
         self.raise_if_stopped()
 
-    def _hold(self, completion: Completion) -> None:
+    def _hold_completion(self, completion: Completion) -> None:
         self._completion = completion
         if self._stopped.is_set():
             completion.close()
@@ -275,5 +275,5 @@ class _Call:
             raise Stopped("The turn was stopped.")
 
 
-def _usage(use: TokenUse, paid_micro: int) -> dict[str, Any]:
+def _usage_json(use: TokenUse, paid_micro: int) -> dict[str, Any]:
     return {"prompt_tokens": use.prompt, "completion_tokens": use.completion, "cost_usd": paid_micro / MICRO}

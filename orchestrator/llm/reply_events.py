@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from orchestrator.core.events import Broker
 from orchestrator.core.models import CubicleKey, Event
-from orchestrator.llm.partial_reply import Draft
+from orchestrator.llm.partial_reply import PartialReply
 
 EVERY_S = 0.1
 KEEP_EVERY_S = 1.0
@@ -25,7 +25,7 @@ Keep = Callable[[int, str], None]
 """Stores what a turn's model has written so far; never raises."""
 
 
-class Drafting:
+class ReplyEvents:
     """The drafts of all turns. May be called from any thread."""
 
     def __init__(
@@ -37,9 +37,9 @@ class Drafting:
         self._due_at: dict[int, float] = {}
         self._lock = threading.Lock()  # protects _due_at
 
-    def begin(self, key: CubicleKey, turn: int | None) -> Sketch:
+    def begin_reply(self, key: CubicleKey, turn: int | None) -> ReplyWriter:
         """A model begins to answer in this turn; without a turn nobody is shown anything."""
-        return Sketch(self, key, turn)
+        return ReplyWriter(self, key, turn)
 
     def is_due(self, turn: int) -> bool:
         """Somebody watches, and has not been shown this turn just now."""
@@ -47,7 +47,7 @@ class Drafting:
             is_due = self.clock() >= self._due_at.get(turn, 0.0)
         return is_due and self._broker.is_wanted("delta")
 
-    def show(self, key: CubicleKey, turn: int, text: str) -> None:
+    def show_reply(self, key: CubicleKey, turn: int, text: str) -> None:
         """The reply stands so now."""
         now = self.clock()
         with self._lock:
@@ -57,43 +57,43 @@ class Drafting:
         self._broker.publish(Event("delta", key, {"turn": turn, "text": text}))
 
 
-class Sketch:
+class ReplyWriter:
     """One answer that is being written. Of one thread."""
 
-    def __init__(self, drafting: Drafting, key: CubicleKey, turn: int | None) -> None:
+    def __init__(self, drafting: ReplyEvents, key: CubicleKey, turn: int | None) -> None:
         self._drafting = drafting
         self._key = key
         self._turn = turn
-        self._draft = Draft()
+        self._draft = PartialReply()
         self._unread: list[str] = []
         self._shown = ""
         self._kept = ""
         self._keep_at = drafting.clock() + KEEP_EVERY_S
 
-    def add(self, piece: str) -> None:
+    def add_piece(self, piece: str) -> None:
         """The model wrote this."""
         if self._turn is None:
             return
         self._unread.append(piece)
         if self._drafting.is_due(self._turn):
-            text = self._read()
+            text = self._read_pieces()
             if text and text != self._shown:
                 self._shown = text
-                self._drafting.show(self._key, self._turn, text)
+                self._drafting.show_reply(self._key, self._turn, text)
         if self._drafting.clock() >= self._keep_at:
-            self.keep()
+            self.keep_reply()
 
-    def keep(self) -> None:
+    def keep_reply(self) -> None:
         """What can be read so far is stored now, such as when the answer has broken off."""
         if self._turn is None:
             return
-        text = self._read()
+        text = self._read_pieces()
         if text and text != self._kept:
             self._drafting.keep(self._turn, text)
             self._kept = text
         self._keep_at = self._drafting.clock() + KEEP_EVERY_S + len(text) / _CHARS_A_SECOND
 
-    def _read(self) -> str:
-        self._draft.add("".join(self._unread))
+    def _read_pieces(self) -> str:
+        self._draft.add_piece("".join(self._unread))
         self._unread = []
         return self._draft.text

@@ -25,30 +25,30 @@ def read_request(body: Mapping[str, Any]) -> ModelRequest:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages or len(messages) > MAX_MESSAGES:
         raise BadInput(f"messages: send a list of 1 to {MAX_MESSAGES:,} messages.")
-    read = tuple(_message(index, message) for index, message in enumerate(messages))
+    read = tuple(_check_message(index, message) for index, message in enumerate(messages))
     if sum(size_of(message["content"]) for message in read) > MAX_MESSAGES_BYTES:
         raise TooLarge(f"messages: together they are over {MAX_MESSAGES_BYTES // 2**20} MiB.")
     return ModelRequest(
         model="",
         messages=read,
         max_tokens=_max_tokens(body.get("max_tokens")),
-        temperature=_temperature(body.get("temperature")),
-        stop=_stop(body.get("stop")),
+        temperature=_check_temperature(body.get("temperature")),
+        stop=_check_stop(body.get("stop")),
     )
 
 
-def _message(index: int, message: object) -> dict[str, Any]:
+def _check_message(index: int, message: object) -> dict[str, Any]:
     if not isinstance(message, dict) or message.get("role") not in _ROLES:
         raise BadInput(f"messages[{index}]: send an object with role {', '.join(_ROLES)} and content.")
     content = message.get("content")
     if isinstance(content, str):
         return {"role": message["role"], "content": content}
     if isinstance(content, list) and content and len(content) <= 100:
-        return {"role": message["role"], "content": [_part(index, part) for part in content]}
+        return {"role": message["role"], "content": [_check_part(index, part) for part in content]}
     raise BadInput(f"messages[{index}].content: send a text or a list of parts.")
 
 
-def _part(index: int, part: object) -> dict[str, Any]:
+def _check_part(index: int, part: object) -> dict[str, Any]:
     if isinstance(part, dict):
         if part.get("type") == "text" and isinstance(part.get("text"), str):
             return {"type": "text", "text": part["text"]}
@@ -74,7 +74,7 @@ def _max_tokens(value: object) -> int:
     return min(value, MAX_TOKENS)
 
 
-def _temperature(value: object) -> float | None:
+def _check_temperature(value: object) -> float | None:
     if value is None:
         return None
     if type(value) not in (int, float) or not 0 <= value <= 2:  # type: ignore[operator]  # the type was just checked
@@ -82,7 +82,7 @@ def _temperature(value: object) -> float | None:
     return float(value)  # type: ignore[arg-type]  # as above
 
 
-def _stop(value: object) -> tuple[str, ...]:
+def _check_stop(value: object) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value if value is not None else []
     if not isinstance(texts, list) or len(texts) > 4 or any(not isinstance(t, str) or len(t) > 100 for t in texts):
         raise BadInput("stop: send at most 4 short texts.")

@@ -89,8 +89,8 @@ class Deletion:
             logger.info("%s was being deleted when HermitShell ended, and is gone now", who)
 
     def _end_turns(self, is_theirs: Callable[[CubicleKey], bool], why: str) -> None:
-        held = [(key, claim.turn) for key, claim in self._turns.under_way() if is_theirs(key)]
-        for key in filter(is_theirs, {*self._cubicles.known(), *self._turns.unserved()}):
+        held = [(key, claim.turn) for key, claim in self._turns.list_running() if is_theirs(key)]
+        for key in filter(is_theirs, {*self._cubicles.list_cubicles(), *self._turns.list_unserved()}):
             self._turns.fail_queued(key, why)
         for key, turn in held:
-            self._turns.end(key, turn, TurnStatus.STOPPED)
+            self._turns.end_turn(key, turn, TurnStatus.STOPPED)

@@ -54,7 +54,7 @@ class Hibernation:
 
     def look(self) -> None:
         """Every cubicle that has been idle for long enough is put to sleep. Raises Unavailable."""
-        for container in self._cubicles.containers():
+        for container in self._cubicles.list_containers():
             if container.running and self._is_due(container):
                 self._put_to_sleep(container)
 

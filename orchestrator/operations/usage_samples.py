@@ -60,7 +60,7 @@ class UsageSamples:
 
     def look(self) -> None:
         """Look at all that run now; with what is noted of them, what is older than a day is forgotten."""
-        running = sorted(self._cubicles.running(), key=str)
+        running = sorted(self._cubicles.list_running(), key=str)
         self.running = len(running)
         taken = [(key, sample) for key in running if (sample := self._sample(key))]
         if not taken:
@@ -71,7 +71,7 @@ class UsageSamples:
             rows.delete_samples(db, self._now() - KEPT_S)
 
     def _sample(self, key: CubicleKey) -> Sample | None:
-        usage = self._cubicles.usage(key)
+        usage = self._cubicles.get_usage(key)
         if usage is None:  # it ended just now
             return None
         return Sample(int(self._now()), usage.cpu_percent, usage.memory_bytes, usage.pids, self._disk_bytes(key))

@@ -66,21 +66,21 @@ class Watch:
     def look(self, now: float) -> None:
         """One pass; ``now`` is monotonic seconds."""
         self._approvals.expire_due()
-        under_way = self._turns.under_way()
+        under_way = self._turns.list_running()
         for key, claim in under_way:
             exit_ = self._cubicles.poll(key)
             if exit_ is not None:
                 if not self._is_waking(key):
-                    self._turns.lost(key, exit_.reason)
+                    self._turns.on_crab_lost(key, exit_.reason)
             elif claim.stop_asked:
                 self._enforce_stop(key, claim.turn, now)
             elif self._is_silent(key, claim.turn, now):
                 self._cubicles.stop(key)
-                self._turns.lost(key, "the agent's loop no longer answered, so its container was stopped")
+                self._turns.on_crab_lost(key, "the agent's loop no longer answered, so its container was stopped")
         self._stop_seen = {
             claim.turn: self._stop_seen.get(claim.turn, now) for _, claim in under_way if claim.stop_asked
         }
-        for key in self._turns.unserved():
+        for key in self._turns.list_unserved():
             self._wake(key)
         for tidy in self._tidy:
             tidy()
@@ -88,7 +88,7 @@ class Watch:
     def _enforce_stop(self, key: CubicleKey, turn: int, now: float) -> None:
         if now - self._stop_seen.get(turn, now) > STOP_GRACE_S:
             self._cubicles.stop(key)
-            self._turns.end(key, turn, TurnStatus.STOPPED)
+            self._turns.end_turn(key, turn, TurnStatus.STOPPED)
 
     def _is_silent(self, key: CubicleKey, turn: int, now: float) -> bool:
         if self._is_busy(key) or self._turns.get(turn).status is TurnStatus.WAITING:

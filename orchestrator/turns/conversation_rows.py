@@ -7,7 +7,7 @@ import sqlite3
 from orchestrator.core.models import Conversation, CubicleKey
 
 
-def first(db: sqlite3.Connection, key: CubicleKey, now: float) -> int:
+def get_first_id(db: sqlite3.Connection, key: CubicleKey, now: float) -> int:
     """The id of the cubicle's first conversation, which begins now if there is none yet."""
     found = of_cubicle(db, key)
     if found:

@@ -32,39 +32,45 @@ class History:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def search(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Turn]:
+    def search_turns(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Turn]:
         """The turns that hold every word or one that begins with it, newest first; ``before`` is the id to go on from.
         A turn is found as soon as it has ended."""
         with self._store.reading() as db:
             ids = turn_words.find_turns(db, key, words, limit=limit, before=before)
             return [turn for turn in (turn_rows.get_turn(db, turn) for turn in ids) if turn is not None]
 
-    def passages(self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None) -> list[Passages]:
+    def find_passages(
+        self, key: CubicleKey, words: str, *, limit: int = 50, before: int | None = None
+    ) -> list[Passages]:
         """The same turns, with what to show of each."""
         with self._store.reading() as db:
             found = turn_words.find_passages(db, key, words, limit=limit, before=before)
             turns = [(turn_rows.get_turn(db, turn), prompt, reply) for turn, prompt, reply in found]
-        return [Passages(turn, _pieces(prompt), _pieces(reply)) for turn, prompt, reply in turns if turn is not None]
+        return [
+            Passages(turn, _split_passage(prompt), _split_passage(reply))
+            for turn, prompt, reply in turns
+            if turn is not None
+        ]
 
-    def following(self, key: CubicleKey, after: int, *, limit: int = 50) -> list[Turn]:
+    def list_following(self, key: CubicleKey, after: int, *, limit: int = 50) -> list[Turn]:
         """The turns that came next after one, oldest first."""
         with self._store.reading() as db:
             return turn_rows.list_following(db, key, after=after, limit=limit)
 
-    def around(self, turn: Turn, *, limit: int) -> tuple[list[Turn], list[Turn]] | None:
+    def list_around(self, turn: Turn, *, limit: int) -> tuple[list[Turn], list[Turn]] | None:
         """So many turns before this one and after it, oldest first; None when it was cleared."""
         with self._store.reading() as db:
             until = turn_rows.list_history(db, turn.cubicle, limit=limit + 1, before=turn.id + 1)
             after = turn_rows.list_following(db, turn.cubicle, after=turn.id, limit=limit)
         return (until[:-1], after) if until and until[-1].id == turn.id else None
 
-    def summary(self, key: CubicleKey) -> Summary | None:
+    def get_summary(self, key: CubicleKey) -> Summary | None:
         """What the agent is told instead of the older part; None while it is told everything."""
         with self._store.reading() as db:
-            return summary_rows.latest(db, key)
+            return summary_rows.get_latest(db, key)
 
 
-def _pieces(passage: str) -> Pieces:
+def _split_passage(passage: str) -> Pieces:
     """The marks out of the text. One that the text brought itself may begin or end a piece, and nothing worse."""
     first, *rest = passage.split(turn_words.BEGINS)
     pieces = [(first, False)]

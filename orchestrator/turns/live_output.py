@@ -28,7 +28,7 @@ class _Printed:
     """When the next may be shown."""
 
 
-class Outputs:
+class LiveOutput:
     """The output of every step that runs, by turn: a cubicle runs one command at a time. For any thread."""
 
     def __init__(self, broker: Broker, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,7 +37,7 @@ class Outputs:
         self._printed: dict[int, _Printed] = {}
         self._lock = threading.Lock()  # protects _printed
 
-    def tell(self, key: CubicleKey, step: Step, text: str) -> None:
+    def show_output(self, key: CubicleKey, step: Step, text: str) -> None:
         """The step, which runs, has printed this so far."""
         now, text = self._clock(), text[:MOST_CHARS]
         with self._lock:
@@ -49,11 +49,11 @@ class Outputs:
             body = {"turn": step.turn, "n": step.n, "output": terminal_safe(text)}
             self._broker.publish(Event("output", key, body))
 
-    def put_in(self, steps: list[Step]) -> list[Step]:
+    def add_output(self, steps: list[Step]) -> list[Step]:
         """The same steps, with what the one that runs has printed so far."""
         return [replace(step, output=self._so_far(step)) if step.status == RUNNING else step for step in steps]
 
-    def forget(self, turn: int) -> None:
+    def forget_turn(self, turn: int) -> None:
         """Nothing of this turn runs any more. Again is fine."""
         with self._lock:
             self._printed.pop(turn, None)

@@ -17,7 +17,7 @@ class PartialReplies:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def keep(self, turn: int, text: str) -> None:
+    def save_reply(self, turn: int, text: str) -> None:
         """The reply stands so now. A full disk costs the words, never the answer that is being written."""
         try:
             with self._store.writing() as db:

@@ -24,7 +24,7 @@ from orchestrator.core.long_poll import LongPoll
 from orchestrator.core.models import Approval, CubicleKey, Event, Step, Turn, TurnStatus
 from orchestrator.turns import partial_reply_rows as partial_replies
 from orchestrator.turns import rows, summary_rows
-from orchestrator.turns.live_output import Outputs
+from orchestrator.turns.live_output import LiveOutput
 from orchestrator.turns.prompts import check_prompt
 from orchestrator.turns.serialize import turn_json
 
@@ -61,15 +61,15 @@ class Turns:
         self._wake = wake
         self._is_fresh = is_fresh
         self._check_room = check_room
-        self._bells = LongPoll()
+        self._long_poll = LongPoll()
         self._ended_at: dict[CubicleKey, float] = {}
         self._ended = threading.Condition()  # notified whenever a turn gets its outcome; protects _is_closed
         self._is_closed = False
-        self.outputs = Outputs(broker)
-        hooks.turn_ended.subscribe(self._forget)
+        self.outputs = LiveOutput(broker)
+        hooks.turn_ended.subscribe(self._on_turn_ended)
         hooks.approval_asked.subscribe(self._show_status)
         hooks.approval_decided.subscribe(self._show_status)
-        hooks.cubicle_ready.subscribe(self._bells.ring)
+        hooks.cubicle_ready.subscribe(self._long_poll.wake_listeners)
         hooks.cubicle_failed.subscribe(lambda failed: self.fail_queued(failed.cubicle, failed.why))
 
     def submit(self, key: CubicleKey, text: str, *, source: str, origin: str | None = None) -> Turn:
@@ -91,13 +91,13 @@ class Turns:
                 db, "turn.asked", text, now=now, agent=key.agent, user=key.user, turn=turn_id, detail={"source": source}
             )
         turn = self.get(turn_id)
-        self._publish(turn)
+        self._publish_turn(turn)
         self._hooks.message_sent.fire(turn)
         if not self._is_asked_for(key):
             self._wake(key)
         return turn
 
-    def reword(self, origin: str, text: str) -> bool:
+    def change_prompt(self, origin: str, text: str) -> bool:
         """The turn of this origin asks something else; False when there is none, or no longer only queued.
 
         Raises BadInput or TooLarge as ``submit`` does.
@@ -111,10 +111,10 @@ class Turns:
             audit_rows.insert_record(
                 db, "turn.reworded", text, now=time.time(), agent=key.agent, user=key.user, turn=turn.id
             )
-        self._publish(turn)
+        self._publish_turn(turn)
         return True
 
-    def of_origin(self, origin: str) -> Turn | None:
+    def get_by_origin(self, origin: str) -> Turn | None:
         """The turn that this origin made."""
         with self._store.reading() as db:
             return rows.get_turn_by_origin(db, origin)
@@ -127,32 +127,32 @@ class Turns:
             raise NotFound(f"There is no turn {turn}.")
         return found
 
-    def steps(self, turn: int) -> list[Step]:
+    def list_steps(self, turn: int) -> list[Step]:
         """The turn's commands in order; of one that runs, what it has printed so far."""
         with self._store.reading() as db:
-            return self.outputs.put_in(rows.list_steps(db, turn))
+            return self.outputs.add_output(rows.list_steps(db, turn))
 
-    def last_step(self, turn: int) -> Step | None:
+    def get_last_step(self, turn: int) -> Step | None:
         """The command that was begun last; None before the first."""
         with self._store.reading() as db:
             return rows.get_last_step(db, turn)
 
-    def history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
+    def list_history(self, key: CubicleKey, *, limit: int = 50, before: int | None = None) -> list[Turn]:
         """The newest turns of the conversation, oldest first; ``before`` is a turn id to page back from."""
         with self._store.reading() as db:
             return rows.list_history(db, key, limit=limit, before=before)
 
-    def clear(self, key: CubicleKey) -> int:
+    def clear_history(self, key: CubicleKey) -> int:
         """Forget the conversation; returns how many turns that were. The audit log keeps them."""
         with self._store.writing() as db:
             forgotten = rows.clear_conversation(db, key)
-            summary_rows.forget(db, key)
+            summary_rows.delete_summaries(db, key)
             grant_rows.end_conversation(db, key)
             now, told = time.time(), "The history was cleared."
             audit_rows.insert_record(db, "history.cleared", told, now=now, agent=key.agent, user=key.user)
         return forgotten
 
-    def wait(self, turn: int, timeout_s: float) -> Turn:
+    def wait_for_end(self, turn: int, timeout_s: float) -> Turn:
         """The turn when it has ended, or as it stands when the time is up."""
         deadline = time.monotonic() + timeout_s
         with self._ended:
@@ -172,7 +172,7 @@ class Turns:
                 self._write_end(db, found.cubicle, turn, TurnStatus.STOPPED)
         if is_under_way:
             self._hooks.turn_stopping.fire(TurnMoment(found.cubicle, turn))
-            self._locks.stop(found.cubicle, turn)
+            self._locks.write_stop(found.cubicle, turn)
             if self.get(turn).status.is_final:  # just now, so nobody else takes the file away
                 self._locks.clear_stop(found.cubicle, turn)
         return self.get(turn)
@@ -191,27 +191,27 @@ class Turns:
         return self.get(turn)
 
     def close(self) -> None:
-        """Whoever waits for an outcome waits no longer: the house is being closed."""
+        """Whoever waits for an outcome waits no longer: the program is shutting down."""
         with self._ended:
             self._is_closed = True
             self._ended.notify_all()
 
     # --- the crab's side ---------------------------------------------------------------------------------------
 
-    def take(self, key: CubicleKey, boot: str, wait_s: float, *, hang_up: int | None = None) -> Turn | None:
+    def take_next(self, key: CubicleKey, boot: str, wait_s: float, *, hang_up: int | None = None) -> Turn | None:
         """The next turn for a crab that holds none, waiting for one; None when the time is up or the crab hung up, as
         ``hang_up`` tells, the descriptor of its connection."""
         deadline = time.monotonic() + wait_s
-        with self._bells.listening(key, hang_up) as ear:
+        with self._long_poll.listening(key, hang_up) as waiter:
             while True:
-                if (turn := self._claim(key, boot)) is not None:
-                    self._publish(turn)
+                if (turn := self._claim_next(key, boot)) is not None:
+                    self._publish_turn(turn)
                     self._hooks.turn_started.fire(turn)
                     return turn
-                if not ear.wait(deadline):
+                if not waiter.wait(deadline):
                     return None
 
-    def end(
+    def end_turn(
         self,
         key: CubicleKey,
         turn: int,
@@ -235,52 +235,52 @@ class Turns:
         if not may_go_on:
             raise Stopped("The turn was stopped.")
 
-    def held(self, key: CubicleKey) -> frozenset[int]:
+    def list_held(self, key: CubicleKey) -> frozenset[int]:
         """The turns that crabs of this cubicle work on."""
         with self._store.reading() as db:
             return frozenset(claim.turn for _, claim in rows.list_running(db, key))
 
-    def lost(self, key: CubicleKey, why: str) -> None:
+    def on_crab_lost(self, key: CubicleKey, why: str) -> None:
         """The crab that held this cubicle's turn is no more."""
         with self._store.reading() as db:
             held = rows.list_running(db, key)
         for _, claim in held:
-            self._lose(key, claim, why)
+            self._release_claim(key, claim, why)
 
     def fail_queued(self, key: CubicleKey, error: str) -> None:
         """Nothing more is done in the cubicle: everything that waits for it fails with the reason."""
         with self._store.reading() as db:
             waiting = rows.list_queued(db, key)
         for turn in waiting:
-            self.end(key, turn, TurnStatus.FAILED, error=error)
+            self.end_turn(key, turn, TurnStatus.FAILED, error=error)
 
-    def under_way(self) -> list[tuple[CubicleKey, rows.TurnClaim]]:
+    def list_running(self) -> list[tuple[CubicleKey, rows.TurnClaim]]:
         """Every turn that some crab holds."""
         with self._store.reading() as db:
             return rows.list_running(db)
 
-    def unserved(self) -> list[CubicleKey]:
+    def list_unserved(self) -> list[CubicleKey]:
         """Cubicles with a queue and no crab that serves it. One that listens is told again."""
         with self._store.reading() as db:
             busy = {key for key, _ in rows.list_running(db)}
             waiting = rows.list_waiting_cubicles(db)
-        return [key for key in waiting if key not in busy and not self._bells.ring(key)]
+        return [key for key in waiting if key not in busy and not self._long_poll.wake_listeners(key)]
 
     def _is_asked_for(self, key: CubicleKey) -> bool:
         """A crab takes the next turn by itself: it listens, has just ended one, or holds one, and then nothing may be
         replaced under it. Of a cubicle that is not fresh only the last counts: the crab may be dead by now, or go."""
         is_fresh = self._is_fresh(key)
-        is_heard = self._bells.ring(key) or time.monotonic() < self._ended_at.get(key, 0.0) + _AFTERGLOW_S
-        return (is_fresh and is_heard) or bool(self.held(key))
+        is_heard = self._long_poll.wake_listeners(key) or time.monotonic() < self._ended_at.get(key, 0.0) + _AFTERGLOW_S
+        return (is_fresh and is_heard) or bool(self.list_held(key))
 
-    def _claim(self, key: CubicleKey, boot: str) -> Turn | None:
+    def _claim_next(self, key: CubicleKey, boot: str) -> Turn | None:
         with self._store.reading() as db:
             held = rows.list_running(db, key)
             waiting = rows.get_first_queued(db, key)
         for _, claim in held:
-            self._lose(key, claim, "the agent's loop was restarted")
+            self._release_claim(key, claim, "the agent's loop was restarted")
         if held:
-            return self._claim(key, boot)
+            return self._claim_next(key, boot)
         if waiting is None:
             return None
         if not self._is_fresh(key):
@@ -292,15 +292,15 @@ class Turns:
             claimed = is_free and rows.claim_turn(db, waiting, boot, time.time())
         return self.get(waiting) if claimed else None
 
-    def _lose(self, key: CubicleKey, claim: rows.TurnClaim, why: str) -> None:
+    def _release_claim(self, key: CubicleKey, claim: rows.TurnClaim, why: str) -> None:
         self._hooks.turn_stopping.fire(TurnMoment(key, claim.turn))
         if claim.stop_asked:
-            self.end(key, claim.turn, TurnStatus.STOPPED)
+            self.end_turn(key, claim.turn, TurnStatus.STOPPED)
             return
         with self._store.writing() as db:
             if rows.requeue_turn(db, claim.turn):
                 return
-        self.end(key, claim.turn, TurnStatus.FAILED, error=_INTERRUPTED.format(why=why))
+        self.end_turn(key, claim.turn, TurnStatus.FAILED, error=_INTERRUPTED.format(why=why))
 
     def _write_end(
         self,
@@ -327,15 +327,15 @@ class Turns:
     def _tell_end(self, key: CubicleKey, turn: int) -> None:
         try:
             self._hooks.turn_ended.fire(TurnMoment(key, turn))
-            self._publish(self.get(turn))
+            self._publish_turn(self.get(turn))
         finally:
             self._ended_at[key] = time.monotonic()
             with self._ended:
                 self._ended.notify_all()
 
-    def _forget(self, ended: TurnMoment) -> None:
+    def _on_turn_ended(self, ended: TurnMoment) -> None:
         """What was kept for a turn while it was under way goes."""
-        self.outputs.forget(ended.turn)
+        self.outputs.forget_turn(ended.turn)
         with self._store.reading() as db:
             was_stop_asked = rows.is_stop_asked(db, ended.turn)
         if was_stop_asked:
@@ -348,5 +348,5 @@ class Turns:
         if turn is not None and not turn.status.is_final:
             self._broker.publish(Event("turn", approval.cubicle, {"turn": turn.id, "status": str(turn.status)}))
 
-    def _publish(self, turn: Turn) -> None:
+    def _publish_turn(self, turn: Turn) -> None:
         self._broker.publish(Event("turn", turn.cubicle, turn_json(turn)))

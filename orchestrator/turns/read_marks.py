@@ -23,7 +23,7 @@ class ReadMarks:
         self._broker = broker
         self._now = now
 
-    def mark(self, key: CubicleKey, turn: int) -> None:
+    def mark_read(self, key: CubicleKey, turn: int) -> None:
         """The person looks at this turn; an older one takes nothing back. Raises NotFound."""
         with self._store.writing() as db:
             is_theirs = rows.mark_read(db, key, turn, self._now())
@@ -31,7 +31,7 @@ class ReadMarks:
             raise NotFound(f"There is no turn {turn} here.")
         self._broker.publish(Event("seen", key, {"turn": turn}))
 
-    def unread(self, user: int) -> dict[str, int]:
+    def count_unread(self, user: int) -> dict[str, int]:
         """How many turns ended since this person looked, by agent; agents without news are not in it."""
         with self._store.reading() as db:
             return rows.count_unread(db, user)

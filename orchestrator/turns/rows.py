@@ -42,7 +42,7 @@ def insert_turn(
     row = db.execute(
         "INSERT INTO turns (agent, user, conversation, source, origin, prompt, status, created_at) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (origin) DO NOTHING RETURNING id",
-        (key.agent, key.user, conversations.first(db, key, now), source, origin, prompt, TurnStatus.QUEUED, now),
+        (key.agent, key.user, conversations.get_first_id(db, key, now), source, origin, prompt, TurnStatus.QUEUED, now),
     ).fetchone()
     if row is None:
         row = db.execute("SELECT id FROM turns WHERE origin = ?", (origin,)).fetchone()
@@ -52,7 +52,7 @@ def insert_turn(
 def get_turn(db: sqlite3.Connection, turn: int) -> Turn | None:
     """The turn with this id, its tokens and cost summed."""
     row = db.execute(f"{_TURN} WHERE turns.id = :turn", {"turn": turn}).fetchone()
-    return None if row is None else _turn(row)
+    return None if row is None else _make_turn(row)
 
 
 def get_turn_by_origin(db: sqlite3.Connection, origin: str) -> Turn | None:
@@ -217,7 +217,7 @@ def list_history(
         "WHERE agent = ? AND user = ? AND forgotten = 0 AND id < ? AND id > ? ORDER BY id DESC LIMIT ?",
         (key.agent, key.user, before or 2**62, after, limit),
     ).fetchall()
-    return [_turn(row) for row in reversed(rows)]
+    return [_make_turn(row) for row in reversed(rows)]
 
 
 def list_following(db: sqlite3.Connection, key: CubicleKey, *, after: int, limit: int) -> list[Turn]:
@@ -227,7 +227,7 @@ def list_following(db: sqlite3.Connection, key: CubicleKey, *, after: int, limit
         "WHERE agent = ? AND user = ? AND forgotten = 0 AND id > ? ORDER BY id LIMIT ?",
         (key.agent, key.user, after, limit),
     )
-    return [_turn(row) for row in rows]
+    return [_make_turn(row) for row in rows]
 
 
 def has_steps(db: sqlite3.Connection, turn: int) -> bool:
@@ -274,18 +274,18 @@ def insert_step(db: sqlite3.Connection, step: Step) -> bool:
 def get_step(db: sqlite3.Connection, turn: int, n: int) -> Step | None:
     """The step of this number."""
     row = db.execute("SELECT * FROM steps WHERE turn = ? AND n = ?", (turn, n)).fetchone()
-    return None if row is None else _step(row)
+    return None if row is None else _make_step(row)
 
 
 def list_steps(db: sqlite3.Connection, turn: int) -> list[Step]:
     """The turn's steps in order."""
-    return [_step(row) for row in db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n", (turn,))]
+    return [_make_step(row) for row in db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n", (turn,))]
 
 
 def get_last_step(db: sqlite3.Connection, turn: int) -> Step | None:
     """The turn's last step so far."""
     row = db.execute("SELECT * FROM steps WHERE turn = ? ORDER BY n DESC LIMIT 1", (turn,)).fetchone()
-    return None if row is None else _step(row)
+    return None if row is None else _make_step(row)
 
 
 def list_brief_steps(db: sqlite3.Connection, turns: Sequence[int], *, most: int, chars: int) -> dict[int, list[Step]]:
@@ -300,7 +300,7 @@ def list_brief_steps(db: sqlite3.Connection, turns: Sequence[int], *, most: int,
     )
     found: dict[int, list[Step]] = {turn: [] for turn in turns}
     for row in rows:
-        found[int(row["turn"])].append(_step(row))
+        found[int(row["turn"])].append(_make_step(row))
     return found
 
 
@@ -322,7 +322,7 @@ def end_step(db: sqlite3.Connection, turn: int, n: int, *, exit_code: int, outpu
     return cursor.rowcount == 1
 
 
-def _turn(row: sqlite3.Row) -> Turn:
+def _make_turn(row: sqlite3.Row) -> Turn:
     return Turn(
         id=int(row["id"]),
         cubicle=CubicleKey(str(row["agent"]), int(row["user"])),
@@ -343,5 +343,5 @@ def _turn(row: sqlite3.Row) -> Turn:
     )
 
 
-def _step(row: sqlite3.Row) -> Step:
+def _make_step(row: sqlite3.Row) -> Step:
     return Step(**{**dict(row), "ruling": Ruling(row["ruling"])})

@@ -1,7 +1,7 @@
 """The full-text index of conversations: turns that have ended and were not cleared, by their words and by whose they
 are. Triggers keep it (``migrations``); here it is only asked.
 
-Whose a turn is stands in the index as one more word, so that a search is as quick in a house full of other
+Whose a turn is stands in the index as one more word, so that a search is as quick in an install full of other
 conversations, and never sees them.
 """
 
@@ -24,7 +24,7 @@ def find_turns(
     db: sqlite3.Connection, key: CubicleKey, words: str, *, limit: int, before: int | None = None
 ) -> list[int]:
     """The newest turns of the conversation that hold every word, newest first; ``before`` is the id to go on from."""
-    match = _match(key, words)
+    match = _fts_query(key, words)
     if match is None:
         return []
     rows = db.execute(
@@ -39,7 +39,7 @@ def find_passages(
 ) -> list[tuple[int, str, str]]:
     """The same turns, each with where the words stand in it: a few words of the message and of its reply, the found
     ones marked. In one query, because the words are what takes time to look up."""
-    match = _match(key, words)
+    match = _fts_query(key, words)
     if match is None:
         return []
     rows = db.execute(
@@ -50,16 +50,16 @@ def find_passages(
     return [(int(row[0]), str(row[1]), str(row[2])) for row in rows]
 
 
-def _match(key: CubicleKey, words: str) -> str | None:
+def _fts_query(key: CubicleKey, words: str) -> str | None:
     """The query in FTS5's language; None without a word. Every word is quoted, so that none is taken for an operator.
     NUL would end it."""
-    terms = [_term(word) for word in words[:MAX_CHARS].replace("\0", " ").split()[:MAX_WORDS]]
+    terms = [_fts_term(word) for word in words[:MAX_CHARS].replace("\0", " ").split()[:MAX_WORDS]]
     wanted = " ".join(filter(None, terms))
     whose = f"a{key.agent.encode().hex()}u{key.user}"
     return f'{{whose}} : "{whose}" AND {{prompt reply}} : ({wanted})' if wanted else None
 
 
-def _term(word: str) -> str:
+def _fts_term(word: str) -> str:
     """A word, or what begins with it; nothing for a word of signs alone, which the index does not have."""
     if not any(char.isalnum() for char in word):
         return ""

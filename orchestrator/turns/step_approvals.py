@@ -35,10 +35,10 @@ class StepApprovals:
         self._locks = locks
         self._untold: list[Approval] = []
         self._untold_lock = threading.Lock()  # protects _untold
-        approvals.follow(COMMAND, self._decided)
+        approvals.on_decision(COMMAND, self._decided)
         hooks.turn_ended.subscribe(lambda ended: self._cancel_turn(ended.turn))
 
-    def ask(self, key: CubicleKey, step: Step, *, timeout_s: int, detail: Mapping[str, Any]) -> Approval:
+    def ask_person(self, key: CubicleKey, step: Step, *, timeout_s: int, detail: Mapping[str, Any]) -> Approval:
         """Ask a person about a step's command; asking again about the same step gives the same open question.
 
         Raises TooMany when this cubicle has too many open questions, Conflict when the turn has ended.
@@ -47,7 +47,7 @@ class StepApprovals:
         with self._store.writing() as db:
             if not rows.is_open(db, step.turn):
                 raise Conflict("The turn has ended, so nobody is asked any more.")
-            approval = self._approvals.ask(
+            approval = self._approvals.ask_person(
                 db,
                 key,
                 step.turn,
@@ -62,11 +62,11 @@ class StepApprovals:
             rows.set_waiting(db, step.turn, is_waiting=True)
         return approval
 
-    def use(self, approval: str, step: Step) -> bool:
+    def use_approval(self, approval: str, step: Step) -> bool:
         """Take an approval for exactly this step, which runs from now on; False when it does not fit, was used or is
         too old, or the turn is over."""
         with self._store.writing() as db:
-            is_valid = rows.is_open(db, step.turn) and self._approvals.use(approval, step)
+            is_valid = rows.is_open(db, step.turn) and self._approvals.use_approval(approval, step)
             if is_valid:
                 rows.set_step(db, step.turn, step.n, "running")
         return is_valid
@@ -101,7 +101,7 @@ class StepApprovals:
         with self._store.reading() as db:
             unused = approval_rows.list_unused_of_turn(db, turn)
         for approval in unused:
-            self._approvals.cancel(approval, "the turn ended")
+            self._approvals.cancel_approval(approval, "the turn ended")
             self._locks.clear_approval(approval.cubicle, approval.id)
 
     def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
@@ -114,7 +114,7 @@ class StepApprovals:
     def _tell_crab(self, approval: Approval) -> None:
         """Write the lock; where that fails for now, the decision stands. Nobody reads it once the turn has ended."""
         try:
-            self._locks.decided(approval)
+            self._locks.write_decision(approval)
             with self._store.reading() as db:  # after the writing: whoever ends the turn from now on clears it
                 is_awaited = approval.turn is not None and rows.is_open(db, approval.turn)
             if not is_awaited:

@@ -14,7 +14,7 @@ from orchestrator.agents.agents import Agents
 from orchestrator.approvals import rows as approval_rows
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.limits import refused_before
-from orchestrator.approvals.policy.judge import judge
+from orchestrator.approvals.policy.judge import judge_command
 from orchestrator.approvals.scripts import ScriptHashes
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
@@ -22,10 +22,10 @@ from orchestrator.core.errors import BadInput, Conflict, NotFound
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks, StepMoment
 from orchestrator.core.models import Approval, CubicleKey, Event, Ruling, Step, Verdict
-from orchestrator.core.text import visible
+from orchestrator.core.text import escape_invisible
 from orchestrator.turns import partial_reply_rows as partial_replies
 from orchestrator.turns import rows
-from orchestrator.turns.live_output import RUNNING, Outputs
+from orchestrator.turns.live_output import RUNNING, LiveOutput
 from orchestrator.turns.serialize import step_json
 from orchestrator.turns.size_rows import count_written_chars
 from orchestrator.turns.step_approvals import StepApprovals
@@ -45,7 +45,7 @@ class StepAnswer:
     """What the crab is told."""
 
     do: str
-    """``run``, ``ask``, ``refuse``, ``stop`` or ``continue``."""
+    """``run``, ``ask_person``, ``refuse``, ``stop`` or ``continue``."""
     reason: str = ""
 
 
@@ -62,7 +62,7 @@ class Steps:
         approvals: StepApprovals,
         grants: Grants,
         scripts: ScriptHashes,
-        outputs: Outputs,
+        outputs: LiveOutput,
     ) -> None:
         self._store = store
         self._broker = broker
@@ -73,13 +73,13 @@ class Steps:
         self._scripts = scripts
         self._outputs = outputs
 
-    def start(
+    def start_step(
         self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str, approval: str | None
     ) -> StepAnswer:
         """Judge the command that the crab wants to run as step ``n``. Raises NotFound, BadInput or Conflict."""
         if self._is_over(key, turn):
             return StepAnswer("stop")
-        known = self._find(turn, n) or self._write_down(key, turn, n, thought=thought, command=command)
+        known = self._find_step(turn, n) or self._write_down(key, turn, n, thought=thought, command=command)
         if known is None:
             return StepAnswer("stop")
         if known.command != command:
@@ -88,30 +88,30 @@ class Steps:
             return self._start_approved(key, known, approval)
         return StepAnswer(known.ruling, known.reason)
 
-    def ask(self, key: CubicleKey, turn: int, n: int) -> Approval:
+    def ask_person(self, key: CubicleKey, turn: int, n: int) -> Approval:
         """Ask a person about a step that policy holds; raises NotFound, Conflict or TooMany."""
-        step = self._find(turn, n)
+        step = self._find_step(turn, n)
         if step is None or self._is_over(key, turn):
             raise NotFound(f"There is no step {n} in a turn of yours.")
         if step.ruling is not Ruling.ASK:
             raise Conflict(f"Step {n} needs no approval.")
         agent = self._agents.get(key.agent)
-        kinds = judge(step.command, agent.approval).kinds
-        detail = ({"kinds": list(kinds)} if kinds else {}) | self._scripts.look(key, step.command)
-        approval = self._approvals.ask(key, step, timeout_s=agent.approval_timeout_s, detail=detail)
-        self._publish(key, turn, n)
+        kinds = judge_command(step.command, agent.approval).kinds
+        detail = ({"kinds": list(kinds)} if kinds else {}) | self._scripts.hash_scripts(key, step.command)
+        approval = self._approvals.ask_person(key, step, timeout_s=agent.approval_timeout_s, detail=detail)
+        self._publish_step(key, turn, n)
         return approval
 
-    def printed(self, key: CubicleKey, turn: int, n: int, output: str) -> StepAnswer:
+    def show_output(self, key: CubicleKey, turn: int, n: int, output: str) -> StepAnswer:
         """Show what a command has printed so far, while it runs; raises NotFound for another cubicle's turn."""
         if self._is_over(key, turn):
             return StepAnswer("stop")
-        step = self._find(turn, n)
+        step = self._find_step(turn, n)
         if step is not None and step.status == RUNNING:
-            self._outputs.tell(key, step, output)
+            self._outputs.show_output(key, step, output)
         return StepAnswer("continue")
 
-    def end(self, key: CubicleKey, turn: int, n: int, *, exit_code: int, output: str, ended: str) -> StepAnswer:
+    def end_step(self, key: CubicleKey, turn: int, n: int, *, exit_code: int, output: str, ended: str) -> StepAnswer:
         """Record how a command ended; raises NotFound for a step that was never started."""
         is_over = self._is_over(key, turn)
         with self._store.writing() as db:
@@ -132,7 +132,7 @@ class Steps:
                     detail={"step": n, "exit_code": exit_code, "ended": ended, "output": output[:2000]},
                 )
         self._hooks.step_ended.fire(StepMoment(key, turn, n))
-        self._publish(key, turn, n)
+        self._publish_step(key, turn, n)
         return StepAnswer("stop" if is_over else "continue")
 
     def _write_down(self, key: CubicleKey, turn: int, n: int, *, thought: str, command: str) -> Step | None:
@@ -153,7 +153,7 @@ class Steps:
                     f"This turn has had {MAX_TURN_CHARS:,} characters of commands and output, the most that is kept. "
                     f"Only commands of up to {LEAST_CHARS:,} characters, thought included, are taken until it ends."
                 )
-            verdict = self._verdict(db, key, turn, judge(command, agent.approval), sha256)
+            verdict = self._judge_step(db, key, turn, judge_command(command, agent.approval), sha256)
             step = Step(
                 turn=turn,
                 n=n,
@@ -182,22 +182,22 @@ class Steps:
                 turn=turn,
                 detail={"step": n, "verdict": verdict.ruling, "reason": verdict.reason, "sha256": step.sha256},
             )
-        self._publish(key, turn, n)
+        self._publish_step(key, turn, n)
         if step.status == RUNNING:
             self._hooks.step_started.fire(StepMoment(key, turn, n))
         return step
 
-    def _verdict(self, db: sqlite3.Connection, key: CubicleKey, turn: int, verdict: Verdict, sha256: str) -> Verdict:
+    def _judge_step(self, db: sqlite3.Connection, key: CubicleKey, turn: int, verdict: Verdict, sha256: str) -> Verdict:
         """What policy says, unless a person has said already: allowed in advance, or not agreed to in this turn."""
         if verdict.ruling is not Ruling.ASK:
             return verdict
         refused = refused_before(db, turn, sha256)
         if refused:
             return Verdict(Ruling.REFUSE, refused)
-        grants = self._grants.covering(db, key, verdict.kinds)
+        grants = self._grants.find_covering(db, key, verdict.kinds)
         if grants is None:
             return verdict
-        by = dict.fromkeys(f"“{visible(grant.subject)}”, by {grant.by}" for grant in grants)
+        by = dict.fromkeys(f"“{escape_invisible(grant.subject)}”, by {grant.by}" for grant in grants)
         return Verdict(Ruling.RUN, f"Allowed in advance: {'; '.join(by)}.")
 
     def _start_approved(self, key: CubicleKey, step: Step, approval: str) -> StepAnswer:
@@ -205,14 +205,14 @@ class Steps:
             return StepAnswer(Ruling.RUN)  # told before, but the answer got lost
         with self._store.reading() as db:
             asked = approval_rows.get_approval(db, approval)
-        changed = self._scripts.changed(asked) if asked is not None and asked.cubicle == key else ""
+        changed = self._scripts.find_changed(asked) if asked is not None and asked.cubicle == key else ""
         if changed:
             return self._refuse_changed(key, step, changed)
-        if not self._approvals.use(approval, step):
+        if not self._approvals.use_approval(approval, step):
             return StepAnswer(
                 Ruling.REFUSE, "This approval is not valid for this command: it was used, changed or is too old."
             )
-        self._publish(key, step.turn, step.n)
+        self._publish_step(key, step.turn, step.n)
         self._hooks.step_started.fire(StepMoment(key, step.turn, step.n))
         self._approvals.forget_lock(key, approval)
         return StepAnswer(Ruling.RUN)
@@ -231,10 +231,10 @@ class Steps:
                 turn=step.turn,
                 detail={"step": step.n, "approval": step.approval, "path": path},
             )
-        self._publish(key, step.turn, step.n)
+        self._publish_step(key, step.turn, step.n)
         return StepAnswer(Ruling.REFUSE, why)
 
-    def _find(self, turn: int, n: int) -> Step | None:
+    def _find_step(self, turn: int, n: int) -> Step | None:
         with self._store.reading() as db:
             return rows.get_step(db, turn, n)
 
@@ -246,7 +246,7 @@ class Steps:
             raise NotFound("There is no such turn in this cubicle.")
         return not may_go_on
 
-    def _publish(self, key: CubicleKey, turn: int, n: int) -> None:
-        step = self._find(turn, n) if self._broker.is_wanted("step") else None
+    def _publish_step(self, key: CubicleKey, turn: int, n: int) -> None:
+        step = self._find_step(turn, n) if self._broker.is_wanted("step") else None
         if step is not None:
             self._broker.publish(Event("step", key, {"turn": turn, **step_json(step)}))

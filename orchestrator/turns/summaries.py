@@ -50,43 +50,43 @@ class Summaries:
         self, store: Store, proxy: Proxy, notices: Notifications, jobs: Jobs, *, now: Callable[[], float] = time.time
     ) -> None:
         self._store, self._proxy, self._notices, self._jobs, self._now = store, proxy, notices, jobs, now
-        jobs.add_kind(JobKind(KIND, self._run, _TIME_S, tries=_MOST_TRIES))
+        jobs.add_kind(JobKind(KIND, self._summarize, _TIME_S, tries=_MOST_TRIES))
 
-    # --- what the house asks ---------------------------------------------------------------------------------------
+    # --- what others ask ------------------------------------------------------------------------------------------
 
-    def of(self, key: CubicleKey) -> Summary | None:
+    def get_summary(self, key: CubicleKey) -> Summary | None:
         """What stands for the older part of this conversation; None while it is told whole."""
         with self._store.reading() as db:
-            return rows.latest(db, key)
+            return rows.get_latest(db, key)
 
-    def told(self, turn: Turn) -> list[dict[str, str]]:
+    def history_messages(self, turn: Turn) -> list[dict[str, str]]:
         """The conversation before a turn, as chat messages for the model."""
         turns, before, steps = self._since_the_last(turn.cubicle, until=turn.id)
-        return conversation.messages(turns, steps, before.text if before else "")
+        return conversation.chat_messages(turns, steps, before.text if before else "")
 
-    def note(self, turn: int) -> None:
+    def on_turn_end(self, turn: int) -> None:
         """A turn has ended: its conversation may have grown too long."""
         with self._store.writing() as db:
             found = turn_rows.get_turn(db, turn)
             if found is None:
                 return
-            open_ones = job_rows.open_of(db, KIND, found.cubicle)
+            open_ones = job_rows.list_open_jobs(db, KIND, found.cubicle)
             if all(job.state is JobState.RUNNING for job in open_ones):
                 self._jobs.submit(db, KIND, found.cubicle, turn, {})
 
     # --- the work --------------------------------------------------------------------------------------------------
 
-    def _run(self, running: Running) -> dict[str, str]:
+    def _summarize(self, running: Running) -> dict[str, str]:
         """Measure the conversation, and sum its older part up where it is too long."""
         key = running.job.cubicle
         turns, before, steps = self._since_the_last(key)
-        upto = conversation.overdue(turns, steps)
+        upto = conversation.find_overdue(turns, steps)
         if upto is None:
             return {}
         old = [turn for turn in turns if turn.id <= upto]
-        told = conversation.messages(old, steps, before.text if before else "")
+        told = conversation.chat_messages(old, steps, before.text if before else "")
         try:
-            text = self._asked(key, conversation.transcript(told))
+            text = self._ask_model(key, conversation.make_transcript(told))
         except OrchestratorError as error:
             logger.info("no summary for %s: %s", key, error.message)
             text = ""
@@ -94,11 +94,11 @@ class Summaries:
             raise TryLater(_AGAIN_S, is_counted=True)
         with self._store.writing() as db:
             if job_rows.is_wanted(db, running.job.id):  # else the conversation was cleared meanwhile
-                rows.make(db, key, upto, text, self._now())
-                self._post(key, upto, len(old))
+                rows.insert_summary(db, key, upto, text, self._now())
+                self._post_notice(key, upto, len(old))
         return {}
 
-    def _asked(self, key: CubicleKey, transcript: str) -> str:
+    def _ask_model(self, key: CubicleKey, transcript: str) -> str:
         request = ModelRequest(
             model="",
             messages=({"role": "system", "content": TASK}, {"role": "user", "content": transcript}),
@@ -108,7 +108,7 @@ class Summaries:
         answer = read_answer(self._proxy.on_behalf(key, request, within_s=WITHIN_S))
         return answer.message.strip()[:MOST_CHARS]
 
-    def _post(self, key: CubicleKey, upto: int, count: int) -> None:
+    def _post_notice(self, key: CubicleKey, upto: int, count: int) -> None:
         text = (
             f"Our conversation has grown long, so from now on {key.agent} is told its first part, "
             f"{count} more messages, as a summary. You still have all of it, and can search it."
@@ -120,7 +120,7 @@ class Summaries:
     ) -> tuple[list[Turn], Summary | None, conversation.Steps]:
         """What is told as it was, what stands for everything before it, and the steps of it."""
         with self._store.reading() as db:
-            before = rows.latest(db, key)
+            before = rows.get_latest(db, key)
             after = before.upto if before else 0
             turns = turn_rows.list_history(db, key, limit=conversation.MOST_TURNS, before=until, after=after)
             steps = turn_rows.list_brief_steps(db, [turn.id for turn in turns], most=40, chars=1_900)

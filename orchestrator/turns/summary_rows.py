@@ -22,7 +22,7 @@ class Summary:
     made_at: float
 
 
-def latest(db: sqlite3.Connection, key: CubicleKey) -> Summary | None:
+def get_latest(db: sqlite3.Connection, key: CubicleKey) -> Summary | None:
     """What stands for the older part of the conversation now."""
     row = db.execute(
         "SELECT * FROM summaries WHERE agent = ? AND user = ? ORDER BY upto DESC LIMIT 1", (key.agent, key.user)
@@ -30,7 +30,7 @@ def latest(db: sqlite3.Connection, key: CubicleKey) -> Summary | None:
     return None if row is None else Summary(key, int(row["upto"]), str(row["text"]), float(row["made_at"]))
 
 
-def make(db: sqlite3.Connection, key: CubicleKey, upto: int, text: str, now: float) -> None:
+def insert_summary(db: sqlite3.Connection, key: CubicleKey, upto: int, text: str, now: float) -> None:
     """It stands from now on, and those before it go."""
     db.execute("DELETE FROM summaries WHERE agent = ? AND user = ? AND upto <= ?", (key.agent, key.user, upto))
     db.execute(
@@ -39,7 +39,7 @@ def make(db: sqlite3.Connection, key: CubicleKey, upto: int, text: str, now: flo
     )
 
 
-def forget(db: sqlite3.Connection, key: CubicleKey) -> None:
+def delete_summaries(db: sqlite3.Connection, key: CubicleKey) -> None:
     """The conversation was cleared: none stands for it, and none is being made."""
     db.execute("DELETE FROM summaries WHERE agent = ? AND user = ?", (key.agent, key.user))
     db.execute("DELETE FROM jobs WHERE kind = ? AND agent = ? AND user = ?", (KIND, key.agent, key.user))

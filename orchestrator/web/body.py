@@ -53,7 +53,7 @@ class FetchDeadline:
         self._total_s = total_s
         self._is_stopped = is_stopped
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds. Raises Stopped, or Unavailable when there are none."""
         if self._is_stopped():
             raise Stopped("The download was stopped.")
@@ -100,7 +100,7 @@ class FetchConnection(io.RawIOBase):
     def _receive(self, buffer: memoryview) -> int:
         silent_until = time.monotonic() + self._limits.silence_s
         while True:
-            left = min(self._clock.left(), silent_until - time.monotonic())
+            left = min(self._clock.seconds_left(), silent_until - time.monotonic())
             if left <= 0:
                 raise Unavailable("The server stopped sending in the middle. Try again later.")
             self._sock.settimeout(min(left, _SLICE_S))
@@ -127,24 +127,24 @@ def too_large(limits: FetchLimits) -> TooLarge:
     return TooLarge(f"The file is larger than the limit of {limits.file_bytes / MB:,.4g} MB, so nothing was kept.")
 
 
-def unpacked(answer: HTTPResponse, limits: FetchLimits) -> Iterator[bytes]:
+def read_unpacked(answer: HTTPResponse, limits: FetchLimits) -> Iterator[bytes]:
     """The file in pieces, gzip taken off when the server put it on. Raises when it is too large or not whole."""
     packing = (answer.getheader("Content-Encoding") or "").strip().lower()
     if packing in ("", "identity"):
-        return _bounded(_pieces(answer), limits)
+        return _limit_pieces(_read_pieces(answer), limits)
     if packing in _PACKED_AS_GZIP:
-        return _bounded(_gunzipped(_pieces(answer)), limits)
+        return _limit_pieces(_gunzip_pieces(_read_pieces(answer)), limits)
     raise Unavailable("The server packed the file in a way that cannot be read here.")
 
 
-def _pieces(answer: HTTPResponse) -> Iterator[bytes]:
+def _read_pieces(answer: HTTPResponse) -> Iterator[bytes]:
     while piece := answer.read(READ_BYTES):
         yield piece
     if answer.length:
         raise _cut_off()
 
 
-def _bounded(pieces: Iterator[bytes], limits: FetchLimits) -> Iterator[bytes]:
+def _limit_pieces(pieces: Iterator[bytes], limits: FetchLimits) -> Iterator[bytes]:
     total = 0
     for piece in pieces:
         total += len(piece)
@@ -153,7 +153,7 @@ def _bounded(pieces: Iterator[bytes], limits: FetchLimits) -> Iterator[bytes]:
         yield piece
 
 
-def _gunzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _gunzip_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Unpacks at most `READ_BYTES` at a time, so that a bomb is noticed before it is in memory."""
     packed = zlib.decompressobj(_GZIP)
     for piece in pieces:

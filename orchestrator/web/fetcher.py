@@ -22,10 +22,10 @@ from typing import Protocol, cast
 import certifi
 
 from orchestrator.core.errors import BadInput, Forbidden, Unavailable
-from orchestrator.web.body import FetchConnection, FetchDeadline, FetchLimits, too_large, unpacked
-from orchestrator.web.ip_rules import Address, unmapped
+from orchestrator.web.body import FetchConnection, FetchDeadline, FetchLimits, read_unpacked, too_large
+from orchestrator.web.ip_rules import Address, unmap_address
 from orchestrator.web.network import Network, SystemNetwork, addresses_of
-from orchestrator.web.urls import Link, UrlRules, follow, parse
+from orchestrator.web.urls import Link, UrlRules, follow_redirect, parse_url
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Fetcher:
         Raises NewHost, BadInput (the link or a redirect is against the rules), Forbidden (an address inside a private
         network), TooLarge, Stopped, and Unavailable for everything that the server or the network does.
         """
-        if parse(link.url, self._rules) != link:
+        if parse_url(link.url, self._rules) != link:
             raise BadInput("The link was not read from its URL.")
         run = _Run(self._network, self._rules, self._limits, self._tls, FetchDeadline(self._limits.total_s, is_stopped))
         hosts, passed = {link.host, *other_hosts}, []
@@ -146,7 +146,7 @@ def _checked_step(passed: list[Link], location: str, hosts: set[str], rules: Url
     if len(passed) > limits.redirects:
         raise Unavailable(f"{before.host} sends in circles: more than {limits.redirects} redirects.")
     try:
-        link = follow(before, location, rules)
+        link = follow_redirect(before, location, rules)
     except BadInput as error:
         raise BadInput(f"{before.host} sends on to a URL that is not followed. {error.message}") from None
     if before.scheme == "https" and link.scheme == "http":
@@ -171,8 +171,8 @@ class _Run:
         with sock:
             answer = HTTPResponse(cast("socket.socket", FetchConnection(sock, self._limits, self._clock)), method="GET")
             try:
-                with _told(link):
-                    sock.settimeout(min(self._limits.connect_s, self._clock.left()))
+                with _explain_errors(link):
+                    sock.settimeout(min(self._limits.connect_s, self._clock.seconds_left()))
                     sock.sendall(
                         f"GET {link.target} HTTP/1.1\r\nHost: {link.authority}\r\n{_HEADERS}\r\n".encode("ascii")
                     )
@@ -184,9 +184,9 @@ class _Run:
     def _addresses(self, link: Link) -> tuple[Address, ...]:
         """The addresses of the host, each of them allowed."""
         if link.host not in self._checked:
-            timeout_s = min(self._limits.connect_s, self._clock.left())
+            timeout_s = min(self._limits.connect_s, self._clock.seconds_left())
             found = (link.address,) if link.address else addresses_of(link.host, self._network, timeout_s)
-            allowed = tuple(unmapped(address) for address in found if address and self._rules.is_allowed(address))
+            allowed = tuple(unmap_address(address) for address in found if address and self._rules.is_allowed(address))
             if len(allowed) < len(found):
                 # One bad answer spoils all: a name that means both the internet and a private network is an attack.
                 raise Forbidden(
@@ -198,7 +198,7 @@ class _Run:
 
     def _connect(self, link: Link, addresses: tuple[Address, ...]) -> tuple[socket.socket, Address]:
         for address in addresses[:_TRIED_ADDRESSES]:
-            timeout_s = min(self._limits.connect_s, self._clock.left())
+            timeout_s = min(self._limits.connect_s, self._clock.seconds_left())
             try:
                 sock = self._network.connect(address, link.port, timeout_s)
             except OSError as error:
@@ -210,7 +210,7 @@ class _Run:
     def _encrypted(self, sock: socket.socket, link: Link) -> ssl.SSLSocket:
         """The connection with the host's certificate checked. A cut without a farewell is an error, not an end."""
         try:
-            sock.settimeout(min(self._limits.connect_s, self._clock.left()))
+            sock.settimeout(min(self._limits.connect_s, self._clock.seconds_left()))
             return self._tls.wrap_socket(sock, server_hostname=link.host, suppress_ragged_eofs=False)
         except ssl.SSLCertVerificationError:
             sock.close()
@@ -236,13 +236,13 @@ class _Run:
 
     def _keep(self, answer: HTTPResponse, link: Link, sink: Writable, address: Address) -> _Kept:
         if answer.status != HTTPStatus.OK:
-            raise Unavailable(_refusal(link, answer.status))
+            raise Unavailable(_refusal_text(link, answer.status))
         if answer.length is not None and answer.length > self._limits.file_bytes:
             raise too_large(self._limits)
         digest, size_bytes = hashlib.sha256(), 0
-        with _told(link):
-            pieces = unpacked(answer, self._limits)
-        while piece := _next(pieces, link):
+        with _explain_errors(link):
+            pieces = read_unpacked(answer, self._limits)
+        while piece := _next_piece(pieces, link):
             digest.update(piece)
             size_bytes += len(piece)
             sink.write(piece)
@@ -251,13 +251,13 @@ class _Run:
         return _Kept(address, digest.hexdigest(), size_bytes, content_type)
 
 
-def _next(pieces: Iterator[bytes], link: Link) -> bytes:
-    with _told(link):
+def _next_piece(pieces: Iterator[bytes], link: Link) -> bytes:
+    with _explain_errors(link):
         return next(pieces, b"")
 
 
 @contextmanager
-def _told(link: Link) -> Iterator[None]:
+def _explain_errors(link: Link) -> Iterator[None]:
     """What goes wrong on the wire becomes a sentence; a failing sink is not inside."""
     try:
         yield
@@ -268,7 +268,7 @@ def _told(link: Link) -> Iterator[None]:
         raise Unavailable(f"{link.host} broke off or sent no valid answer. Try again later.") from None
 
 
-def _refusal(link: Link, status: int) -> str:
+def _refusal_text(link: Link, status: int) -> str:
     if status in _REFUSALS:
         return f"{link.host} {_REFUSALS[status]} (status {status})."
     blame = "has a problem of its own; try again later" if status >= 500 else "gave no file"

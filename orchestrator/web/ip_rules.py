@@ -45,7 +45,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
-def read(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     """The address that the text spells in the one usual way, or None: no zones, other number bases or short forms."""
     try:
         return IPv6Address(text) if ":" in text and "%" not in text else IPv4Address(text)
@@ -55,7 +55,7 @@ def read(text: str) -> Address | None:
 
 def is_global(address: Address) -> bool:
     """A packet to it leaves for the public internet and goes to one machine there."""
-    address = unmapped(address)
+    address = unmap_address(address)
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_GLOBAL_4)
     if address.scope_id is not None:
@@ -67,7 +67,7 @@ def is_global(address: Address) -> bool:
     return address in _GLOBAL_6 and not any(address in network for network in _NOT_GLOBAL_6)
 
 
-def unmapped(address: Address) -> Address:
+def unmap_address(address: Address) -> Address:
     """The IPv4 address that a mapped one (``::ffff:1.2.3.4``) means; any other as it is."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped

@@ -1,5 +1,6 @@
-"""What the house's fetches go through: the network, whose certificates are trusted, and how much may come. A test puts
-others in; no setting and no request can."""
+"""What the program's own fetches go through: the network, whose certificates are trusted, and how much may come. A
+test puts others in; no setting and no request can.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from orchestrator.web.network import Network, SystemNetwork
 
 @dataclass(frozen=True, slots=True)
 class Internet:
-    """The way out of the house, for what a person approved."""
+    """The way out to the internet, for what a person approved."""
 
     network: Network = field(default_factory=SystemNetwork)
     tls: ssl.SSLContext = field(default_factory=tls_context)

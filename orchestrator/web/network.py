@@ -12,7 +12,7 @@ import threading
 from typing import Protocol
 
 from orchestrator.core.errors import Unavailable
-from orchestrator.web.ip_rules import Address, read
+from orchestrator.web.ip_rules import Address, parse_address
 
 
 class Network(Protocol):
@@ -66,4 +66,4 @@ def addresses_of(host: str, network: Network, timeout_s: float) -> tuple[Address
         raise Unavailable(f"The name {host} could not be looked up. Check its spelling, or try again later.") from None
     if not answer:
         raise Unavailable(f"The name {host} has no address. Check its spelling.")
-    return tuple(dict.fromkeys(read(text) for text in answer))
+    return tuple(dict.fromkeys(parse_address(text) for text in answer))

@@ -49,7 +49,7 @@ class Hint:
     text: str
 
 
-def warnings(link: Link) -> tuple[Hint, ...]:
+def list_warnings(link: Link) -> tuple[Hint, ...]:
     """What to tell the person, the gravest first; empty for a plain link to a plain host."""
     return (*_of_the_host(link), *_of_what_is_sent(link), *_of_the_way(link))
 
@@ -91,14 +91,14 @@ def _of_the_host(link: Link) -> list[Hint]:
 def _of_letters(link: Link) -> list[Hint]:
     name = link.readable_host
     hints = [Hint(Caution.LETTERS, f"The host looks like {name}, but its real name is {link.host}.")]
-    mixed = next((found for label in name.split(".") if len(found := scripts(label)) > 1), None)
+    mixed = next((found for label in name.split(".") if len(found := find_scripts(label)) > 1), None)
     if mixed and not any(mixed <= together for together in _WRITTEN_TOGETHER):
         listed = " and ".join(sorted(script.capitalize() for script in mixed))
         hints.insert(0, Hint(Caution.SCRIPTS, f"The host mixes letters that look alike ({listed})."))
     return hints
 
 
-def scripts(text: str) -> set[str]:
+def find_scripts(text: str) -> set[str]:
     """The scripts of a text's letters, as Unicode names them."""
     return {unicodedata.name(char, "UNKNOWN").split(" ")[0] for char in text if char.isalpha()}
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, urljoin
 import idna
 
 from orchestrator.core.errors import BadInput
-from orchestrator.web.ip_rules import Address, is_global, read
+from orchestrator.web.ip_rules import Address, is_global, parse_address
 
 MAX_URL_CHARS = 2_000
 DEFAULT_PORTS = {"https": 443, "http": 80}
@@ -75,7 +75,7 @@ class Link:
         return idna.decode(self.host) if "xn--" in self.host else self.host
 
 
-def parse(text: str, rules: UrlRules | None = None) -> Link:
+def parse_url(text: str, rules: UrlRules | None = None) -> Link:
     """The URL's parts. Raises BadInput with a sentence when it is unusable."""
     rules = rules or UrlRules()
     _check_characters(text)
@@ -99,10 +99,10 @@ def parse(text: str, rules: UrlRules | None = None) -> Link:
     return Link(url, scheme, host, port, path, query, address)
 
 
-def follow(link: Link, location: str, rules: UrlRules | None = None) -> Link:
+def follow_redirect(link: Link, location: str, rules: UrlRules | None = None) -> Link:
     """Where a redirect from ``link`` leads. Raises BadInput as `parse` does."""
     _check_characters(location)
-    return parse(urljoin(link.url, location), rules)
+    return parse_url(urljoin(link.url, location), rules)
 
 
 def _check_characters(text: str) -> None:
@@ -129,11 +129,11 @@ def _read_authority(authority: str, rules: UrlRules) -> tuple[str, str, Address 
     if not found:
         raise BadInput("The URL's host cannot be read. It must look like https://example.com/file.pdf.")
     if authority.startswith("["):
-        address = read(found[1]) if ":" in found[1] else None
+        address = parse_address(found[1]) if ":" in found[1] else None
         host = str(address)
     else:
         host = _ascii_host(found[1])
-        address = read(host) if _ends_in_a_number(host) else None
+        address = parse_address(host) if _ends_in_a_number(host) else None
     if address is None and (authority.startswith("[") or _ends_in_a_number(host)):
         raise BadInput("The URL's host is a number that is no usual internet address.")
     if address is not None and not rules.is_allowed(address):

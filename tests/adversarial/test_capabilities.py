@@ -41,7 +41,7 @@ def test_what_is_anothers_is_not_there(siege: TwoTenants) -> None:
     entry = siege.do("CALENDAR_CREATE", key=siege.theirs, **{**ENTRY, "title": CANARY})[1]["id"]
     fact = siege.do("MEMORY_ADD", key=siege.theirs, text=CANARY)[1]["id"]
     turn = siege.house.services.turns.submit(siege.theirs, CANARY, source="test").id
-    siege.house.services.turns.take(siege.theirs, "boot", 20)
+    siege.house.services.turns.take_next(siege.theirs, "boot", 20)
     siege.calls.command(Caller(siege.theirs, turn), "shared", "ASK", {"question": CANARY})
     told = [
         siege.do("CALENDAR_UPDATE", id=entry, title="mine"),
@@ -98,10 +98,10 @@ def test_a_member_walks_every_route_with_the_operators_ids(siege: TwoTenants) ->
     delivery = services.deliveries.every(siege.mine, limit=1)[0].id
     turn = services.turns.submit(siege.mine, CANARY, source="test").id
     (question,) = services.questions.every()
-    (approval,) = services.approvals.every()
-    (notice,) = services.notices.recent(siege.mine)
+    (approval,) = services.approvals.list_approvals()
+    (notice,) = services.notices.list_recent(siege.mine)
     kind, scope = GrantKind.COMMAND, GrantScope.HOUR
-    grant = services.grants.add("crab", kind, "stop processes", scope, by=siege.owner, surface="test").id
+    grant = services.grants.add_grant("crab", kind, "stop processes", scope, by=siege.owner, surface="test").id
     rows = {"approval": approval.id, "asset": approval.id, "question": question.id, "notice": notice.id}
     ids = {**rows, "entry": entry, "memory": fact, "turn": turn, "name": "crab", "user": siege.owner.id}
     ids |= {"grant": grant, "path": "out/secret.txt", "delivery": delivery, "app": "x", "host": "example.com"}
@@ -152,9 +152,9 @@ def _state(siege: TwoTenants) -> object:
         services.agenda.every("crab", siege.owner.id),
         services.memories.every(siege.mine),
         services.questions.every(user=siege.owner.id),
-        services.approvals.every(user=siege.owner.id),
+        services.approvals.list_approvals(user=siege.owner.id),
         services.assets.every(user=siege.owner.id),
-        services.notices.recent(siege.mine),
+        services.notices.list_recent(siege.mine),
         services.grants.of_agent("crab", viewer=siege.owner),
         services.agents.get("crab"),
         services.deliveries.every(siege.mine, limit=10),
@@ -192,7 +192,7 @@ def test_a_flood_of_calls_leaves_little_behind(siege: TwoTenants) -> None:
     assert siege.count("audit") < 3 * HOURLY_UNITS
     assert siege.count("notices") <= 110
     assert len(siege.house.services.questions.every(status="pending")) <= 5
-    assert len(siege.house.services.approvals.every()) <= 5
+    assert len(siege.house.services.approvals.list_approvals()) <= 5
     assert siege.size() < 3_000_000
     assert siege.do("MEMORY_ADD", key=siege.theirs, text="I go on")[0] == "done"
     assert time.monotonic() - began < 120
@@ -291,7 +291,7 @@ def test_a_hundred_actions_in_one_answer(siege: TwoTenants) -> None:
     """Good ones, bad ones, and ones that are nothing at all: each has its own outcome in its own place, one touches no
     other, delimiters within texts stay in them, and the same again does nothing again."""
     turn = siege.house.services.turns.submit(siege.mine, "go", source="test").id
-    assert siege.house.services.turns.take(siege.mine, "boot", 20) is not None
+    assert siege.house.services.turns.take_next(siege.mine, "boot", 20) is not None
     good: tuple[tuple[object, str], ...] = (
         (r"MEMORY_ADD:a \| b \\ c|", r"a | b \ c"),
         ({"name": "MEMORY_ADD", "text": "an object | with a bar"}, "an object | with a bar"),
@@ -385,11 +385,11 @@ def test_a_death_right_after_each_commit(tmp_path: Path) -> None:
         assert [made.caption for made in services.deliveries.every(siege.mine, limit=10)] == ["“look”"]
         assert [entry.title for entry in services.agenda.every("crab")] == ["Look again"]
         assert [len(services.memories.every(siege.mine)), siege.count("facts")] == [1, 1]
-        assert [notice.kind for notice in services.notices.recent(siege.mine)] == ["calendar", "calendar"]
+        assert [notice.kind for notice in services.notices.list_recent(siege.mine)] == ["calendar", "calendar"]
         (question,) = services.questions.every(status="pending")
         services.questions.answer(question.id, "this", by=siege.owner, surface="test")
         assert siege.calls.get(siege.mine, "c2").text == "this"
-        (approval,) = services.approvals.every()
+        (approval,) = services.approvals.list_approvals()
         services.approvals.decide(approval.id, approve=False, by=siege.owner, surface="test")
         assert siege.calls.get(siege.mine, "c3").result["code"] == "denied"
         assert os.listdir(tmp_path / "outbox") != []  # noqa: PTH208 - names alone

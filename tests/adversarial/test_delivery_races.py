@@ -138,7 +138,7 @@ def test_a_tray_of_two_hundred_thousand_files_costs_little(tmp_path: Path) -> No
             eventually(lambda: not watch.is_settling(KEY))
             assert time.process_time() - before < 5.0
         assert len(house.rows()) == USUAL_RATES.files_per_minute + 1
-        house.workspaces.remove(KEY)
+        house.workspaces.remove_cubicle(KEY)
 
 
 def test_touching_a_large_file_again_and_again_reads_it_seldom(house: DeliveryFixture) -> None:

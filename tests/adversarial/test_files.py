@@ -70,7 +70,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {API_TOKEN}"
         key = CubicleKey("crab", 1)
-        mounts = house.services.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
+        mounts = house.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
         yield Desk(house, mounts.out.parent, secret, session)
 
 
@@ -253,7 +253,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(desk: Desk, sent: int) -> None
     until_empty(inbox)
     assert desk.put("good.txt", b"good").status_code == 201
     assert [path.name for path in inbox.iterdir()] == ["good.txt"]
-    rows = desk.house.services.audit.search(kind="file.uploaded")
+    rows = desk.house.services.audit.search_records(kind="file.uploaded")
     assert [row.detail["path"] for row in rows] == ["in/good.txt"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.approvals.policy.judge import judge
+from orchestrator.approvals.policy.judge import judge_command
 from orchestrator.core.models import ApprovalPolicy, Ruling
 
 _PIECES = [
@@ -66,7 +66,7 @@ def test_what_policy_lets_run_deletes_nothing(seed: int, room: Path) -> None:
     tried = 0
     while tried < 60:
         command = "".join(chance.choice(_PIECES) for _ in range(chance.randint(2, 8)))
-        if "rm" not in command or judge(command, ApprovalPolicy.DANGEROUS).ruling is not Ruling.RUN:
+        if "rm" not in command or judge_command(command, ApprovalPolicy.DANGEROUS).ruling is not Ruling.RUN:
             continue
         tried += 1
         assert not _runs_rm(command, room), command

@@ -39,7 +39,7 @@ class Visit:
     def log_in(self) -> None:
         """By a one-time link, as ``up`` prints it."""
         people = self.house.services.people
-        self.page.goto(f"{self.house.url}/login/{people.make_link(people.operator().id)}")
+        self.page.goto(f"{self.house.url}/login/{people.make_link(people.get_operator().id)}")
         self.page.get_by_role("button", name="Log in").click()
         self.page.wait_for_url(f"{self.house.url}/")
 

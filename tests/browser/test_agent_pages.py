@@ -136,7 +136,7 @@ def test_a_cubicle_starts_and_stops_and_an_agent_is_set_up_and_deleted(visit: Vi
     page.get_by_role("button", name="Stop").click()
     page.locator("dialog.ask").get_by_role("button", name="Stop it").click()
     expect(page.locator(".figures .state")).to_have_text("asleep")
-    assert services.cubicles.running() == set()
+    assert services.cubicles.list_running() == set()
     follow(page, "Settings")
     care, container = (page.locator("form", has=page.get_by_label(label)) for label in ("Steps per message", "CPUs"))
     care.get_by_label("Before every command").check()
@@ -155,4 +155,4 @@ def test_a_cubicle_starts_and_stops_and_an_agent_is_set_up_and_deleted(visit: Vi
     page.get_by_label("Type crab to confirm").fill("crab")
     page.get_by_role("button", name="Delete crab for good").click()
     page.wait_for_url(f"{visit.house.url}/")
-    assert services.agents.every() == []
+    assert services.agents.list_agents() == []

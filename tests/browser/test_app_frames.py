@@ -46,7 +46,7 @@ def test_an_app_does_nothing_to_the_dashboard(browser: Browser, house: AppFixtur
     """Somebody who is logged in looks at it; its calls are refused before they are sent, and nothing can be read."""
     calls = changing_calls(house)
     assert len(calls) > 40
-    mounts = house.services.workspaces.prepare(CubicleKey("crab", 1), uid=0, gid=0)
+    mounts = house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=0, gid=0)
     (mounts.www / "replay").mkdir()
     told = f"const house = {json.dumps(house.url)}; const calls = {json.dumps(calls)};"
     source = (DATA / "replay.js").read_text(encoding="utf-8")
@@ -66,8 +66,8 @@ def test_an_app_does_nothing_to_the_dashboard(browser: Browser, house: AppFixtur
     expect(inside).to_have_attribute("data-got", "[]", timeout=60_000)
     assert [one for one in answered if one.split()[1].startswith(house.url)] == []
     assert visit.page.url == f"{house.url}/agents/crab/apps/replay"
-    assert [agent.name for agent in house.services.agents.every()] == ["crab"]
-    assert house.services.turns.under_way() == []
+    assert [agent.name for agent in house.services.agents.list_agents()] == ["crab"]
+    assert house.services.turns.list_running() == []
     context.close()
 
 
@@ -104,7 +104,7 @@ const can = {};
 
 @pytest.fixture
 def previews(tmp_path: Path) -> Iterator[PreviewFixture]:
-    """A preview origin with a ferry."""
+    """A preview origin with a tunnel."""
     with core_fixture(tmp_path / "db") as made, preview_house(tmp_path, made.store) as house:
         yield house
 

@@ -28,7 +28,7 @@ def asks(visit: Visit) -> tuple[Page, str]:
 
 def pending(house: AppFixture) -> str:
     """The id of the one open question."""
-    (found,) = house.services.approvals.every(status=ApprovalStatus.PENDING)
+    (found,) = house.services.approvals.list_approvals(status=ApprovalStatus.PENDING)
     return found.id
 
 
@@ -53,7 +53,7 @@ def test_a_key_decides_nothing_among_several(visit: Visit) -> None:
     expect(button).to_be_enabled()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("y")
-    assert len(visit.house.services.approvals.every(status=ApprovalStatus.PENDING)) == 2
+    assert len(visit.house.services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 2
     page.locator(f"[data-approval='{asked}'] [data-decide=deny]").focus()
     page.keyboard.press("n")
     assert status_of(visit.house, asked) is ApprovalStatus.DENIED

@@ -59,7 +59,7 @@ def is_wide(page: Page) -> bool:
 
 def install(house: AppFixture, *names: str, user: int = 1) -> Path:
     """Apps of ours in a person's ``www/``."""
-    mounts = house.services.workspaces.prepare(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
+    mounts = house.services.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
     for name in names:
         (mounts.www / name).mkdir(exist_ok=True)
         (mounts.www / name / "index.html").write_bytes((APPS / f"{name}.html").read_bytes())

@@ -113,12 +113,12 @@ def test_a_command_is_seen_while_it_runs_and_what_failed_is_tried_again(visit: V
             scene.say("Built at last.")
             return
         key, turn, steps = scene.key, scene.turn.id, scene.house.steps
-        steps.start(key, turn, 1, thought="", command="make all", approval=None)
+        steps.start_step(key, turn, 1, thought="", command="make all", approval=None)
         for n in range(40):  # as with drafts
-            steps.printed(key, turn, 1, "".join(f"part {line}\n" for line in range(n + 1)))
+            steps.show_output(key, turn, 1, "".join(f"part {line}\n" for line in range(n + 1)))
             if go_on.wait(0.1):
                 break
-        steps.end(key, turn, 1, exit_code=2, output="part 0\nbroken\n", ended="exited")
+        steps.end_step(key, turn, 1, exit_code=2, output="part 0\nbroken\n", ended="exited")
         scene.fail("The disk is full.")
 
     visit.house.plays["build"] = work
@@ -138,12 +138,12 @@ def test_a_command_is_seen_while_it_runs_and_what_failed_is_tried_again(visit: V
 
 def test_what_is_new_is_marked_until_it_is_seen(visit: Visit) -> None:
     """A number at home, a line in the conversation; both are gone afterwards."""
-    key = CubicleKey("crab", visit.house.services.people.operator().id)
+    key = CubicleKey("crab", visit.house.services.people.get_operator().id)
     chat(visit)
     visit.page.goto(f"{visit.house.url}/")
     for text in ("one", "two"):
         turn = visit.house.services.turns.submit(key, text, source="api")
-        visit.house.services.turns.wait(turn.id, 10)
+        visit.house.services.turns.wait_for_end(turn.id, 10)
     card = visit.page.get_by_role("main").get_by_role("link", name="crab")
     expect(card.locator(".badge")).to_contain_text("2")
     with visit.page.expect_response(lambda answer: answer.url.endswith("/seen")):
@@ -184,7 +184,7 @@ def test_a_question_appears_at_home_and_is_denied_there(visit: Visit) -> None:
         turn = submit(visit.house, "clean")
     page.get_by_role("button", name="Deny").click()
     expect(page.locator("[data-approval]")).to_have_count(0)
-    assert visit.house.services.turns.wait(turn, 10).reply == "ran: False"
+    assert visit.house.services.turns.wait_for_end(turn, 10).reply == "ran: False"
 
 
 def test_a_second_click_decides_no_other_question(visit: Visit) -> None:
@@ -215,7 +215,7 @@ def test_what_was_decided_elsewhere_is_told(visit: Visit) -> None:
     expect(card).to_be_visible()
     house = visit.house.services
     house.approvals.decide(
-        card.get_attribute("data-approval") or "", approve=True, by=house.people.operator(), surface="telegram"
+        card.get_attribute("data-approval") or "", approve=True, by=house.people.get_operator(), surface="telegram"
     )
     expect(card).to_have_count(0)
     expect(page.get_by_text("ran: True")).to_be_visible()
@@ -341,7 +341,7 @@ def test_an_agent_is_made_in_three_steps(visit: Visit) -> None:
 def test_earlier_messages_come_when_asked_for_and_all_can_be_cleared(visit: Visit) -> None:
     """Twenty at a time, without a jump; clearing asks first."""
     for n in range(25):
-        visit.house.services.turns.wait(submit(visit.house, f"message {n}"), 10)
+        visit.house.services.turns.wait_for_end(submit(visit.house, f"message {n}"), 10)
     page = chat(visit)
     expect(page.locator(".turn")).to_have_count(20)
     page.get_by_role("button", name="Earlier messages").click()
@@ -427,7 +427,7 @@ def test_another_sites_page_can_do_nothing(browser: Browser, house: AppFixture) 
     page.evaluate("document.forms[0].submit()")
     page.wait_for_url("**/messages")
     assert json.loads(page.locator("body").inner_text())["error"]["code"] in ("forbidden", "unauthorized")
-    assert house.services.audit.search(kind="turn.asked") == []
+    assert house.services.audit.search_records(kind="turn.asked") == []
     context.close()
 
 
@@ -436,7 +436,7 @@ def test_after_a_gap_the_page_catches_up(visit: Visit) -> None:
     page = chat(visit)
     page.evaluate("window.dispatchEvent(new Event('pagehide'))")
     turn = submit(visit.house, "unheard")
-    visit.house.services.turns.wait(turn, 10)
+    visit.house.services.turns.wait_for_end(turn, 10)
     page.evaluate("window.dispatchEvent(new Event('pageshow'))")
     expect(page.locator(".reply")).to_have_text("You said: unheard")
 

@@ -66,7 +66,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AppFixture
     with run_app(tmp_path_factory.mktemp("lived"), environment=ALL_ON) as house:
         made = fill_with_samples(house)
         app = create_app(house.services)
-        reader = logged_in(house, app, house.services.people.operator())
+        reader = logged_in(house, app, house.services.people.get_operator())
         yield house, sights(app, reader.client, samples(house, made))
 
 

@@ -41,7 +41,7 @@ def go(visit: Visit, label: str) -> Page:
 def test_the_audit_log_is_searched_opened_and_saved(visit: Visit, tmp_path: Path) -> None:
     """By words and by kind; details by keyboard; older rows; the same rows as a file."""
     for n in range(60):
-        visit.house.services.audit.note(
+        visit.house.services.audit.record_event(
             "test.noted", f"A walrus swam by, number {n}, {'far ' * 30}", KEY, path="x" * 300
         )
     page = go(visit, "Audit log")
@@ -111,7 +111,7 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
         page.evaluate("document.dispatchEvent(new CustomEvent('news:again', {detail: {}}))")
     ben.get_by_role("button", name="Save").click()
     expect(ben.locator("summary").first).to_contain_text("Benjamin")
-    [changed] = [user for user in people.every() if user.name == "Benjamin"]
+    [changed] = [user for user in people.list_users() if user.name == "Benjamin"]
     assert changed.id_in("telegram") is None
     ben.get_by_role("button", name="Make a login link").click()
     link = page.get_by_role("textbox", name="Login link")
@@ -124,7 +124,7 @@ def test_somebody_is_let_in_changed_logged_out_and_removed(visit: Visit) -> None
     ben.get_by_text("Remove Benjamin").click()
     ben.get_by_label("Type Benjamin to confirm").fill("Ben")
     ben.get_by_role("button", name="Remove for good").click()
-    assert len(people.every()) == 2
+    assert len(people.list_users()) == 2
     ben.get_by_label("Type Benjamin to confirm").fill("Benjamin")
     ben.get_by_role("button", name="Remove for good").click()
     expect(page.locator(".person")).to_have_count(1)
@@ -142,14 +142,14 @@ def test_a_price_is_set_and_taken_away(visit: Visit) -> None:
     form.get_by_role("button", name="Set price").click()
     listed = page.locator(".facts-list li", has_text="own/model-*")
     expect(listed).to_contain_text("$0.25 in, $1.5 out")
-    assert [row.pattern for row in prices.own()] == ["own/model-*"]
+    assert [row.pattern for row in prices.list_own()] == ["own/model-*"]
     page.get_by_text("built-in prices").click()
     expect(page.get_by_role("columnheader", name="Provider")).to_be_visible()
     assert fits(page)
     listed.get_by_role("button").click()
     page.locator("dialog.ask").get_by_role("button", name="Remove").click()
     expect(listed).to_have_count(0)
-    assert prices.own() == ()
+    assert prices.list_own() == ()
 
 
 def test_everything_on_these_pages_has_a_name_and_can_be_hit(visit: Visit) -> None:

@@ -71,7 +71,7 @@ def test_a_day_of_a_series_is_left_out_and_put_back(visit: Visit) -> None:
     """In the list of days, and on the entry's own page."""
     services, day = visit.house.services, a_wednesday()
     words = {"title": "Tides", "prompt": "x", "start": f"{day:%Y-%m-%d}T09:00", "repeat": "FREQ=DAILY"}
-    entry = services.agenda.create(KEY, words, by=services.people.operator())
+    entry = services.agenda.create(KEY, words, by=services.people.get_operator())
     visit.log_in()
     page = visit.page
     page.goto(f"{visit.house.url}/calendar?at={day:%Y-%m-%d}")
@@ -95,7 +95,7 @@ def test_a_day_of_a_series_is_left_out_and_put_back(visit: Visit) -> None:
 @pytest.mark.parametrize("path", ["/calendar", "/agents/crab/calendar"])
 def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> None:
     """By the viewer's clock, and again after it was planned; another time that was chosen stays."""
-    visit.house.services.people.change(1, {"time_zone": ZONE})
+    visit.house.services.people.update_user(1, {"time_zone": ZONE})
     visit.log_in()
     page = visit.page
     page.goto(f"{visit.house.url}{path}")
@@ -127,7 +127,7 @@ def test_a_new_entry_begins_at_the_next_full_hour(visit: Visit, path: str) -> No
 def test_days_are_reached_by_arrows_and_entries_are_dragged(visit: Visit) -> None:
     """What happens once goes to another day and back; what repeats says why it does not."""
     services, day = visit.house.services, a_wednesday()
-    ada, words = services.people.operator(), {"prompt": "x", "start": f"{day:%Y-%m-%d}T23:30"}
+    ada, words = services.people.get_operator(), {"prompt": "x", "start": f"{day:%Y-%m-%d}T23:30"}
     once = services.agenda.create(
         KEY, {**words, "title": "Once", "end": f"{day + timedelta(days=1):%Y-%m-%d}T00:15"}, by=ada
     )

@@ -30,7 +30,7 @@ def test_one_reads_back_and_finds(visit: Visit) -> None:
             [(f"number {n}" + " of the Nautilus" * (n == 30), TurnStatus.RUNNING, n) for n in range(1, COUNT + 1)],
         )
     for turn in range(1, COUNT + 1):
-        turns.end(KEY, turn, TurnStatus.DONE, reply=f"reply {turn}")
+        turns.end_turn(KEY, turn, TurnStatus.DONE, reply=f"reply {turn}")
     visit.log_in()
     page = visit.page
     page.goto(f"{visit.house.url}/agents/crab")

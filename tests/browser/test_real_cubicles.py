@@ -44,7 +44,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, house: RealApp) -> It
     made = context.new_page()
     people, settings = house.app.services.people, house.app.services.settings
     complaints = watched(made, settings.url, also=f"http://localhost:{settings.preview_port}/a/")
-    made.goto(f"{house.app.services.settings.url}/login/{people.make_link(people.operator().id)}")
+    made.goto(f"{house.app.services.settings.url}/login/{people.make_link(people.get_operator().id)}")
     made.get_by_role("button", name="Log in").click()
     made.wait_for_url(lambda url: "/login" not in url)
     yield made

@@ -39,9 +39,9 @@ def set_in_motion(house: AppFixture, name: str, turn: int | None = None, **field
 def ask_about(house: AppFixture, kind: str, text: str, detail: dict[str, Any]) -> str:
     """A question about what the host shall do, which nobody carries out here; its id."""
     approvals = house.services.approvals
-    approvals.follow(kind, lambda _db, _approval: ())
+    approvals.on_decision(kind, lambda _db, _approval: ())
     with house.app._store.writing() as db:
-        asked = approvals.ask(db, KEY, None, kind=kind, text=text, reason="", detail=detail, timeout_s=600)
+        asked = approvals.ask_person(db, KEY, None, kind=kind, text=text, reason="", detail=detail, timeout_s=600)
     return asked.id
 
 
@@ -151,17 +151,17 @@ def test_a_question_that_is_answered_elsewhere_goes(visit: Visit) -> None:
     asked = set_in_motion(visit.house, "ASK", question="Tea?", choices=["yes", "no"])
     expect(visit.page.locator("[data-question]")).to_have_count(1)
     house = visit.house.services
-    house.questions.answer(asked["question"], "yes", by=house.people.operator(), surface="telegram")
+    house.questions.answer(asked["question"], "yes", by=house.people.get_operator(), surface="telegram")
     expect(visit.page.locator("[data-question]")).to_have_count(0)
 
 
 def test_a_notice_is_cancelled_once(visit: Visit) -> None:
     """It comes by itself; its button does its deed, and the outcome stays."""
     page = chat(visit)
-    visit.house.services.turns.wait(visit.house.services.turns.submit(KEY, "hi", source="api").id, PATIENCE_S)
+    visit.house.services.turns.wait_for_end(visit.house.services.turns.submit(KEY, "hi", source="api").id, PATIENCE_S)
     expect(page.locator(".reply")).to_have_count(1)
     notices = visit.house.services.notices
-    notices.on("test.cancel", lambda _db, _notice, _by: "It was taken out.")
+    notices.on_button("test.cancel", lambda _db, _notice, _by: "It was taken out.")
     text = "crab put “<i>Tea</i>” into the calendar."
     notices.post(KEY, "calendar", text, offers=[Offer("Cancel it", "test.cancel")])
     notice = page.locator(".notice")
@@ -278,7 +278,7 @@ def test_silent_runs_are_folded(visit: Visit) -> None:
     """What the calendar did without a word is one muted line that opens."""
     turns = visit.house.services.turns
     visit.house.plays["look"] = lambda scene: scene.say("")
-    turns.wait(turns.submit(KEY, "look", source="calendar").id, PATIENCE_S)
+    turns.wait_for_end(turns.submit(KEY, "look", source="calendar").id, PATIENCE_S)
     page = chat(visit)
     line = page.locator(".silent summary").first
     expect(line).to_contain_text("nothing to report")
@@ -340,13 +340,13 @@ def test_the_browsers_zone_is_told_once(browser: Browser, house: AppFixture) -> 
                 visit.log_in()
         else:
             visit.log_in()
-        assert people.operator().time_zone == "Europe/Vienna"
+        assert people.get_operator().time_zone == "Europe/Vienna"
         visit.page.goto(f"{house.url}/you")
         if zone == "Asia/Tokyo":
             visit.page.get_by_role("button", name="Use it here").click()
             visit.page.get_by_role("button", name="Save").click()
             expect(visit.page.get_by_text("Saved.")).to_be_visible()
-            assert people.operator().time_zone == "Asia/Tokyo"
+            assert people.get_operator().time_zone == "Asia/Tokyo"
         assert visit.complaints == []
         context.close()
 

@@ -65,7 +65,7 @@ def test_a_terminal_is_typed_into(visit: Visit) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator("style").count() == 0
     page.goto(f"{visit.house.url}/agents/crab")
-    eventually(lambda: len(visit.house.services.audit.search(words="page", kind="terminal.closed")) == 1)
+    eventually(lambda: len(visit.house.services.audit.search_records(words="page", kind="terminal.closed")) == 1)
 
 
 def keys(page: Page) -> None:

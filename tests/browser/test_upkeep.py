@@ -26,7 +26,7 @@ def test_what_is_decided_elsewhere_is_settled_here(visit: Visit) -> None:
     card = page.locator("#main [data-approval]")
     expect(card).to_contain_text("wants to run this command")
     assert fits(page)
-    operator = house.services.people.operator()
+    operator = house.services.people.get_operator()
     house.services.approvals.decide(question, approve=False, by=operator, surface="telegram")
     expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     expect(card).to_have_count(0)

@@ -106,7 +106,7 @@ def talk(request: pytest.FixtureRequest, browser: Browser, real: RealApp) -> Ite
     context = browser.new_context(viewport=request.param)
     page, agent = context.new_page(), real.agent()
     made = Talk(real, agent, page, watched(page, url))
-    page.goto(f"{url}/login/{people.make_link(people.operator().id)}")
+    page.goto(f"{url}/login/{people.make_link(people.get_operator().id)}")
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(f"{url}/")
     page.goto(f"{url}/agents/{agent.name}")

@@ -243,7 +243,9 @@ def telegram(folder: Path) -> Iterator[Phone]:
         token = api.bot("Crab")
         with run_app(folder / "home", environment={"HERMIT_TELEGRAM_API_URL": api.url}) as house:
             services = house.services
-            services.people.change(services.people.operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
+            services.people.update_user(
+                services.people.get_operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"}
+            )
             state = services.bots.set_up("crab", token)
             with house.app._store.writing() as db:
                 accounts.put(db, replace(state, state=BotStatus.PAIRED, paired_at=1.0, paired_person=ADA))
@@ -263,7 +265,7 @@ def loopback(folder: Path) -> Iterator[Phone]:
     with run_app(folder / "home") as house:
         people = house.services.people
         people._channels = {**CHANNELS, "loopback": "Loopback"}
-        people.change(people.operator().id, {"loopback_id": ADA, "time_zone": "Europe/Vienna"})
+        people.update_user(people.get_operator().id, {"loopback_id": ADA, "time_zone": "Europe/Vienna"})
         phone = LoopbackPhone(house, LoopbackApp(), folder / "loopback")
         phone.says("/start")
         wait_for(phone.shown)

@@ -42,7 +42,7 @@ def test_a_message_becomes_a_turn_and_its_answer_comes_back(phone: Phone) -> Non
     phone.says("hello there")
     answer = _wait(phone, "You said: hello there")
     assert answer.text.startswith("◆ crab:\n")
-    (turn,) = phone.house.services.turns.history(CubicleKey("crab", 1))
+    (turn,) = phone.house.services.turns.list_history(CubicleKey("crab", 1))
     assert turn.source == phone.source
     phone.house.plays["tell me more"] = lambda scene: scene.say("\n\n".join(["A paragraph of words. " * 10] * 24))
     phone.says("tell me more")
@@ -76,7 +76,7 @@ def test_an_approval_is_decided_once(phone: Phone) -> None:
     wait_for(lambda: ran == [True])
     assert NO_LONGER in phone.presses(asked.number, "Deny")
     wait_for(lambda: "Approve" not in _wait(phone, "asked: may this run?").buttons)
-    (decided,) = phone.house.services.approvals.every()
+    (decided,) = phone.house.services.approvals.list_approvals()
     assert (decided.status, decided.decided_by) == ("approved", f"ada ({phone.source})")
 
 
@@ -107,8 +107,8 @@ def test_a_file_in_and_a_file_out(phone: Phone) -> None:
     """What a person sends lies in ``in/``; what an agent leaves in ``out/`` arrives with its bytes."""
     home = phone.house.services.settings.home / "workspaces" / "crab" / "1"
     phone.sends_file("plan.txt", b"the plan", "look at this")
-    wait_for(lambda: phone.house.services.turns.history(CubicleKey("crab", 1)))
-    (turn,) = phone.house.services.turns.history(CubicleKey("crab", 1))
+    wait_for(lambda: phone.house.services.turns.list_history(CubicleKey("crab", 1)))
+    (turn,) = phone.house.services.turns.list_history(CubicleKey("crab", 1))
     assert "in/plan.txt" in turn.prompt
     assert (home / "in" / "plan.txt").read_bytes() == b"the plan"
 

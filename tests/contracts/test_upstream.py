@@ -77,7 +77,7 @@ def test_an_answer_arrives_in_parts_and_ends_with_its_use(kind: str, make: Make,
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_are_listed_sorted(kind: str, make: Make) -> None:
     """There is at least one model, and the list is sorted."""
-    models = make(kind).models()
+    models = make(kind).list_models()
     assert models == sorted(models) != []
 
 
@@ -198,7 +198,7 @@ def test_a_finished_connection_is_kept_and_an_aborted_one_is_not(
     with pytest.raises(UpstreamFailed):
         upstream.complete(request_of())
     assert list(upstream.complete(request_of()))
-    assert upstream.models()
+    assert upstream.list_models()
     assert provider.connections == 1
     provider.script(streams(["one ", "two"]))
     upstream.complete(request_of()).close()

@@ -12,7 +12,7 @@ from crab.lenient import MAX_DEPTH
 from orchestrator.capabilities.capability import ActionRequest
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput
-from orchestrator.llm.partial_reply import Draft
+from orchestrator.llm.partial_reply import PartialReply
 from tests.fuzzing import bounded
 from tests.unit.capabilities.actions.test_parse import outcome_of
 
@@ -96,9 +96,9 @@ def test_any_answer_grows(text: str, sizes: list[int]) -> None:
     if answer.errors:
         return  # the model is asked again
     final = answer.message
-    draft, at = Draft(), 0
+    draft, at = PartialReply(), 0
     for size in [*sizes, len(text)]:
-        draft.add(text[at : at + size])
+        draft.add_piece(text[at : at + size])
         at += size
         assert final.startswith(draft.text) or before.startswith(draft.text)
 

@@ -19,7 +19,7 @@ from dashboard.app import create_app
 from orchestrator.core.models import DeliveryStatus
 from orchestrator.files import uploads as arrivals
 from orchestrator.files.names import MOST_BYTES
-from orchestrator.files.zip_stream import LEFT_OUT, packed
+from orchestrator.files.zip_stream import LEFT_OUT, stream_zip
 from tests.fuzzing import bounded
 from tests.support.app_fixture import AppFixture, run_app
 from tests.support.delivery_fixture import KEY, DeliveryFixture, RecordingCarrier, outgoing
@@ -81,7 +81,7 @@ def test_any_name_arrives(tmp_path: Path, raw: bytes, content: bytes) -> None:
     inbox.mkdir(exist_ok=True)
     folder = os.open(inbox, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        stored = arrivals.store(folder, raw, io.BytesIO(content), max_bytes=1_000)
+        stored = arrivals.store_upload(folder, raw, io.BytesIO(content), max_bytes=1_000)
         assert [path.name for path in inbox.iterdir()] == [stored.name]
         assert is_harmless(stored.name), stored.name
         assert not stored.name.startswith((".", "-"))
@@ -106,7 +106,7 @@ def test_any_name_is_packed(tray: DeliveryFixture, raws: list[tuple[bytes, bool]
             tray.put(raw, raw)
         made.append((path, is_folder))
     try:
-        with zipfile.ZipFile(io.BytesIO(b"".join(packed(tray.workspaces, KEY, (b"out",))))) as archive:
+        with zipfile.ZipFile(io.BytesIO(b"".join(stream_zip(tray.workspaces, KEY, (b"out",))))) as archive:
             assert archive.testzip() is None
             names = [name for name in archive.namelist() if name != LEFT_OUT]
             assert len(set(names)) == len(names) == len(raws) + 1
@@ -130,7 +130,7 @@ def paper(tmp_path: Path) -> Iterator[AppFixture]:
 def owner(paper: AppFixture) -> Api:
     """Its operator, by API."""
 
-    return someone(paper, create_app(paper.services), paper.services.people.operator())
+    return someone(paper, create_app(paper.services), paper.services.people.get_operator())
 
 
 @bounded(60)

@@ -21,7 +21,7 @@ from orchestrator.channels.chat.agent_text import MAX_PIECES, MESSAGE_UNITS, cap
 from orchestrator.channels.chat.rich_text import utf16_len
 from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.core.errors import NotFound
-from orchestrator.core.text import chat_safe, in_quotes, one_line, terminal_safe, visible
+from orchestrator.core.text import chat_safe, escape_invisible, in_quotes, one_line, terminal_safe
 from tests.fuzzing import bounded
 from tests.unit.channels.telegram.test_text import check
 from tests.unit.dashboard.test_markdown import Reader
@@ -81,10 +81,10 @@ def test_nothing_hidden_is_shown_to_people(text: str, limit: int) -> None:
     for shown in (one_line(text, limit), in_quotes(text, limit)):
         assert shown.isprintable()
         assert len(shown) <= 10 * limit + 3
-    for shown in (visible(text), chat_safe(text), terminal_safe(text)):
+    for shown in (escape_invisible(text), chat_safe(text), terminal_safe(text)):
         shown.encode()
         assert not set(shown) & set("\x1b\r\0\u2028")
-    assert "\u202e" not in visible(text) + chat_safe(text)
+    assert "\u202e" not in escape_invisible(text) + chat_safe(text)
 
 
 # --- the preview origin ----------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.approvals.bash.bodies import outline
-from orchestrator.approvals.bash.parser import read
+from orchestrator.approvals.bash.bodies import outline_script
+from orchestrator.approvals.bash.parser import read_script
 from orchestrator.approvals.bash.parts import Simple
-from orchestrator.approvals.policy.judge import judge
+from orchestrator.approvals.policy.judge import judge_command
 from orchestrator.approvals.policy.languages import read_code
 from orchestrator.core.models import ApprovalPolicy, Ruling
 from tests.fuzzing import bounded
@@ -55,9 +55,9 @@ def test_any_command_gets_a_verdict_soon(command: str) -> None:
     """No command raises, hangs or ends the process; what runs unasked has no reason beside it, everything else has one
     line of printable words."""
     started = time.thread_time()
-    verdict = judge(command, ApprovalPolicy.DANGEROUS)
+    verdict = judge_command(command, ApprovalPolicy.DANGEROUS)
     assert time.thread_time() - started < 3.0
-    assert judge(command, ApprovalPolicy.ALL).ruling in (Ruling.ASK, Ruling.REFUSE)
+    assert judge_command(command, ApprovalPolicy.ALL).ruling in (Ruling.ASK, Ruling.REFUSE)
     assert (verdict.ruling is Ruling.RUN) == (not verdict.reason)
     assert verdict.reason.isprintable()
 
@@ -67,8 +67,8 @@ def test_any_command_gets_a_verdict_soon(command: str) -> None:
 def test_what_is_read_was_written(command: str) -> None:
     """Every word that the reader reports stands in the text, and shortening puts nothing into it."""
     command = command.encode("utf-8", "replace").decode()
-    reading = read(command)
-    short = outline(command)
+    reading = read_script(command)
+    short = outline_script(command)
     assert len(short.text) <= len(command) + 20 * len(short.bodies)
     for part in reading.parts:
         if isinstance(part, Simple):

@@ -14,8 +14,8 @@ from crab.answer import read_answer, split_action
 from dashboard.hosts import name_of
 from dashboard.markdown import render as as_html
 from dashboard.origin import is_own
-from orchestrator.approvals.bash.parser import read
-from orchestrator.approvals.policy.judge import judge
+from orchestrator.approvals.bash.parser import read_script
+from orchestrator.approvals.policy.judge import judge_command
 from orchestrator.approvals.policy.languages import read_code
 from orchestrator.apps.previews.origins import is_own_host
 from orchestrator.apps.previews.proxy_headers import relocated, with_prefix
@@ -32,11 +32,11 @@ from orchestrator.channels.telegram.format.markdown import render
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import ApprovalPolicy
 from orchestrator.core.strict_json import read_object
-from orchestrator.core.text import chat_safe, one_line, terminal_safe, visible
+from orchestrator.core.text import chat_safe, escape_invisible, one_line, terminal_safe
 from orchestrator.files.names import archived_name, parts_of, safe_name
-from orchestrator.llm.partial_reply import Draft
-from orchestrator.llm.upstreams.sse import events
-from orchestrator.web.urls import parse
+from orchestrator.llm.partial_reply import PartialReply
+from orchestrator.llm.upstreams.sse import read_events
+from orchestrator.web.urls import parse_url
 from tests.fuzzing import bounded
 
 LONG = 24_000
@@ -47,9 +47,9 @@ _BASE = "http://127.0.0.1:3001/a/ticket/"
 
 
 def _drafted(text: str) -> None:
-    draft = Draft()
+    draft = PartialReply()
     for at in range(0, len(text), 50):
-        draft.add(text[at : at + 50])
+        draft.add_piece(text[at : at + 50])
         assert len(draft.text) <= len(text)
 
 
@@ -63,10 +63,10 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "draft": _drafted,
         "action": split_action,
         "panel": lambda text: read_action(text, REGISTRY.actions),
-        "judge": lambda text: judge(text, ApprovalPolicy.DANGEROUS),
-        "judge of code": lambda text: judge(f"python3 -c '{text}'", ApprovalPolicy.DANGEROUS),
-        "shell": lambda text: read(text.encode("utf-8", "replace").decode()),
-        "judge of scripts": lambda text: judge(
+        "judge": lambda text: judge_command(text, ApprovalPolicy.DANGEROUS),
+        "judge of code": lambda text: judge_command(f"python3 -c '{text}'", ApprovalPolicy.DANGEROUS),
+        "shell": lambda text: read_script(text.encode("utf-8", "replace").decode()),
+        "judge of scripts": lambda text: judge_command(
             f"perl -e '{text}'; node -e '{text}'; awk '{text}'", ApprovalPolicy.DANGEROUS
         ),
         "python": lambda text: list(read_code("python", text)),
@@ -80,7 +80,7 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "telegram": lambda text: [header("crab", piece) for piece in split(render(text))],
         "telegram messages": lambda text: (messages("crab", render(text)), as_file(render(text))),
         "quote": quote,
-        "visible": visible,
+        "visible": escape_invisible,
         "one line": one_line,
         "terminal": terminal_safe,
         "chat": chat_safe,
@@ -88,7 +88,7 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "archived name": lambda text: archived_name(_raw(text)),
         "path": lambda text: parts_of(_raw(text)),
         "repeat": read_repeat,
-        "url": parse,
+        "url": parse_url,
         "host": name_of,
         "preview host": lambda text: is_own_host(text, allowed=frozenset({"localhost"}), configured=""),
         "origin": lambda text: is_own(text, "localhost:3000", https=False),
@@ -97,7 +97,7 @@ READERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
         "app path": lambda text: parts_below(_raw(text)),
         "ticket": lambda text: Tickets("key").read(text, now=0.0),
         "search": match_of,
-        "events": lambda text: list(events([_raw(text)])),
+        "events": lambda text: list(read_events([_raw(text)])),
         "file": lambda text: judge_file(_raw(text)[:255], _raw(text), len(text)),
     }
 )

@@ -34,7 +34,7 @@ class Ear:
         listening.listen(16)
         listening.setblocking(False)
         limits = ServerLimits(header_bytes=HEAD_BYTES, body_bytes=BODY_BYTES, upload_bytes=UPLOAD_BYTES, read_s=5.0)
-        self.server.add(listening, self._app, limits=limits, environ={})
+        self.server.add_listener(listening, self._app, limits=limits, environ={})
 
     def _app(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         body = b""
@@ -273,7 +273,7 @@ def street(tmp_path: Path) -> Iterator[TwoDoors]:
 def test_a_door_takes_anything(street: TwoDoors, where: str, body: bytes, kind: str) -> None:
     """Whatever a cubicle sends through its door is answered with JSON and a status of the door's own, never with 500,
     and the door works on."""
-    if not street.rooms.turns.held(KEY):
+    if not street.rooms.turns.list_held(KEY):
         street.rooms.under_way()
     method, path = where.split(" ")
     head = (

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.core.errors import Unavailable
 from orchestrator.engine.setup.cubicle_image import Target, ensure_image
-from orchestrator.engine.setup.docker_setup import find_engine, usable
+from orchestrator.engine.setup.docker_setup import find_engine, require_usable
 from orchestrator.engine.setup.machine import LocalMachine
 from orchestrator.engine.setup.progress import SetupProgress
 from tests.support.real_app import AppProcess, RealApp, process_house, real_house
@@ -28,7 +28,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> LocalMachine:
 def client(machine: LocalMachine) -> Iterator[docker.DockerClient]:
     """The engine. Without one the tests are skipped, but never where a CI runs them: './hermit test' sets one up."""
     try:
-        found = usable(find_engine(machine), machine)
+        found = require_usable(find_engine(machine), machine)
     except Unavailable as error:
         if os.environ.get("CI"):
             pytest.fail(f"a CI must run these tests: {error.message}")

@@ -25,7 +25,7 @@ from orchestrator.core.models import CubicleKey, CubicleLimits, CubicleSpec, Mou
 from orchestrator.engine.docker.client import DockerFacts
 from orchestrator.engine.docker.cubicles import DockerCubicles
 from orchestrator.engine.docker.exec import DockerExec
-from orchestrator.engine.probe import FirstLook, lacks
+from orchestrator.engine.probe import FirstLook, find_missing_walls
 from tests.support.real_app import AppProcess, RealApp, Talker, eventually, run_inside
 from tests.support.scripted_upstream import answers
 
@@ -113,7 +113,7 @@ def _addresses_of_this_machine() -> list[str]:
 def test_the_probe_of_the_doctor_finds_every_wall(house: RealApp, pair: tuple[Talker, Talker]) -> None:
     """Of a cubicle as agents have it; and it leaves no file behind."""
     seen = json.loads(house.inside(pair[0], *PYTHON, PROBE, "closed"))
-    assert lacks(seen, runtime="") == []
+    assert find_missing_walls(seen, runtime="") == []
     assert not list(pair[0].work.glob(".probe*"))
 
 

@@ -220,4 +220,4 @@ def test_many_at_once(dialect: str, address: str) -> None:
 def test_models(dialect: str, address: str) -> None:
     """Its list of models can be read."""
     with connected(dialect, address) as client:
-        assert client.models()
+        assert client.list_models()

@@ -22,12 +22,12 @@ pytestmark = pytest.mark.docker
 
 SERVER = base64.b64encode((Path(__file__).parents[1] / "data" / "live_server.py").read_bytes()).decode()
 AS_FRAME = {"Sec-Fetch-Dest": "iframe"}
-FIND_FERRY = (
+FIND_TUNNEL = (
     "import os\n"
     "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
     "    try: said = open(f'/proc/{pid}/cmdline').read()\n"
     "    except OSError: continue\n"
-    "    if 'crab.ferry' in said and pid != str(os.getpid()): print(pid)\n"
+    "    if 'crab.tunnel' in said and pid != str(os.getpid()): print(pid)\n"
 )
 
 
@@ -134,12 +134,12 @@ def echoed(base: str, *texts: str) -> str:
         return back[0]
 
 
-def test_the_ferry_is_started_again(house: RealApp, live: Talker) -> None:
+def test_the_tunnel_is_started_again(house: RealApp, live: Talker) -> None:
     """Whatever ended it: the next request brings it back, again and again."""
     base = frame(live, "live")
     for _ in range(3):
         assert got(base).ok
-        (pid,) = run_inside(house.client, live, "python3", "-c", FIND_FERRY).out.split()
+        (pid,) = run_inside(house.client, live, "python3", "-c", FIND_TUNNEL).out.split()
         assert run_inside(house.client, live, "kill", "-9", pid).code == 0
     assert got(base).ok
 

@@ -211,9 +211,9 @@ def test_two_installs_on_one_engine_do_not_touch(bench: Bench, tmp_path: Path) -
     other = Bench(bench.client, bench.image, tmp_path)
     try:
         theirs, container = other.started()
-        assert mine.name in {c.name for c in bench.engine.ours()}
-        assert [c.name for c in other.engine.ours()] == [theirs.name]
-        assert theirs.name not in {c.name for c in bench.engine.ours()}
+        assert mine.name in {c.name for c in bench.engine.list_containers()}
+        assert [c.name for c in other.engine.list_containers()] == [theirs.name]
+        assert theirs.name not in {c.name for c in bench.engine.list_containers()}
         with pytest.raises(Unavailable, match="Another program's container"):
             bench.engine.start(replace(mine, name=theirs.name))
         assert other.engine.start(theirs).id == container.id
@@ -225,17 +225,17 @@ def test_ours_lists_what_is_stopped_too(bench: Bench) -> None:
     """With whether it runs."""
     spec, _ = bench.started()
     bench.engine.stop(spec.name)
-    assert {c.name: c.running for c in bench.engine.ours()}[spec.name] is False
+    assert {c.name: c.running for c in bench.engine.list_containers()}[spec.name] is False
 
 
 def test_stats_of_one_that_runs(bench: Bench) -> None:
     """Memory and processes within its limits; a loop inside shows as CPU use."""
     spec, _ = bench.started()
-    first = bench.engine.stats(spec.name)
+    first = bench.engine.get_usage(spec.name)
     assert 100_000 < first.memory_bytes < LIMITS.memory_mb * 2**20
     assert 1 <= first.pids <= LIMITS.pids
     bench.client.containers.get(spec.name).exec_run(["/bin/bash", "-c", "for ((i = 0; i < 300000; i++)); do :; done"])
-    assert bench.engine.stats(spec.name).cpu_percent > 5
+    assert bench.engine.get_usage(spec.name).cpu_percent > 5
 
 
 def test_stats_of_one_that_does_not_run(bench: Bench) -> None:
@@ -244,7 +244,7 @@ def test_stats_of_one_that_does_not_run(bench: Bench) -> None:
     bench.engine.stop(spec.name)
     for name in (spec.name, "hermit-none-none-1"):
         with pytest.raises(NotFound):
-            bench.engine.stats(name)
+            bench.engine.get_usage(name)
 
 
 # --- what can't be started -------------------------------------------------------------------------------------
@@ -301,8 +301,8 @@ def test_an_engine_that_does_not_answer(bench: Bench, tmp_path: Path) -> None:
             lambda: engine.poll(spec.name),
             lambda: engine.stop(spec.name),
             lambda: engine.remove(spec.name),
-            lambda: engine.stats(spec.name),
-            engine.ours,
+            lambda: engine.get_usage(spec.name),
+            engine.list_containers,
         ):
             with pytest.raises(Unavailable, match="does not answer"):
                 call()

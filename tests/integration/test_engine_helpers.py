@@ -60,7 +60,7 @@ class Tries:
     def spec(self, program: str, name: str = "1", *, time_s: float = 60.0, max_bytes: int = 1_000_000) -> HelperSpec:
         """A helper that runs this Python."""
         kind = kind_of(program)
-        return helper_folder.packed(
+        return helper_folder.make_folder(
             self.folder, name, kind, self.image, {"given": b"given"}, time_s=time_s, max_bytes=max_bytes
         )
 

@@ -77,10 +77,10 @@ class Desk:
     """The operator's workspace with ``crab``, and what draws for them."""
 
     def __init__(self, house: RealApp) -> None:
-        self.key = CubicleKey("crab", house.app.services.people.operator().id)
+        self.key = CubicleKey("crab", house.app.services.people.get_operator().id)
         self.pages: PdfPages = house.app.services.pdf_pages
         self.workspaces = house.app.services.workspaces
-        house.app.services.cubicles.ensure(self.key)
+        house.app.services.cubicles.ensure_running(self.key)
         self.out: Path = house.home / "workspaces" / self.key.agent / str(self.key.user) / "out"
 
     def write(self, name: str, content: bytes) -> str:

@@ -500,7 +500,7 @@ def test_an_agent_that_is_deleted_leaves_nothing(house: RealApp) -> None:
     assert house.api.call("DELETE", f"/agents/{agent.name}").status_code == 204
     assert not agent.work.exists()
     assert not agent.run_folder.exists()
-    assert agent.container not in {c.name for c in house.engine.ours()}
+    assert agent.container not in {c.name for c in house.engine.list_containers()}
     house.api.post("/agents", {"name": agent.name, "approval": "off"})
     assert agent.ask(house.plays.add(answers(terminal="ls -A | grep -v hermit.log; true")))["steps"][0]["output"] == ""
 

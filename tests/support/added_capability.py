@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from crab.hermit_commands import FILE, read_commands
-from crab.hermit_words import read
+from crab.hermit_words import parse_words
 from crab.prompt import build_system_prompt
 from dashboard.api.openapi import document
 from dashboard.app import create_app
@@ -28,18 +28,18 @@ def main(home: Path) -> None:
     home.mkdir()
     with run_app(home) as house:
         calls, caller = house.app._capabilities.calls, Caller(KEY, None)
-        house.services.workspaces.prepare(KEY, uid=os.getuid(), gid=os.getgid())
-        house.app._capabilities._commands.publish(KEY)
+        house.services.workspaces.prepare_folders(KEY, uid=os.getuid(), gid=os.getgid())
+        house.app._capabilities._commands.publish_now(KEY)
         (listed,) = home.rglob(FILE)
         commands = read_commands(listed.read_text(encoding="utf-8"))
-        command, _ = commands.find(["toss", "7"])
+        command, _ = commands.find_command(["toss", "7"])
         assert command is not None
-        asked = read(command, ["7"])
-        operator = house.services.people.operator()
+        asked = parse_words(command, ["7"])
+        operator = house.services.people.get_operator()
         browser = logged_in(house, create_app(house.services), operator).client
         schemas = json.dumps(document()["components"]["schemas"])
         told: dict[str, object] = {
-            "help": commands.overview(frozenset(calls.offered(KEY))),
+            "help": commands.get_overview(frozenset(calls.offered(KEY))),
             "page": command.page(),
             "command": dict(calls.command(caller, "c1", command.call, asked.fields).result),
             "panel": calls.batch(caller, 1, ["TOSS:5", {"name": "toss", "coins": 101}, "TOSS:many"]),
@@ -49,7 +49,7 @@ def main(home: Path) -> None:
             "prompt": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt(["chance"])}),
             "without": build_system_prompt({"name": "crab", "capabilities": REGISTRY.prompt(["memory"])}),
         }
-        house.services.agents.change("crab", {"toolsets": ["memory"]})
+        house.services.agents.update_agent("crab", {"toolsets": ["memory"]})
         told["off"] = [*calls.batch(caller, 2, ["TOSS:5"]), calls.offered(KEY)]
         sys.stdout.write(json.dumps(told))
 

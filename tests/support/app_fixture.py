@@ -16,7 +16,7 @@ from orchestrator.app.wiring import Edges
 from orchestrator.channels.services import DashboardServices
 from orchestrator.core.config import load
 from orchestrator.core.errors import NotFound, Unavailable
-from orchestrator.core.home import prepare
+from orchestrator.core.home import prepare_home
 from orchestrator.core.models import (
     ApprovalStatus,
     Container,
@@ -73,12 +73,12 @@ class RecordingEngine:
         """Strike a container out."""
         self.stop(name)
 
-    def ours(self) -> list[Container]:
+    def list_containers(self) -> list[Container]:
         """What is written down."""
         self._answer()
         return list(self.containers.values())
 
-    def stats(self, name: str) -> Usage:
+    def get_usage(self, name: str) -> Usage:
         """Always the same figures."""
         if name not in self.containers:
             raise NotFound("gone")
@@ -109,7 +109,7 @@ class Scene:
     def stream(self, *texts: str, pause_s: float = 0.0) -> None:
         """Show the reply as it grows, and keep it."""
         for text in texts:
-            PartialReplies(self.house.app._store).keep(self.turn.id, text)
+            PartialReplies(self.house.app._store).save_reply(self.turn.id, text)
             self.house.services.broker.publish(Event("delta", self.key, {"turn": self.turn.id, "text": text}))
             time.sleep(pause_s)
 
@@ -126,26 +126,26 @@ class Scene:
         """Take a step; a person is asked where policy says so. True when the command was run. ``prints`` is what is
         seen of its output while it runs."""
         steps, key, turn = self.house.steps, self.key, self.turn.id
-        answer = steps.start(key, turn, n, thought=thought, command=command, approval=None)
+        answer = steps.start_step(key, turn, n, thought=thought, command=command, approval=None)
         if answer.do == "ask":
-            approval = steps.ask(key, turn, n)
+            approval = steps.ask_person(key, turn, n)
             if self._decision(approval.id) is not ApprovalStatus.APPROVED:
                 return False
-            answer = steps.start(key, turn, n, thought=thought, command=command, approval=approval.id)
+            answer = steps.start_step(key, turn, n, thought=thought, command=command, approval=approval.id)
         if answer.do != "run":
             return False
         for so_far in prints:
-            steps.printed(key, turn, n, so_far)
-        steps.end(key, turn, n, exit_code=exit_code, output=output, ended="exited")
+            steps.show_output(key, turn, n, so_far)
+        steps.end_step(key, turn, n, exit_code=exit_code, output=output, ended="exited")
         return True
 
     def say(self, reply: str) -> None:
         """End the turn with a reply."""
-        self.house.services.turns.end(self.key, self.turn.id, TurnStatus.DONE, reply=reply)
+        self.house.services.turns.end_turn(self.key, self.turn.id, TurnStatus.DONE, reply=reply)
 
     def fail(self, error: str) -> None:
         """End the turn with an error."""
-        self.house.services.turns.end(self.key, self.turn.id, TurnStatus.FAILED, error=error)
+        self.house.services.turns.end_turn(self.key, self.turn.id, TurnStatus.FAILED, error=error)
 
     def wait_for_stop(self) -> None:
         """Work until a person stops the turn."""
@@ -208,17 +208,17 @@ class AppFixture:
 
     def _live(self, key: CubicleKey) -> None:
         while not self._closing.is_set():
-            turn = self.services.turns.take(key, "paper", 0.1)
+            turn = self.services.turns.take_next(key, "paper", 0.1)
             if turn is None:
                 continue
             stopped = threading.Event()
             scene = Scene(self, key, turn, is_stopped=partial(self._is_stopped, turn.id, stopped))
             self.plays.get(turn.prompt, echo)(scene)
             status = TurnStatus.STOPPED if scene.is_stopped() else TurnStatus.DONE
-            self.services.turns.end(key, turn.id, status)
+            self.services.turns.end_turn(key, turn.id, status)
 
     def _is_stopped(self, turn: int, stopped: threading.Event) -> bool:
-        claims = {claim.turn: claim for _, claim in self.services.turns.under_way()}
+        claims = {claim.turn: claim for _, claim in self.services.turns.list_running()}
         if self._closing.is_set() or (turn in claims and claims[turn].stop_asked):
             stopped.set()
         return stopped.is_set()
@@ -258,7 +258,7 @@ def run_app(
         "rehearsal",
         internet=internet or Internet(),
     )
-    app = App(settings, prepare(settings.home), parts)
+    app = App(settings, prepare_home(settings.home), parts)
     services = app.services
     house = AppFixture(app, services, app._steps, engine)
     if crabs:

@@ -66,12 +66,12 @@ class BotsFixture:
 
     def ada_is(self, number: int | None) -> None:
         """The operator's Telegram id."""
-        self.house.people.change(self.house.operator.id, {"telegram_id": number})
+        self.house.people.update_user(self.house.operator.id, {"telegram_id": number})
 
     @property
     def ada(self) -> int | None:
         """The operator's Telegram id now."""
-        return self.house.people.operator().id_in("telegram")
+        return self.house.people.get_operator().id_in("telegram")
 
     def crab(self) -> BotState:
         """Crab's bot."""

@@ -59,16 +59,16 @@ class CommandsFixture:
 
     def works(self, user: User | None = None) -> None:
         """A crab takes the first of what waits."""
-        assert self.house.services.turns.take(CubicleKey("crab", (user or self.ada).id), "boot", 20)
+        assert self.house.services.turns.take_next(CubicleKey("crab", (user or self.ada).id), "boot", 20)
 
     def wants(self, command: str = DANGEROUS, user: User | None = None) -> Approval:
         """The agent asks whether it may."""
         key = CubicleKey("crab", (user or self.ada).id)
         self.waits("tidy up", user=user)
-        turn = self.house.services.turns.take(key, "boot", 20)
+        turn = self.house.services.turns.take_next(key, "boot", 20)
         assert turn is not None
-        self.house.steps.start(key, turn.id, 1, thought="", command=command, approval=None)
-        return self.house.steps.ask(key, turn.id, 1)
+        self.house.steps.start_step(key, turn.id, 1, thought="", command=command, approval=None)
+        return self.house.steps.ask_person(key, turn.id, 1)
 
 
 @contextmanager
@@ -76,7 +76,9 @@ def commands_fixture(tmp_path: Path) -> Iterator[CommandsFixture]:
     """A house without crabs; ada and bob use Telegram."""
     with run_app(tmp_path / "home", crabs=False) as house:
         services, store = house.services, house.app._store
-        ada = services.people.change(services.people.operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
+        ada = services.people.update_user(
+            services.people.get_operator().id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"}
+        )
         bob = services.people.add({"name": "bob", "telegram_id": BOB})
         made = ChatFixture(store, services.people, services.approvals, services.turns, house.steps, tmp_path)
         made.opens(ADA)

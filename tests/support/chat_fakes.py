@@ -99,7 +99,7 @@ class TurnsFixture:
 
     def takes(self, key: CubicleKey = KEY) -> Turn:
         """A crab takes the next turn."""
-        taken = self.house.turns.take(key, "boot", 0)
+        taken = self.house.turns.take_next(key, "boot", 0)
         assert taken is not None
         return taken
 
@@ -107,7 +107,7 @@ class TurnsFixture:
         self, turn: Turn, reply: str | None = "ok", status: TurnStatus = TurnStatus.DONE, error: str | None = None
     ) -> None:
         """A turn gets its outcome."""
-        assert self.house.turns.end(turn.cubicle, turn.id, status, reply=reply, error=error)
+        assert self.house.turns.end_turn(turn.cubicle, turn.id, status, reply=reply, error=error)
 
     def answered(self, reply: str | None, **more: object) -> Turn:
         """A whole turn."""

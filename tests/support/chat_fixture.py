@@ -152,16 +152,16 @@ class ChatFixture:
                 (BOT, self.updates, key.agent, chat, thread, chat, self.messages, origin),
             )
         self.turns.submit(key, text, source="telegram", origin=origin)
-        taken = self.turns.take(key, "boot", 20)
+        taken = self.turns.take_next(key, "boot", 20)
         assert taken is not None
         return taken
 
     def wants(self, command: str = DANGEROUS, *, turn: Turn | None = None) -> Approval:
         """The agent wants to run something dangerous, and the chat is told."""
         turn = turn or self.asks()
-        n = len(self.turns.steps(turn.id)) + 1
-        self.steps.start(turn.cubicle, turn.id, n, thought="", command=command, approval=None)
-        approval = self.steps.ask(turn.cubicle, turn.id, n)
+        n = len(self.turns.list_steps(turn.id)) + 1
+        self.steps.start_step(turn.cubicle, turn.id, n, thought="", command=command, approval=None)
+        approval = self.steps.ask_person(turn.cubicle, turn.id, n)
         self.asking.tell(approval.id)
         return approval
 
@@ -170,9 +170,9 @@ class ChatFixture:
     ) -> Approval:
         """The agent wants the host to do something, and the chat is told."""
         turn = turn or self.asks()
-        self.approvals.follow(kind, lambda _db, _decided: ())
+        self.approvals.on_decision(kind, lambda _db, _decided: ())
         with self.store.writing() as db:
-            approval = self.approvals.ask(
+            approval = self.approvals.ask_person(
                 db, turn.cubicle, turn.id, kind=kind, text=text, reason=reason, detail=detail, timeout_s=300
             )
         self.asking.tell(approval.id)
@@ -284,6 +284,6 @@ class ChatFixture:
 def chat_fixture(folder: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     """A counter in rooms with operator ada and member bob, who both use Telegram."""
     with core_fixture(folder) as house:
-        house.people.change(house.operator.id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
-        house.people.change(house.member.id, {"telegram_id": BOB})
+        house.people.update_user(house.operator.id, {"telegram_id": ADA, "time_zone": "Europe/Vienna"})
+        house.people.update_user(house.member.id, {"telegram_id": BOB})
         yield ChatFixture(house.store, house.people, house.approvals, house.turns, house.steps, folder), house

@@ -69,13 +69,13 @@ class CoreFixture:
     def under_way(self, text: str = "go", key: CubicleKey = KEY) -> Turn:
         """A turn that a crab has taken."""
         self.turns.submit(key, text, source="test")
-        taken = self.turns.take(key, "boot", 0)
+        taken = self.turns.take_next(key, "boot", 0)
         assert taken is not None
         return taken
 
     def audited(self, kind: str) -> list[AuditRow]:
         """What the audit log holds of one kind, oldest first."""
-        return Audit(self.store).search(kind=kind)[::-1]
+        return Audit(self.store).search_records(kind=kind)[::-1]
 
 
 @contextmanager
@@ -114,8 +114,10 @@ def core_fixture(home: Path, **agent: Any) -> Iterator[CoreFixture]:
     )
     people = Users(store)
     operator = people.ensure_operator("ada", "")
-    member = next((user for user in people.every() if user.role is Role.MEMBER), None) or people.add({"name": "bob"})
-    if not agents.every():
+    member = next((user for user in people.list_users() if user.role is Role.MEMBER), None) or people.add(
+        {"name": "bob"}
+    )
+    if not agents.list_agents():
         agents.create({"name": "crab", **agent})
     try:
         yield CoreFixture(

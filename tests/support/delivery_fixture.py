@@ -19,7 +19,7 @@ from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Unavailable
 from orchestrator.core.events import Broker
-from orchestrator.core.home import prepare
+from orchestrator.core.home import prepare_home
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import USUAL_RATES, CubicleKey, Delivery, Rates, Turn, TurnStatus
 from orchestrator.files.workspace import Workspaces
@@ -42,7 +42,7 @@ class RecordingCarrier:
     told: dict[int, str] = field(default_factory=dict)
     calls: list[int] = field(default_factory=list)
 
-    def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def get_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """The owner's chat, always."""
         return f"{self.name}:{key.user}"
 
@@ -51,7 +51,7 @@ class RecordingCarrier:
         self.calls.append(delivery.id)
         self.taken.setdefault(delivery.id, copy.read_bytes())
 
-    def tell(self, delivery: Delivery, text: str) -> None:
+    def send_notice(self, delivery: Delivery, text: str) -> None:
         """Keeps the words."""
         self.calls.append(delivery.id)
         self.told.setdefault(delivery.id, text)
@@ -72,7 +72,7 @@ class BrokenCarrier(RecordingCarrier):
         """Raises what nobody expects."""
         raise ZeroDivisionError
 
-    def tell(self, delivery: Delivery, text: str) -> None:
+    def send_notice(self, delivery: Delivery, text: str) -> None:
         """Raises too."""
         raise ZeroDivisionError
 
@@ -92,7 +92,7 @@ class DyingCarrier(RecordingCarrier):
 class DeafCarrier(RecordingCarrier):
     """Reaches nobody."""
 
-    def reaches(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def get_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """Nowhere."""
         return None
 
@@ -140,11 +140,11 @@ def outgoing(
     home: Path, *carriers: RecordingCarrier, store: Store | None = None, rates: Rates = USUAL_RATES
 ) -> Iterator[DeliveryFixture]:
     """The parts over a home, with one agent and one person; ``store`` may be one that dies."""
-    place = prepare(home)
+    place = prepare_home(home)
     own = store or Store(place.database)
     broker, hooks, workspaces = Broker(), Hooks(), Workspaces(place.path)
     _settle_in(own)
-    mounts = workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
+    mounts = workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
     deliveries = Deliveries(
         store=own,
         broker=broker,
@@ -167,7 +167,7 @@ def _settle_in(store: Store) -> None:
     """The person and the agent, where they are not there yet."""
     people, agents = Users(store), Agents(store, providers=("rehearsal",), toolsets=TOOLSETS, hooks=Hooks())
     people.ensure_operator("ada", "")
-    if not agents.every():
+    if not agents.list_agents():
         agents.create({"name": KEY.agent})
 
 

@@ -83,7 +83,7 @@ class DownloadsFixture:
 
     def pending(self) -> list[Approval]:
         """The open questions, the newest first."""
-        return [each for each in self.house.approvals.every() if str(each.status) == "pending"]
+        return [each for each in self.house.approvals.list_approvals() if str(each.status) == "pending"]
 
     def held(self) -> list[Grant]:
         """What the agent may do without asking."""

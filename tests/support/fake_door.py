@@ -265,7 +265,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self, body: Json) -> None:
         door = self.server.door
-        if self.path.startswith("/api/internal/streams"):  # the pier's thread: beside the turns, and never scripted
+        if self.path.startswith(
+            "/api/internal/streams"
+        ):  # the tunnel listener's thread: beside the turns, and never scripted
             time.sleep(0.5)
             self._send(200, {"wanted": False})
             return

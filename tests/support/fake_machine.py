@@ -38,7 +38,7 @@ class FakeMachine:
     def user_id(self) -> int:
         return 0 if self.root else 1000
 
-    def has(self, command: str) -> bool:
+    def has_command(self, command: str) -> bool:
         return command in self.commands
 
     def has_systemd(self) -> bool:
@@ -47,7 +47,7 @@ class FakeMachine:
     def socket_error(self, path: str) -> OSError | None:
         return None if path in self.sockets else FileNotFoundError(2, "No such file or directory")
 
-    def read(self, pattern: str) -> list[str]:
+    def read_files(self, pattern: str) -> list[str]:
         return self.files.get(pattern, [])
 
     def age_s(self, pattern: str) -> float | None:
@@ -59,7 +59,7 @@ class FakeMachine:
     def total_bytes(self, path: Path) -> int:
         return self.total
 
-    def run(
+    def run_command(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
     ) -> CommandResult:
         line = " ".join(argv)
@@ -75,8 +75,8 @@ class FakeMachine:
                 on_line(text)
         return answer
 
-    def spawn(self, argv: Sequence[str], *, log: str) -> int:
-        self.run(argv, timeout_s=0, log=log)
+    def spawn_command(self, argv: Sequence[str], *, log: str) -> int:
+        self.run_command(argv, timeout_s=0, log=log)
         return 4242
 
     def has_ended(self, pid: int) -> bool:

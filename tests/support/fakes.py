@@ -58,11 +58,11 @@ class FakeEngine:
         """It is gone; gone already is fine."""
         self.containers.pop(name, None)
 
-    def ours(self) -> list[Container]:
+    def list_containers(self) -> list[Container]:
         """All of them."""
         return list(self.containers.values())
 
-    def stats(self, name: str) -> Usage:
+    def get_usage(self, name: str) -> Usage:
         """The same figures always."""
         if name not in self.containers:
             raise NotFound("This cubicle does not run.")
@@ -167,10 +167,10 @@ class DeadEngine(FakeEngine):
         self._answer()
         return super().poll(name)
 
-    def ours(self) -> list[Container]:
+    def list_containers(self) -> list[Container]:
         """Raises while dead."""
         self._answer()
-        return super().ours()
+        return super().list_containers()
 
     def _answer(self) -> None:
         if self.is_dead:
@@ -244,7 +244,7 @@ class FakeUpstream:
             raise reply.refusal
         return completion
 
-    def models(self) -> list[str]:
+    def list_models(self) -> list[str]:
         """What is on offer."""
         return [self.default_model] if self.default_model else []
 

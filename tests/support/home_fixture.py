@@ -16,7 +16,7 @@ from orchestrator.agents.cubicles import uid_of
 from orchestrator.agents.users import Users
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.core.db.database import Store
-from orchestrator.core.home import Home, prepare
+from orchestrator.core.home import Home, prepare_home
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.workspace import Workspaces
@@ -31,7 +31,7 @@ MOMENT = ("run", "backups", "scratch", "errands")
 
 def make(path: Path) -> Home:
     """Two agents, one person, a cubicle with files, an outbox and keys."""
-    home = prepare(path)
+    home = prepare_home(path)
     store = Store(home.database, keep_in=home.backups)
     Users(store).ensure_operator("ada", "")
     agents = Agents(store, providers=("fake",), toolsets=TOOLSETS, hooks=Hooks())
@@ -42,7 +42,7 @@ def make(path: Path) -> Home:
         db.execute("INSERT INTO settings VALUES ('colour', 'blue')")
     store.close()
     owner = uid if os.geteuid() == 0 else os.geteuid()
-    Workspaces(path).prepare(KEY, uid=owner, gid=owner if os.geteuid() == 0 else os.getegid())
+    Workspaces(path).prepare_folders(KEY, uid=owner, gid=owner if os.geteuid() == 0 else os.getegid())
     work = work_of(path)
     put(work / "notes.txt", b"one\n", owner)
     put(work / "deep" / "er" / "tool.sh", b"#!/bin/sh\n", owner, mode=0o755)

@@ -111,7 +111,7 @@ class PackagesFixture:
 
     def pending(self) -> list[Approval]:
         """The open questions, the newest first."""
-        return self.house.approvals.every(status=ApprovalStatus.PENDING)
+        return self.house.approvals.list_approvals(status=ApprovalStatus.PENDING)
 
     def decide(self, *, approve: bool = True) -> None:
         """A person's answer to the newest question."""
@@ -131,7 +131,7 @@ def desk(home: Path, errands: FakeHelpers | None = None, **agent: Any) -> Iterat
     """A desk over ``home``, opened again when it was there before."""
     errands = errands or FakeHelpers()
     with core_fixture(home, **agent) as house:
-        house.workspaces.prepare(KEY, uid=0, gid=0)
+        house.workspaces.prepare_folders(KEY, uid=0, gid=0)
         notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "errands").mkdir(exist_ok=True)

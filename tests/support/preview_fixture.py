@@ -1,4 +1,4 @@
-"""The preview origin for tests: the real server and routes over a workspace of files, with a ferry of its own for live
+"""The preview origin for tests: the real server and routes over a workspace of files, with a tunnel of its own for live
 apps."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crab.ferry import Ferry
+from crab.tunnel import Tunnel
 from orchestrator.apps.previews.apps import Apps
 from orchestrator.apps.previews.live_proxy import LiveApps
 from orchestrator.apps.previews.origins import app_url, is_own_host
@@ -23,7 +23,7 @@ from orchestrator.apps.previews.static_files import StaticFiles
 from orchestrator.apps.previews.storage import AppStorage
 from orchestrator.core.db.database import Store
 from orchestrator.core.models import CubicleKey
-from orchestrator.core.ports import listen
+from orchestrator.core.ports import open_listener
 from orchestrator.door.api_streams import add_stream_routes
 from orchestrator.door.http.server import HttpServer, ServerLimits
 from orchestrator.door.reverse_tunnel import ReverseTunnel
@@ -56,7 +56,7 @@ class PreviewFixture:
 
     port: int
     www: Path
-    harbour: ReverseTunnel
+    reverse_tunnel: ReverseTunnel
     door: str
     storage: AppStorage
     ended: set[str] = field(default_factory=set)
@@ -100,47 +100,47 @@ class PreviewFixture:
         return file
 
     def sail(self) -> None:
-        """The cubicle's ferry, in a thread here."""
-        threading.Thread(target=Ferry(self.door).run, name="ferry", daemon=True).start()
+        """The cubicle's tunnel, in a thread here."""
+        threading.Thread(target=Tunnel(self.door).run, name="tunnel", daemon=True).start()
 
 
 @contextmanager
 def preview_house(home: Path, store: Store) -> Iterator[PreviewFixture]:
     """A preview origin over ``home`` for the cubicle ``KEY``."""
-    workspaces, harbour = Workspaces(home), ReverseTunnel()
-    mounts = workspaces.prepare(KEY, uid=0, gid=0)
-    with _door(home / "preview-door.sock", harbour) as door:
-        house = PreviewFixture(0, mounts.www, harbour, door, AppStorage(store))
+    workspaces, reverse_tunnel = Workspaces(home), ReverseTunnel()
+    mounts = workspaces.prepare_folders(KEY, uid=0, gid=0)
+    with _door(home / "preview-door.sock", reverse_tunnel) as door:
+        house = PreviewFixture(0, mounts.www, reverse_tunnel, door, AppStorage(store))
         routes = Routes(
             tickets=house.tickets,
             apps=Apps(workspaces),
             files=StaticFiles(workspaces),
             storage=house.storage,
-            live=LiveApps(harbour),
+            live=LiveApps(reverse_tunnel),
             is_open=lambda ticket: ticket.login not in house.ended,
             is_own_host=lambda host: is_own_host(host, allowed=frozenset({"localhost", "127.0.0.1"})),
             origin_of=lambda host: f"http://{host}",
         )
-        listening = listen("127.0.0.1", 0)
+        listening = open_listener("127.0.0.1", 0)
         house.port = int(listening.getsockname()[1])
         server = PreviewServer(routes.answer)
         server.start(listening)
         try:
             yield house
         finally:
-            harbour.close()
+            reverse_tunnel.close()
             server.close()
 
 
 @contextmanager
-def _door(path: Path, harbour: ReverseTunnel) -> Iterator[str]:
+def _door(path: Path, reverse_tunnel: ReverseTunnel) -> Iterator[str]:
     app, server = DoorRoutes(lambda _: None), HttpServer()
-    add_stream_routes(app, harbour)
+    add_stream_routes(app, reverse_tunnel)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
     listening.listen(64)
     listening.setblocking(False)
-    server.add(listening, app, limits=ServerLimits(connections=16), environ=environ_of(KEY))
+    server.add_listener(listening, app, limits=ServerLimits(connections=16), environ=environ_of(KEY))
     try:
         yield str(path)
     finally:

@@ -34,7 +34,7 @@ class ProxyFixture:
 
     def spent(self) -> tuple[int, int]:
         """Booked and held today, in micro-dollars."""
-        day = self.house.budget.today("crab")
+        day = self.house.budget.get_today("crab")
         return day.spent_micro, day.reserved_micro
 
 
@@ -55,7 +55,7 @@ def line_of(
         default_provider=lambda: "fake",
         prices=prices,
         backoff_s=backoff_s,
-        keep=PartialReplies(house.store).keep,
+        keep=PartialReplies(house.store).save_reply,
     )
     return ProxyFixture(house, proxy, fake, second)
 

@@ -25,7 +25,7 @@ from orchestrator.app.app import App
 from orchestrator.app.wiring import Edges
 from orchestrator.capabilities.packages.indexes import outside
 from orchestrator.core.config import load
-from orchestrator.core.home import prepare
+from orchestrator.core.home import prepare_home
 from orchestrator.engine.docker.engine import build_engine
 from orchestrator.engine.protocol import CubicleEngine
 from orchestrator.llm.upstreams.catalog import CUSTOM, build_upstreams
@@ -258,7 +258,7 @@ class AppProcess:
         self.model = model
         self.plays = Plays(model)
         self.client = client
-        self.install = prepare(home).install
+        self.install = prepare_home(home).install
         self.port = free_port()
         self.api = Api(f"http://127.0.0.1:{self.port}")
         self.environment = {**_settings(home, self.port, model), **(environment or {})}
@@ -362,7 +362,7 @@ def real_house(
             },
             home,
         )
-        place = prepare(settings.home)
+        place = prepare_home(settings.home)
         engine = build_engine(engine_client or client, place, FakeImages(image_tag))
         upstreams = build_upstreams(
             keys={},

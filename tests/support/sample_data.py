@@ -48,7 +48,7 @@ def fill_with_samples(house: AppFixture) -> SampleData:
     """Months of use, in a moment. What is under way at the end stays so until the house closes."""
     _weeks_of_log(house)
     people = house.services.people
-    people.change(1, {"time_zone": ZONE})
+    people.update_user(1, {"time_zone": ZONE})
     ben = people.add({"name": "ben"})
     people.add({"name": "anna", "time_zone": ZONE})
     _agents(house)
@@ -68,13 +68,13 @@ def fill_with_samples(house: AppFixture) -> SampleData:
 
 
 def _grant(house: AppFixture) -> str:
-    ada, grants = house.services.people.operator(), house.services.grants
+    ada, grants = house.services.people.get_operator(), house.services.grants
     for agent, kind, subject, scope in (
         ("crab", GrantKind.HOST, "tides.example", GrantScope.ALWAYS),
         ("crab", GrantKind.COMMAND, "delete below work/build/", GrantScope.CONVERSATION),
         ("librarian", GrantKind.COMMAND, "stop processes", GrantScope.HOUR),
     ):
-        given = grants.add(agent, kind, subject, scope, by=ada, surface="dashboard")
+        given = grants.add_grant(agent, kind, subject, scope, by=ada, surface="dashboard")
     return given.id
 
 
@@ -99,7 +99,7 @@ def _day_of_work(house: AppFixture) -> None:
 
 def _agents(house: AppFixture) -> None:
     agents = house.services.agents
-    agents.change(
+    agents.update_agent(
         "crab", {"role": "Looks after the house and its papers", "personality": "Friendly, and to the point."}
     )
     agents.create({"name": "librarian", "role": "Keeps my notes and papers in order"})
@@ -146,7 +146,7 @@ def _memories(house: AppFixture) -> None:
 
 def _calendar(house: AppFixture) -> int:
     """Entries of each kind; one that has run."""
-    agenda, who = house.services.agenda, house.services.people.operator()
+    agenda, who = house.services.agenda, house.services.people.get_operator()
     day = datetime.now(UTC).date()
 
     def on(days: int, clock: str) -> str:
@@ -172,14 +172,14 @@ def _calendar(house: AppFixture) -> int:
     paused = agenda.create(CRAB, {**charts, "repeat": "30 7 * * 1"}, by=who)
     agenda.change(paused.id, {"status": "paused"}, by=who)
     for _ in range(2):
-        house.services.turns.wait(agenda.run_now(first.id), 10)
+        house.services.turns.wait_for_end(agenda.run_now(first.id), 10)
         eventually(lambda: all(run.ended_at is not None for run in agenda.runs(first.id)))
     return first.id
 
 
 def _files(house: AppFixture) -> None:
     """In every folder, of several kinds."""
-    mounts = house.services.workspaces.prepare(CRAB, uid=os.geteuid(), gid=os.getegid())
+    mounts = house.services.workspaces.prepare_folders(CRAB, uid=os.geteuid(), gid=os.getegid())
     tides = "day,high water,height\n" + "".join(
         f"2026-11-{d},0{d % 9}:{d * 7 % 60:02},2.{d % 10}\n" for d in range(10, 30)
     )
@@ -215,7 +215,7 @@ def _log() -> str:
 
 def _apps(house: AppFixture, guest: User) -> None:
     """Three of files, one that is a server, and one that is not ready."""
-    www = house.services.workspaces.prepare(CRAB, uid=os.geteuid(), gid=os.getegid()).www
+    www = house.services.workspaces.prepare_folders(CRAB, uid=os.geteuid(), gid=os.getegid()).www
     for name in ("calculator", "to-do", "game"):
         (www / name).mkdir()
         (www / name / "index.html").write_bytes((APPS / f"{name}.html").read_bytes())
@@ -301,7 +301,7 @@ def _conversation(house: AppFixture) -> int:
 
 def _said(house: AppFixture, key: CubicleKey, text: str) -> int:
     turn = house.services.turns.submit(key, text, source="dashboard").id
-    house.services.turns.wait(turn, 10)
+    house.services.turns.wait_for_end(turn, 10)
     return turn
 
 

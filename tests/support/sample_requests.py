@@ -22,10 +22,10 @@ def work_under_way(house: AppFixture) -> str:
 
     def clean(scene: Scene) -> None:
         scene.run(1, "du -sh build cache", thought="I look at what is large first.", output="1.4G build\n")
-        house.steps.start(
+        house.steps.start_step(
             CRAB, scene.turn.id, 2, thought="Nothing else needs it.", command="rm -rf build cache/old", approval=None
         )
-        house.steps.ask(CRAB, scene.turn.id, 2)
+        house.steps.ask_person(CRAB, scene.turn.id, 2)
         _until(scene)
 
     def prices(scene: Scene) -> None:
@@ -43,12 +43,14 @@ def work_under_way(house: AppFixture) -> str:
     services = house.services
     house.plays.update({_ROOM: clean, _HARBOUR: harbour, _PRICES: prices})
     services.turns.submit(CRAB, _ROOM, source="dashboard")
-    eventually(lambda: services.approvals.every(status=ApprovalStatus.PENDING))
+    eventually(lambda: services.approvals.list_approvals(status=ApprovalStatus.PENDING))
     services.turns.submit(NAVIGATOR, _HARBOUR, source="dashboard")
     services.turns.submit(LIBRARIAN, _PRICES, source="dashboard")
-    eventually(lambda: len(services.approvals.every(status=ApprovalStatus.PENDING)) == 3)
+    eventually(lambda: len(services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 3)
     eventually(lambda: bool(services.questions.every(status="pending")))
-    return next(one.id for one in services.approvals.every(status=ApprovalStatus.PENDING) if one.kind == "command")
+    return next(
+        one.id for one in services.approvals.list_approvals(status=ApprovalStatus.PENDING) if one.kind == "command"
+    )
 
 
 def _until(scene: Scene) -> None:
@@ -82,4 +84,4 @@ def _ask_host(
 ) -> None:
     approvals = house.services.approvals
     with house.app._store.writing() as db:
-        approvals.ask(db, LIBRARIAN, turn, kind=kind, text=text, reason=reason, timeout_s=36_000, detail=detail)
+        approvals.ask_person(db, LIBRARIAN, turn, kind=kind, text=text, reason=reason, timeout_s=36_000, detail=detail)

@@ -89,9 +89,9 @@ def street_of(home: Path) -> Iterator[TwoDoors]:
             proxy,
             made.agents,
             made.people,
-            harbour=ReverseTunnel(),
+            reverse_tunnel=ReverseTunnel(),
             calls=calls,
-            told=Summaries(made.store, proxy, notices, jobs).told,
+            told=Summaries(made.store, proxy, notices, jobs).history_messages,
             notes=(lambda turn: disk_notes.get(turn.cubicle, ""),),
             memories=lambda _key, text: [{"text": f"something about {text}"}] if text else [],
         )

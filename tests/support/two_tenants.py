@@ -105,9 +105,11 @@ def besieged(home: Path) -> Iterator[TwoTenants]:
     """A house in ``home``."""
     with run_app(home, crabs=False) as house:
         people = house.services.people
-        owner = people.operator()
-        member = next((each for each in people.every() if each.id != owner.id), None) or people.add({"name": "ben"})
+        owner = people.get_operator()
+        member = next((each for each in people.list_users() if each.id != owner.id), None) or people.add(
+            {"name": "ben"}
+        )
         mine, theirs = CubicleKey("crab", owner.id), CubicleKey("crab", member.id)
         for key in (mine, theirs):
-            house.services.cubicles.ensure(key)
+            house.services.cubicles.ensure_running(key)
         yield TwoTenants(house, home, mine, theirs, owner, member)

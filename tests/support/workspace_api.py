@@ -19,7 +19,7 @@ FILES = "/agents/crab/files"
 def prepared(paper: AppFixture, user: int) -> Path:
     """A person's workspace with ``crab``."""
     key = CubicleKey("crab", user)
-    return paper.services.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid()).out.parent
+    return paper.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid()).out.parent
 
 
 def put(api: Api, path: str, content: bytes, **headers: str) -> TestResponse:

@@ -95,14 +95,14 @@ def app(paper: AppFixture) -> Flask:
 @pytest.fixture
 def operator(paper: AppFixture, app: Flask) -> Api:
     """The operator."""
-    return someone(paper, app, paper.services.people.operator())
+    return someone(paper, app, paper.services.people.get_operator())
 
 
 @pytest.fixture(scope="module")
 def refused_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """The operator of a house that is only asked for what it refuses, so that many tests can share it."""
     with run_app(tmp_path_factory.mktemp("house")) as house:
-        yield someone(house, create_app(house.services), house.services.people.operator())
+        yield someone(house, create_app(house.services), house.services.people.get_operator())
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def member(paper: AppFixture, app: Flask) -> Api:
 @pytest.fixture
 def browser(paper: AppFixture, app: Flask) -> Browser:
     """The operator in a browser."""
-    return logged_in(paper, app, paper.services.people.operator())
+    return logged_in(paper, app, paper.services.people.get_operator())
 
 
 @pytest.fixture

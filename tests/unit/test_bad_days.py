@@ -43,7 +43,7 @@ def paper(tmp_path: Path) -> Iterator[AppFixture]:
 
 
 def _key(house: AppFixture, agent: str = "crab") -> CubicleKey:
-    return CubicleKey(agent, house.services.people.operator().id)
+    return CubicleKey(agent, house.services.people.get_operator().id)
 
 
 def _get(house: AppFixture, path: str) -> httpx.Response:
@@ -61,7 +61,7 @@ def test_damage_under_a_running_house_is_said_everywhere_and_nothing_spins(
         key, store = _key(paper), paper.app._store
         for n in range(30):
             paper.services.turns.submit(key, f"m{n} " + "x" * 3000, source="test")
-        store.tidy()
+        store.checkpoint_log()
         path = paper.services.settings.home / "db" / "hermit.db"
         with path.open("r+b") as file:
             for page in range(2, path.stat().st_size // PAGE):
@@ -102,12 +102,12 @@ def test_a_backlog_is_answered_once_each_in_order_and_others_do_not_wait_for_it(
         services.turns.submit(_key(paper, f"a{n}"), f"m{m}", source="test") for m in range(EACH) for n in range(AGENTS)
     ]
     for turn in others:
-        assert services.turns.wait(turn.id, 60).status is TurnStatus.DONE
+        assert services.turns.wait_for_end(turn.id, 60).status is TurnStatus.DONE
     assert services.turns.get(first.id).status is TurnStatus.RUNNING
     for turn in backlog[-50:]:
         assert services.turns.stop(turn.id).status is TurnStatus.STOPPED
     held.set()
-    ended = [services.turns.wait(turn.id, 60) for turn in backlog]
+    ended = [services.turns.wait_for_end(turn.id, 60) for turn in backlog]
     assert [turn.status for turn in ended[:-50]] == [TurnStatus.DONE] * (BACKLOG - 50)
     times = [turn.ended_at or 0.0 for turn in ended[:-50]]
     assert times == sorted(times)
@@ -115,8 +115,8 @@ def test_a_backlog_is_answered_once_each_in_order_and_others_do_not_wait_for_it(
     with paper.app._store.reading() as db:
         ends = db.execute("SELECT COUNT(*), COUNT(DISTINCT turn) FROM audit WHERE kind = 'turn.done'").fetchone()
     assert ends[0] == ends[1] == 1 + BACKLOG - 50 + len(others)
-    assert services.turns.clear(_key(paper)) == BACKLOG + 1
-    assert services.turns.history(_key(paper)) == []
+    assert services.turns.clear_history(_key(paper)) == BACKLOG + 1
+    assert services.turns.list_history(_key(paper)) == []
 
 
 # --- no descriptor left ----------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(paper: App
     with httpx.Client(base_url=paper.url, headers={"Authorization": f"Bearer {API_TOKEN}"}, timeout=30) as inside:
         assert inside.get("/api/health").status_code == 200
         turn = paper.services.turns.submit(_key(paper), "before", source="test")
-        assert paper.services.turns.wait(turn.id, 30).reply == "You said: before"
+        assert paper.services.turns.wait_for_end(turn.id, 30).reply == "You said: before"
         with ExitStack() as many:  # as in a house that has been busy; how many are open else is a matter of chance
             for _ in range(8):
                 many.enter_context(paper.app._store.reading())
@@ -148,7 +148,7 @@ def test_a_house_out_of_descriptors_goes_on_when_there_are_some_again(paper: App
             assert inside.get("/api/health").status_code in (200, 503)
         with closing(socket.create_connection(("127.0.0.1", port), 5)), _limited_to(0):
             turn = paper.services.turns.submit(_key(paper), "meanwhile", source="test")
-            assert paper.services.turns.wait(turn.id, 30).reply == "You said: meanwhile"
+            assert paper.services.turns.wait_for_end(turn.id, 30).reply == "You said: meanwhile"
     assert _get(paper, "/api/health").status_code == 200
 
 
@@ -158,7 +158,7 @@ def test_a_cubicle_that_opens_all_it_can_fills_its_own_door_alone(tmp_path: Path
     doors = DoorSockets(server, workspaces, lambda _environ, start: (start("204 No Content", []), [])[1])
     keys = [CubicleKey("greedy", 1), CubicleKey("other", 1)]
     for key in keys:
-        workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
+        workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
         doors.open(key, uid=os.geteuid(), gid=os.getegid())
 
     def connect(key: CubicleKey) -> socket.socket | None:

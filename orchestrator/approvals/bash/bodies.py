@@ -31,7 +31,7 @@ class Outline:
     """What was taken out, as a command reads it, by the line that stands in its place."""
 
 
-def outline(text: str) -> Outline:
+def outline_script(text: str) -> Outline:
     """The text as the parser shall see it."""
     if "<<" not in text:
         return Outline(text)
@@ -40,22 +40,22 @@ def outline(text: str) -> Outline:
     bodies: dict[str, str] = {}
     at = 0
     while at < len(lines):
-        openers = _openers(lines[at])
+        openers = _find_openers(lines[at])
         if openers is None:
             break
         kept.append(lines[at])
         at += 1
         for opener in openers:
-            end = _end(lines, at, opener)
+            end = _find_end(lines, at, opener)
             if end is None:
                 return Outline("\n".join(kept + lines[at:]), bodies)
-            kept.extend(_shortened(lines[at:end], opener, bodies))
+            kept.extend(_shorten_body(lines[at:end], opener, bodies))
             kept.append(lines[end])
             at = end + 1
     return Outline("\n".join(kept + lines[at:]), bodies)
 
 
-def _openers(line: str) -> list[re.Match[str]] | None:
+def _find_openers(line: str) -> list[re.Match[str]] | None:
     """The here-documents that the line announces, or None when the line is not simple enough to tell."""
     if "((" in line:
         return None  # there `<<` shifts
@@ -72,7 +72,7 @@ def _openers(line: str) -> list[re.Match[str]] | None:
     return found
 
 
-def _end(lines: list[str], at: int, opener: re.Match[str]) -> int | None:
+def _find_end(lines: list[str], at: int, opener: re.Match[str]) -> int | None:
     """Where the here-document that starts at line ``at`` ends, or None when it does not."""
     word = opener["single"] or opener["double"] or opener["bare"]
     for index in range(at, len(lines)):
@@ -82,7 +82,7 @@ def _end(lines: list[str], at: int, opener: re.Match[str]) -> int | None:
     return None
 
 
-def _shortened(body: list[str], opener: re.Match[str], bodies: dict[str, str]) -> list[str]:
+def _shorten_body(body: list[str], opener: re.Match[str], bodies: dict[str, str]) -> list[str]:
     """The lines that stand for the body: itself, when the shell would work on it."""
     text = "\n".join(body) + "\n"
     if not body or (opener["bare"] and _LIVE.search(text)):

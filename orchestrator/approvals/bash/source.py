@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from orchestrator.approvals.bash.words import HOME, UNKNOWN, UnreadableWord, Word, unquote
+from orchestrator.approvals.bash.words import HOME, UNKNOWN, UnreadableWord, Word, unquote_word
 
 _SUBSTITUTIONS = frozenset(
     {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
@@ -37,7 +37,7 @@ class BashSource:
         self._knows_home = "HOME=" not in text
         self.bytes = (text if text.isascii() else _NOT_ASCII.sub("q", text)).encode()
 
-    def words(self, nodes: list[Node]) -> tuple[Word, ...]:
+    def list_words(self, nodes: list[Node]) -> tuple[Word, ...]:
         """The words that the nodes of one command make."""
         words: list[Word] = []
         at = 0
@@ -49,29 +49,29 @@ class BashSource:
                 group.append(nodes[at])
             at += 1
             if not self._is_descriptor(group[-1]):
-                words.append(self.word(group))
+                words.append(self.join_word(group))
         return tuple(words)
 
     def _is_joined(self, left: Node, right: Node) -> bool:
-        return not self.between(left, right).replace("\\\n", "")
+        return not self.text_between(left, right).replace("\\\n", "")
 
     def _is_descriptor(self, node: Node) -> bool:
         """``3`` of ``3>file`` or ``{fd}`` of ``{fd}>file``, which the grammar takes for a word."""
-        return self.next_char(node) in ("<", ">") and _DESCRIPTOR.fullmatch(self.raw(node)) is not None
+        return self.next_char(node) in ("<", ">") and _DESCRIPTOR.fullmatch(self.raw_text(node)) is not None
 
-    def word(self, group: list[Node]) -> Word:
+    def join_word(self, group: list[Node]) -> Word:
         """The word that the nodes make together."""
         raw = self._text[group[0].start_byte : group[-1].end_byte]
         if len(group) == 1 and not group[0].child_count:
-            return unquote(raw, raw)
-        return unquote(raw, "".join(self.masked(node) for node in group))
+            return unquote_word(raw, raw)
+        return unquote_word(raw, "".join(self.mask_text(node) for node in group))
 
     def last_word(self, node: Node) -> Word:
         """The word of a redirection. Raises when it may go on where the grammar let it end."""
         before = self._text[max(0, node.start_byte - 40) : node.start_byte].replace("\\\n", "").rstrip(" \t")
         if before.endswith("\n") or not self.is_last_word(node):
             raise UnreadableWord
-        return self.word([node])
+        return self.join_word([node])
 
     def is_last_word(self, node: Node) -> bool:
         """The word that the node makes surely ends with it."""
@@ -90,19 +90,19 @@ class BashSource:
     def check_one_line(self, node: Node) -> None:
         """Raises when a line that begins with a backslash was taken for more of the command before it."""
         for left, right in pairwise(node.children):
-            if left.type != "variable_assignment" and "\n" in self.between(left, right).replace("\\\n", ""):
+            if left.type != "variable_assignment" and "\n" in self.text_between(left, right).replace("\\\n", ""):
                 raise UnreadableWord
 
     def check_nothing_hides(self, node: Node) -> None:
         """Raises when the node holds a command substitution that the grammar took for text."""
-        if _HIDDEN.search(self._mask(node, list(reversed(node.children)))):
+        if _HIDDEN.search(self._mask_node(node, list(reversed(node.children)))):
             raise UnreadableWord
 
-    def masked(self, node: Node) -> str:
+    def mask_text(self, node: Node) -> str:
         """The node's text with ``UNKNOWN`` in place of each substitution in it."""
-        return self._mask(node, [node])
+        return self._mask_node(node, [node])
 
-    def _mask(self, node: Node, todo: list[Node]) -> str:
+    def _mask_node(self, node: Node, todo: list[Node]) -> str:
         pieces: list[str] = []
         at = node.start_byte
         while todo:
@@ -110,7 +110,7 @@ class BashSource:
             if inner.type not in _SUBSTITUTIONS:
                 todo.extend(reversed(inner.children))
                 continue
-            raw = self.raw(inner)
+            raw = self.raw_text(inner)
             bare = raw.lstrip()  # the grammar may count blanks before a variable as part of it
             pieces.append(self._text[at : inner.start_byte] + raw[: len(raw) - len(bare)])
             is_home = self._knows_home and bare in _HOMES
@@ -123,10 +123,10 @@ class BashSource:
         """The character behind the node, or empty at the end."""
         return self._text[node.end_byte : node.end_byte + 1]
 
-    def between(self, left: Node, right: Node) -> str:
+    def text_between(self, left: Node, right: Node) -> str:
         """What is written between two nodes."""
         return self._text[left.end_byte : right.start_byte]
 
-    def raw(self, node: Node) -> str:
+    def raw_text(self, node: Node) -> str:
         """What is written there."""
         return self._text[node.start_byte : node.end_byte]

@@ -52,12 +52,12 @@ _ANSI = re.compile(
 _ANSI_CHARS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 
 
-def literal(text: str) -> Word:
+def literal_word(text: str) -> Word:
     """A word that is exactly this text."""
     return Word(text, text, UNKNOWN not in text)
 
 
-def unquote(raw: str, masked: str) -> Word:
+def unquote_word(raw: str, masked: str) -> Word:
     """The word written as ``raw``; ``masked`` is the same with ``UNKNOWN`` in place of every substitution.
 
     Raises :class:`UnreadableWord` when ``masked`` still holds a substitution, or unquoted what ends a word.
@@ -78,11 +78,13 @@ def unquote(raw: str, masked: str) -> Word:
 
 
 def unescape_heredoc(masked: str) -> str:
-    """The text of a here-document whose delimiter was not quoted; raises :class:`UnreadableWord` like ``unquote``."""
-    return _unescape(_VARIABLE.sub(lambda match: match[1] + UNKNOWN, masked), _HEREDOC_ESCAPE)
+    """The text of a here-document whose delimiter was not quoted; raises :class:`UnreadableWord` like
+    ``unquote_word``.
+    """
+    return _unescape_body(_VARIABLE.sub(lambda match: match[1] + UNKNOWN, masked), _HEREDOC_ESCAPE)
 
 
-def _unescape(body: str, escape: re.Pattern[str]) -> str:
+def _unescape_body(body: str, escape: re.Pattern[str]) -> str:
     if _LIVE.search(escape.sub("", body)):
         raise UnreadableWord
     return escape.sub(lambda match: "" if match[1] == "\n" else match[1], body)
@@ -99,7 +101,7 @@ def _read_piece(piece: re.Match[str]) -> tuple[str, str]:
     if kind == "ansi":
         return _decode_ansi(body), "q"
     if kind == "double":
-        return _unescape(body, _DOUBLE_ESCAPE), "q"
+        return _unescape_body(body, _DOUBLE_ESCAPE), "q"
     return body, "q"
 
 

@@ -69,7 +69,7 @@ def code_in(call: PlainCommand, name: str) -> Parts:
     if interpreter is None:
         return
     if interpreter.language == "sql":
-        yield from _sql(call)
+        yield from _check_sql(call)
         return
     codes, script = _read_args(call, interpreter)
     for code in codes:
@@ -79,14 +79,14 @@ def code_in(call: PlainCommand, name: str) -> Parts:
     if interpreter.takes_operand and script is not None:
         yield Code(interpreter.language, script.text)
     elif script is None or is_input(script):
-        yield from _fed(call, interpreter, is_named=script is not None)
+        yield from _code_from_input(call, interpreter, is_named=script is not None)
 
 
-def _fed(call: PlainCommand, interpreter: _Interpreter, *, is_named: bool) -> Parts:
+def _code_from_input(call: PlainCommand, interpreter: _Interpreter, *, is_named: bool) -> Parts:
     if not interpreter.reads_input and not is_named:
         return
     if call.words[-1].raw.startswith("<(") or call.stdin.is_piped:
-        yield call.found(FED)
+        yield call.make_finding(FED)
     elif call.stdin.text is not None:
         yield Code(interpreter.language, call.stdin.text)
 
@@ -133,7 +133,7 @@ def _valued_letter(cluster: str, interpreter: _Interpreter) -> tuple[str, str]:
     return "", ""
 
 
-def _sql(call: PlainCommand) -> Parts:
+def _check_sql(call: PlainCommand) -> Parts:
     for word in call.args:
         yield Code("sql", word.text)
     if call.stdin.text is not None:

@@ -1,17 +1,17 @@
 """Judges a shell command before it runs: run, ask a person, or refuse. Pure: the same text gives the same verdict.
 
-Owns ``judge`` and the sentences that a person reads. This is a guard against mistakes (lost data, acts that cannot be
-undone, processes of others), not against malice: code can always do what no reader of it foresees, and the container
-is the wall for that. It sees through the ordinary ways of writing a command (quotes, paths, wrappers, nested shells,
-substitutions, here-documents, code given to interpreters) and asks when it cannot tell. It does not see into files:
-scripts, makefiles and ``npm`` scripts run, and so does whatever a program does by itself.
+Owns ``judge_command`` and the sentences that a person reads. This is a guard against mistakes (lost data, acts that
+cannot be undone, processes of others), not against malice: code can always do what no reader of it foresees, and the
+container is the wall for that. It sees through the ordinary ways of writing a command (quotes, paths, wrappers, nested
+shells, substitutions, here-documents, code given to interpreters) and asks when it cannot tell. It does not see into
+files: scripts, makefiles and ``npm`` scripts run, and so does whatever a program does by itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.approvals.bash.parser import read
+from orchestrator.approvals.bash.parser import read_script
 from orchestrator.approvals.bash.parts import ParsedCommand, Problem, Redirect, Simple
 from orchestrator.approvals.bash.words import UNKNOWN, Word
 from orchestrator.approvals.policy import kinds
@@ -22,7 +22,7 @@ from orchestrator.approvals.policy.parts import AskReason, Code, Part, Parts, Pl
 from orchestrator.approvals.policy.rules import rule_on, rule_on_redirect
 from orchestrator.approvals.policy.scripts import FoundScripts, named_in
 from orchestrator.approvals.policy.variables import commands_of
-from orchestrator.approvals.policy.wrappers import FED, MADE_UP, SHELLS, unwrap
+from orchestrator.approvals.policy.wrappers import FED, MADE_UP, SHELLS, unwrap_command
 from orchestrator.core.models import ApprovalPolicy, Ruling, Verdict
 
 MAX_CHARS = 100_000
@@ -38,28 +38,28 @@ _UNREADABLE = "HermitShell couldn't fully analyse this command, so please check 
 _TOO_LONG = "It is too long or too deeply nested to analyse, so please check it"
 
 
-def judge(command: str, approval: ApprovalPolicy) -> Verdict:
+def judge_command(command: str, approval: ApprovalPolicy) -> Verdict:
     """What happens to the command under the agent's approval policy."""
-    refusal = _unusable(command)
+    refusal = _explain_unusable(command)
     if refusal:
         return Verdict(Ruling.REFUSE, refusal)
     if approval is ApprovalPolicy.OFF:
         return Verdict(Ruling.RUN)
-    seen = _examine(command)
+    seen = _examine_command(command)
     if seen.findings:
-        return Verdict(Ruling.ASK, _sentence(seen.findings), _kinds(command, seen))
+        return Verdict(Ruling.ASK, _findings_sentence(seen.findings), _list_kinds(command, seen))
     if approval is ApprovalPolicy.ALL:
-        return Verdict(Ruling.ASK, "This agent asks before every command.", kinds.exactly(command))
+        return Verdict(Ruling.ASK, "This agent asks before every command.", kinds.exact_kind(command))
     return Verdict(Ruling.RUN)
 
 
 def scripts_of(command: str) -> FoundScripts:
     """Which files of the workspace the command would run, as far as its words say."""
-    seen = _examine(command)
+    seen = _examine_command(command)
     return named_in(seen.calls, kinds.folder_of(command, seen.names))
 
 
-def _unusable(command: str) -> str:
+def _explain_unusable(command: str) -> str:
     """Why the command cannot be run at all, told to the model; empty when it can."""
     if len(command) > MAX_CHARS:
         return (
@@ -89,10 +89,10 @@ class _Seen:
     @property
     def names(self) -> frozenset[str]:
         """The names of all commands in it."""
-        return frozenset(_name(call.words[0]) for call in self.calls)
+        return frozenset(_command_name(call.words[0]) for call in self.calls)
 
 
-def _examine(command: str) -> _Seen:
+def _examine_command(command: str) -> _Seen:
     seen = _Seen()
     todo: list[tuple[Part, int, int]] = [(ShellText(command, is_whole=True), 0, 0)]
     work = 0
@@ -108,20 +108,20 @@ def _examine(command: str) -> _Seen:
         if depth > MAX_DEPTH or work > _MAX_WORK:
             seen.findings.append(AskReason(_TOO_LONG, command))
             break
-        found = [(inner, depth + isinstance(inner, ShellText | Code), steps + 1) for inner in _look(part)]
+        found = [(inner, depth + isinstance(inner, ShellText | Code), steps + 1) for inner in _examine_part(part)]
         todo.extend(reversed(found))
     return seen
 
 
-def _kinds(command: str, seen: _Seen) -> tuple[str, ...]:
+def _list_kinds(command: str, seen: _Seen) -> tuple[str, ...]:
     """What a person may allow instead of being asked: each finding's kind or, where one has none, this very text."""
     folder = kinds.folder_of(command, seen.names) if seen.is_direct else None
-    found = [kinds.named(finding.act, folder) if finding.act else () for finding in seen.findings]
+    found = [kinds.name_kinds(finding.act, folder) if finding.act else () for finding in seen.findings]
     every = tuple(dict.fromkeys(kind for named in found for kind in named))
-    return every if all(found) and len(every) <= kinds.MOST_KINDS else kinds.exactly(command)
+    return every if all(found) and len(every) <= kinds.MOST_KINDS else kinds.exact_kind(command)
 
 
-def _look(part: ShellText | Code | PlainCommand) -> Parts:
+def _examine_part(part: ShellText | Code | PlainCommand) -> Parts:
     if isinstance(part, ShellText):
         return _look_at_text(part)
     if isinstance(part, Code):
@@ -130,12 +130,12 @@ def _look(part: ShellText | Code | PlainCommand) -> Parts:
 
 
 def _look_at_text(text: ShellText) -> Parts:
-    reading = read(text.text.replace(UNKNOWN, "${_}"))
+    reading = read_script(text.text.replace(UNKNOWN, "${_}"))
     if reading.problem and not text.is_guess:
         yield AskReason(_UNREADABLE if reading.problem is Problem.UNPARSABLE else _TOO_LONG, text.text)
     if not text.is_guess:
         yield from evaluated_later(reading, text.text)
-    scratch = text.scratch | _scratch(reading)
+    scratch = text.scratch | _scratch_variables(reading)
     yield from _by_fifo(reading)
     for part in reading.parts:
         if isinstance(part, str):
@@ -144,7 +144,7 @@ def _look_at_text(text: ShellText) -> Parts:
             if _is_fork_bomb(part):
                 yield AskReason("It starts endless copies of itself", part.function)
             stdin = text.stdin if part.stdin.text is None and not part.stdin.is_piped else part.stdin
-            words = _told(part.words, text, reading)
+            words = _resolve_name(part.words, text, reading)
             yield PlainCommand(words, stdin, reading.own_jobs, text.is_guess, scratch)
         elif isinstance(part, Redirect) and not text.is_guess:
             yield from rule_on_redirect(part)
@@ -153,18 +153,18 @@ def _look_at_text(text: ShellText) -> Parts:
 def _by_fifo(reading: ParsedCommand) -> Parts:
     """A shell that may read what another command writes into a pipe with a name."""
     calls = [part for part in reading.parts if isinstance(part, Simple) and part.words]
-    names = {_name(call.words[0]) for call in calls}
+    names = {_command_name(call.words[0]) for call in calls}
     if names & {"mkfifo", "mknod"} and names & {*SHELLS, "source", ".", "eval"}:
         yield AskReason(FED, " ".join(word.raw for word in calls[0].words))
 
 
-def _told(words: tuple[Word, ...], text: ShellText, reading: ParsedCommand) -> tuple[Word, ...]:
+def _resolve_name(words: tuple[Word, ...], text: ShellText, reading: ParsedCommand) -> tuple[Word, ...]:
     """The words, with those for a variable that names the command where they can be told."""
     first = commands_of(words[0], text.text, reading) if words and text.is_whole else None
     return words if first is None else (*first, *words[1:])
 
 
-def _scratch(reading: ParsedCommand) -> frozenset[str]:
+def _scratch_variables(reading: ParsedCommand) -> frozenset[str]:
     """Variables that are set once, to what ``mktemp`` made."""
     names = [one.name for one in reading.assignments]
     return frozenset(one.name for one in reading.assignments if one.is_scratch and names.count(one.name) == 1)
@@ -177,18 +177,18 @@ def _is_fork_bomb(command: Simple) -> bool:
 def _look_at_call(call: PlainCommand) -> Parts:
     if not call.words:
         return
-    name = _name(call.words[0])
+    name = _command_name(call.words[0])
     if not name:
         if not call.is_guess:
-            yield call.found(MADE_UP)
+            yield call.make_finding(MADE_UP)
         return
     yield from rule_on(call, name)
     yield from commands_in_options(call, name)
-    yield from unwrap(call, name)
+    yield from unwrap_command(call, name)
     yield from code_in(call, name)
 
 
-def _name(word: Word) -> str:
+def _command_name(word: Word) -> str:
     """The command's name without its folders; empty when the shell makes it up, or when nothing is named."""
     name = word.text.rpartition("/")[2]
     if word.is_plain or word.text in ("[", "[["):
@@ -198,14 +198,14 @@ def _name(word: Word) -> str:
     return name if is_known else ""
 
 
-def _sentence(findings: list[AskReason]) -> str:
+def _findings_sentence(findings: list[AskReason]) -> str:
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    piece = _shown(first.piece)
+    piece = _display_piece(first.piece)
     return f"{first.what}{': ' if piece else ''}{piece}{more}."
 
 
-def _shown(piece: str) -> str:
+def _display_piece(piece: str) -> str:
     """The piece on one line, shortened, with everything invisible made visible."""
     short = piece.replace(UNKNOWN, "…").strip()
     cut = short[:_PIECE_CHARS] + ("…" if len(short) > _PIECE_CHARS else "")

@@ -58,17 +58,17 @@ def folder_of(command: str, names: frozenset[str]) -> str | None:
     return posixpath.normpath(posixpath.join(HOME, into[1]))
 
 
-def named(act: Act, folder: str | None) -> tuple[str, ...]:
+def name_kinds(act: Act, folder: str | None) -> tuple[str, ...]:
     """The kinds that an act comes to in this folder; empty when one can't be named exactly."""
     if act.places is None:
         return (act.verb,)
     if folder is None or not act.places:
         return ()
-    kinds = tuple(_at(act, place, folder) for place in act.places)
+    kinds = tuple(_kind_at(act, place, folder) for place in act.places)
     return tuple(dict.fromkeys(kinds)) if all(kinds) else ()
 
 
-def exactly(command: str) -> tuple[str, ...]:
+def exact_kind(command: str) -> tuple[str, ...]:
     """The kind that is this very text; empty when it is too long, or holds what an eye would miss."""
     kind = f"{RUN} {command}"
     return (kind,) if len(kind) <= MOST_CHARS and command.strip() == command and _is_readable(command) else ()
@@ -85,7 +85,7 @@ def is_kind(subject: str) -> bool:
     return is_run or subject in (STOP, DISCARD) or _REMOTE.fullmatch(subject) is not None
 
 
-def covers(granted: str, wanted: str) -> bool:
+def is_covered(granted: str, wanted: str) -> bool:
     """Who allowed ``granted`` has allowed ``wanted``."""
     if granted == wanted:
         return True
@@ -95,7 +95,7 @@ def covers(granted: str, wanted: str) -> bool:
     return asked[3].startswith(given[3])
 
 
-def _at(act: Act, place: Word, folder: str) -> str:
+def _kind_at(act: Act, place: Word, folder: str) -> str:
     text = place.text
     is_made = UNKNOWN in text or text.startswith("~") or "{" in text or not _is_readable(text)
     if is_made or (not place.is_plain and not _PATTERN.search(text)):

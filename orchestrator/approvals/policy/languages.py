@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.approvals.bash.parts import Stdin
-from orchestrator.approvals.bash.words import UNKNOWN, literal
+from orchestrator.approvals.bash.words import UNKNOWN, literal_word
 from orchestrator.approvals.policy.parts import AskReason, Parts, PlainCommand, ShellText
-from orchestrator.approvals.policy.python import python
+from orchestrator.approvals.policy.python import check_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class _Language:
     backquotes_run: bool = False
 
 
-def _language(deletes: str, runs: str, *, makes: str = r"(?!)", backquotes_run: bool = False) -> _Language:
+def _make_language(deletes: str, runs: str, *, makes: str = r"(?!)", backquotes_run: bool = False) -> _Language:
     return _Language(re.compile(deletes), re.compile(runs), re.compile(makes), backquotes_run)
 
 
@@ -32,8 +32,8 @@ MADE = "It runs code that is made while it runs"
 
 
 _LANGUAGES = {
-    "awk": _language(r"(?!)", r"\bsystem\s*\(|(?<!\|)\|(?!\|)&?(?=\s*\")"),
-    "javascript": _language(
+    "awk": _make_language(r"(?!)", r"\bsystem\s*\(|(?<!\|)\|(?!\|)&?(?=\s*\")"),
+    "javascript": _make_language(
         r"\b(?:rm|unlink|rmdir|f?truncate|rimraf|emptyDir)\s*\(|\b(?:rm|unlink|rmdir|f?truncate|remove|emptyDir)Sync\b"
         r"|\bprocess\.kill\s*\(",
         r"\b(?:exec|execSync|spawn|spawnSync|execFile|execFileSync)\s*\(",
@@ -42,29 +42,29 @@ _LANGUAGES = {
             r"|\b(?:require|import)\s*\((?!\s*['\"`][^'\"`]*['\"`]\s*\))"
         ),
     ),
-    "julia": _language(r"\brm\s*\(", r"(?!)", backquotes_run=True),
-    "lua": _language(r"\bos\.remove\b", r"\b(?:os\.execute|io\.popen)\b", makes=r"\bload(?:string)?\s*\("),
-    "perl": _language(
+    "julia": _make_language(r"\brm\s*\(", r"(?!)", backquotes_run=True),
+    "lua": _make_language(r"\bos\.remove\b", r"\b(?:os\.execute|io\.popen)\b", makes=r"\bload(?:string)?\s*\("),
+    "perl": _make_language(
         r"\b(?:unlink|rmtree|remove_tree|rmdir|truncate)\b|\bkill\s*[('\"\d-]",
         r"\b(?:system|exec|readpipe|qx|open)\b",
         makes=r"\beval\b(?!\s*\{)",
         backquotes_run=True,
     ),
-    "php": _language(
+    "php": _make_language(
         r"\b(?:unlink|rmdir|ftruncate)\s*\(",
         r"\b(?:system|exec|shell_exec|passthru|popen|proc_open)\b",
         makes=r"\b(?:eval|assert|create_function)\s*\(",
         backquotes_run=True,
     ),
-    "r": _language(r"\b(?:unlink|file\.remove)\s*\(", r"\bsystem2?\s*\(", makes=r"\beval\s*\("),
-    "ruby": _language(
+    "r": _make_language(r"\b(?:unlink|file\.remove)\s*\(", r"\bsystem2?\s*\(", makes=r"\beval\s*\("),
+    "ruby": _make_language(
         r"\b(?:unlink|safe_unlink|rmtree|rm_rf?|rm_f|rmdir|remove_entry\w*|remove_dir|remove_file|truncate)\b"
         r"|\b(?:File|Dir|Pathname)\b[^;\n]{0,80}\.delete\b|\bFileUtils\.(?:rm|remove)\b|\bProcess\.kill\b",
         r"\b(?:system|exec|spawn|popen\w*|capture\w*)\b|%x(?=[({\[])",
         makes=r"\b(?:instance_|class_|module_)?eval\b(?!\s*(?:\{|do\b))|\b(?:public_|__)?send(?:__)?\b\s*\(?\s*(?![:'\"\w])",
         backquotes_run=True,
     ),
-    "tcl": _language(r"\bfile\s+delete\b", r"\bexec\b", makes=r"\b(?:eval|uplevel|subst)\b"),
+    "tcl": _make_language(r"\bfile\s+delete\b", r"\bexec\b", makes=r"\b(?:eval|uplevel|subst)\b"),
 }
 _STRING = re.compile(r"""(?s)'((?:\\.|[^'\\])*)(?:'|\Z)|"((?:\\.|[^"\\])*)(?:"|\Z)|`((?:\\.|[^`\\])*)(?:`|\Z)""")
 _BRACKETED = re.compile(r"\s*(?:\(([^)]{0,999})\)|\{([^}]{0,999})\}|\[([^\]]{0,999})\]|/([^/]{0,999})/)")
@@ -76,14 +76,14 @@ _WORKED_OUT = re.compile(r"[$#]\{[^}]{0,200}\}")
 def read_code(language: str, code: str) -> Parts:
     """The findings about the code, and the texts in it that are to be judged as shell."""
     if language == "python":
-        yield from python(code)
+        yield from check_python(code)
     elif language == "sql":
-        yield from _sql(code)
+        yield from _check_sql(code)
     else:
-        yield from _scan(language, _LANGUAGES[language], code)
+        yield from _scan_code(language, _LANGUAGES[language], code)
 
 
-def _scan(language: str, rules: _Language, code: str) -> Parts:
+def _scan_code(language: str, rules: _Language, code: str) -> Parts:
     deletion = rules.deletes.search(code)
     if deletion:
         yield AskReason("It deletes files or stops processes", code[deletion.start() :])
@@ -96,7 +96,7 @@ def _scan(language: str, rules: _Language, code: str) -> Parts:
         if texts:
             stdin = Stdin(is_piped=match[0].startswith("|"))
             yield ShellText(texts[0], stdin, is_guess=True)
-            yield PlainCommand(tuple(literal(text) for text in texts), is_guess=True)
+            yield PlainCommand(tuple(literal_word(text) for text in texts), is_guess=True)
         elif language == "tcl":
             yield ShellText(code[match.end() :].partition("\n")[0], is_guess=True)
         elif language == "awk":
@@ -138,7 +138,7 @@ _SQL_WHERE = re.compile(r"(?i)\bwhere\b")
 _SQL_SHELL = re.compile(r"(?m)^[ \t]*(?:\.(?:shell|system)|\\!)[ \t]+(.*)$")
 
 
-def _sql(code: str) -> Parts:
+def _check_sql(code: str) -> Parts:
     for statement in _SQL_NOISE.sub(" ", code).split(";"):
         if _SQL_DROP.match(statement) or _SQL_DROP_PART.match(statement):
             yield AskReason("It deletes a table or column with all its data", statement)

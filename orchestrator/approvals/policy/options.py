@@ -55,7 +55,7 @@ def commands_in_options(call: PlainCommand, name: str) -> Parts:
     for at, word in enumerate(call.args):
         following = call.args[at + 1].text if at + 1 < len(call.args) else ""
         if name in _UNSEEN and re.match(_UNSEEN[name], word.text):
-            yield call.found(LATER)
+            yield call.make_finding(LATER)
         if name == "git" and word.text == "-c":
             yield from _git_setting(call, following)
         match = re.match(rf"(?:{options})(?:=(.*)|(.+))?$", word.text, re.DOTALL) if options else None
@@ -67,7 +67,7 @@ def commands_in_options(call: PlainCommand, name: str) -> Parts:
 def _git_setting(call: PlainCommand, setting: str) -> Parts:
     key, _, value = setting.partition("=")
     if key.lower() == "core.hookspath" and value != "/dev/null":
-        yield call.found(LATER)
+        yield call.make_finding(LATER)
     elif _GIT_RUNS.fullmatch(key) and value not in ("", "true", "false"):
         yield ShellText(value.removeprefix("!"), is_guess=call.is_guess)
 
@@ -78,7 +78,7 @@ def _set_for_later(call: PlainCommand, name: str) -> Parts:
         return
     for word in call.args:
         if _EVALUATED.fullmatch(word.text) or _SUBSCRIPT.search(word.text):
-            yield call.found(LATER)
+            yield call.make_finding(LATER)
             return
 
 
@@ -88,64 +88,64 @@ def _in_its_language(call: PlainCommand, name: str) -> Parts:
         yield from rule(call, [word.text for word in call.args])
 
 
-def _make(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_make(call: PlainCommand, texts: list[str]) -> Parts:
     """A makefile that comes from the input."""
     if "-" in texts or "/dev/stdin" in texts or "-f-" in texts:
-        yield call.found(LATER)
+        yield call.make_finding(LATER)
 
 
-def _m4(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_m4(call: PlainCommand, texts: list[str]) -> Parts:
     if call.stdin.is_piped or "syscmd" in (call.stdin.text or "") or "-" in texts:
-        yield call.found(LATER)
+        yield call.make_finding(LATER)
 
 
-def _sed(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_sed(call: PlainCommand, texts: list[str]) -> Parts:
     if any(_SED_RUNS.search(text) for text in _sed_scripts(texts)):
-        yield call.found(LATER)
+        yield call.make_finding(LATER)
 
 
-def _editor(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_editor(call: PlainCommand, texts: list[str]) -> Parts:
     """An editor or pager that is told to run something."""
     if any("!" in text or "system(" in text for text in texts):
-        yield call.found(LATER)
+        yield call.make_finding(LATER)
 
 
-def _gdb(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_gdb(call: PlainCommand, texts: list[str]) -> Parts:
     if any(re.match(r"\s*(?:shell|!|python|source)", text) for text in texts):
-        yield call.found(LATER)
+        yield call.make_finding(LATER)
 
 
-def _expect(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_expect(call: PlainCommand, texts: list[str]) -> Parts:
     if "-c" in texts:
-        yield call.found(LATER)
+        yield call.make_finding(LATER)
 
 
-def _ssh(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_ssh(call: PlainCommand, texts: list[str]) -> Parts:
     for found in filter(None, map(_PROXIES.fullmatch, texts)):
         yield ShellText(found[1], is_guess=call.is_guess)
 
 
-def _socat(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_socat(call: PlainCommand, texts: list[str]) -> Parts:
     for found in filter(None, map(_EXECUTES.match, texts)):
         yield ShellText(found[1].partition(",")[0], is_guess=call.is_guess)
 
 
-def _strace(call: PlainCommand, texts: list[str]) -> Parts:
+def _check_strace(call: PlainCommand, texts: list[str]) -> Parts:
     for text in texts:
         if text.startswith("|"):
             yield ShellText(text.lstrip("|"), is_guess=call.is_guess)
 
 
 _RULES: dict[str, Callable[[PlainCommand, list[str]], Parts]] = {
-    **dict.fromkeys(("ed", "ex", "less", "more", "nvim", "vi", "vim"), _editor),
-    **dict.fromkeys(("gmake", "make"), _make),
-    **dict.fromkeys(("gsed", "sed"), _sed),
-    **dict.fromkeys(("scp", "sftp", "ssh"), _ssh),
-    "expect": _expect,
-    "gdb": _gdb,
-    "m4": _m4,
-    "socat": _socat,
-    "strace": _strace,
+    **dict.fromkeys(("ed", "ex", "less", "more", "nvim", "vi", "vim"), _check_editor),
+    **dict.fromkeys(("gmake", "make"), _check_make),
+    **dict.fromkeys(("gsed", "sed"), _check_sed),
+    **dict.fromkeys(("scp", "sftp", "ssh"), _check_ssh),
+    "expect": _check_expect,
+    "gdb": _check_gdb,
+    "m4": _check_m4,
+    "socat": _check_socat,
+    "strace": _check_strace,
 }
 """What programs run by a language or an option of their own."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.approvals.bash.parts import NO_INPUT, Stdin
-from orchestrator.approvals.bash.words import UNKNOWN, Word, literal
+from orchestrator.approvals.bash.words import UNKNOWN, Word, literal_word
 from orchestrator.approvals.policy.kinds import Act
 
 
@@ -63,11 +63,11 @@ class PlainCommand:
         """As it was written, for people."""
         return " ".join(word.raw for word in self.words)
 
-    def behind(self, count: int, *more: Word) -> PlainCommand:
+    def inner_command(self, count: int, *more: Word) -> PlainCommand:
         """The command that this one runs: its words from ``count`` on."""
         return PlainCommand(self.words[count:] + more, self.stdin, self.own_jobs, self.is_guess, self.scratch)
 
-    def found(self, what: str, act: Act | None = None) -> AskReason:
+    def make_finding(self, what: str, act: Act | None = None) -> AskReason:
         """A finding about this command."""
         return AskReason(what, self.piece, act)
 
@@ -93,7 +93,7 @@ def has_option(args: Iterable[Word], *names: str) -> bool:
     return False
 
 
-def operands(args: Iterable[Word]) -> list[Word]:
+def list_operands(args: Iterable[Word]) -> list[Word]:
     """The arguments that are no options."""
     found: list[Word] = []
     only_operands = False
@@ -105,11 +105,11 @@ def operands(args: Iterable[Word]) -> list[Word]:
     return found
 
 
-def joined(words: Iterable[Word]) -> str:
+def join_words(words: Iterable[Word]) -> str:
     """The words as one text, which is what ``eval``, ``ssh`` and ``watch`` make of them."""
     return " ".join(word.text for word in words)
 
 
 def unknown_word() -> Word:
     """A word of which nothing is known."""
-    return literal(UNKNOWN)
+    return literal_word(UNKNOWN)

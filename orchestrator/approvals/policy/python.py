@@ -14,7 +14,7 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from orchestrator.approvals.bash.words import UNKNOWN, literal
+from orchestrator.approvals.bash.words import UNKNOWN, literal_word
 from orchestrator.approvals.policy.parts import AskReason, Code, Parts, PlainCommand, ShellText
 
 _DELETERS = frozenset({"rmtree", "unlink", "rmdir", "removedirs", "truncate", "ftruncate", "send2trash"})
@@ -39,10 +39,10 @@ class _Token(NamedTuple):
     line: str
 
 
-def python(code: str) -> Parts:
+def check_python(code: str) -> Parts:
     """The findings about the code, and the texts that it hands to a shell."""
     try:
-        tokens = _tokens(code.replace(UNKNOWN, _UNKNOWN_NAME))
+        tokens = _list_tokens(code.replace(UNKNOWN, _UNKNOWN_NAME))
     except (tokenize.TokenError, SyntaxError):
         yield AskReason("It runs Python code that couldn't be analysed", code)
         return
@@ -52,7 +52,7 @@ def python(code: str) -> Parts:
         if token.kind != "NAME":
             continue
         before = tokens[at - 2].text if at > 1 and tokens[at - 1].text == "." else ""
-        what = _judge_name(token, tokens, at, modules.get(before, "")) or _made(tokens, at, modules)
+        what = _judge_name(token, tokens, at, modules.get(before, "")) or _find_built_code(tokens, at, modules)
         if what:
             yield AskReason(what, token.line.strip())
         elif at + 1 < len(tokens) and tokens[at + 1].text == "(":
@@ -60,10 +60,10 @@ def python(code: str) -> Parts:
             yield from handed
             is_guessing = is_guessing or (not handed and _is_runner(token.text, modules.get(before, "")))
     if is_guessing:  # the command was put into a variable first: any text in the code may be it
-        yield from _guesses(tokens)
+        yield from _guess_findings(tokens)
 
 
-def _tokens(code: str) -> list[_Token]:
+def _list_tokens(code: str) -> list[_Token]:
     found: list[_Token] = []
     pieces: list[str] = []  # of an f-string, where Python takes one apart
     depth = 0
@@ -79,13 +79,13 @@ def _tokens(code: str) -> list[_Token]:
         elif depth:
             pieces.append(token.string if kind == "FSTRING_MIDDLE" else UNKNOWN)
         elif kind == "STRING":
-            found.append(_Token(kind, _value(token.string), token.line))
+            found.append(_Token(kind, _literal_value(token.string), token.line))
         elif kind not in _SKIPPED:
             found.append(_Token(kind, token.string, token.line))
     return found
 
 
-def _value(source: str) -> str:
+def _literal_value(source: str) -> str:
     """What a string literal holds; the parts that an f-string works out are unknown."""
     prefix = source[: min(source.find(quote) for quote in "'\"" if quote in source)].lower()
     if "f" in prefix:
@@ -122,7 +122,7 @@ def _judge_name(token: _Token, tokens: Sequence[_Token], at: int, module: str) -
     return ""
 
 
-def _made(tokens: Sequence[_Token], at: int, modules: Mapping[str, str]) -> str:
+def _find_built_code(tokens: Sequence[_Token], at: int, modules: Mapping[str, str]) -> str:
     """Code, or the name of what is called, is put together while it runs."""
     name, is_called = tokens[at].text, at + 1 < len(tokens) and tokens[at + 1].text == "("
     if not is_called or (at and tokens[at - 1].text in (".", "def", "class")):
@@ -151,14 +151,14 @@ def _handed_over(tokens: Sequence[_Token], at: int, module: str) -> Parts:
     if not any(token.kind == "STRING" for token in first):
         return
     if name in _SQL:
-        yield Code("sql", _text(first))
+        yield Code("sql", _parse_text(first))
     elif name in ("exec", "eval"):
         if len(first) == 1:
             yield Code("python", first[0].text)
     elif first[0].text in ("[", "("):
-        yield _command(first)
+        yield _parse_argv(first)
     else:
-        yield ShellText(_text(first), is_guess=True)
+        yield ShellText(_parse_text(first), is_guess=True)
 
 
 def _first_argument(tokens: Sequence[_Token], start: int) -> Sequence[_Token]:
@@ -176,7 +176,7 @@ def _first_argument(tokens: Sequence[_Token], start: int) -> Sequence[_Token]:
     return argument[2:] if is_named else argument
 
 
-def _command(argument: Sequence[_Token]) -> PlainCommand:
+def _parse_argv(argument: Sequence[_Token]) -> PlainCommand:
     """``["rm", "-r", name]`` as a command."""
     elements: list[list[_Token]] = [[]]
     for token in argument[1:]:
@@ -186,10 +186,10 @@ def _command(argument: Sequence[_Token]) -> PlainCommand:
             elements.append([])
         else:
             elements[-1].append(token)
-    return PlainCommand(tuple(literal(_text(element)) for element in elements if element), is_guess=True)
+    return PlainCommand(tuple(literal_word(_parse_text(element)) for element in elements if element), is_guess=True)
 
 
-def _text(argument: Sequence[_Token]) -> str:
+def _parse_text(argument: Sequence[_Token]) -> str:
     """The text that an expression makes; what is not written out in it is unknown."""
     pieces: list[str] = []
     for at, token in enumerate(argument):
@@ -201,9 +201,9 @@ def _text(argument: Sequence[_Token]) -> str:
     return "".join(pieces)
 
 
-def _guesses(tokens: Sequence[_Token]) -> Parts:
+def _guess_findings(tokens: Sequence[_Token]) -> Parts:
     for at, token in enumerate(tokens):
         if token.kind == "STRING":
             yield ShellText(token.text, is_guess=True)
         elif token.text == "[" and at + 1 < len(tokens) and tokens[at + 1].kind == "STRING":
-            yield _command(tokens[at : at + _MAX_ARGUMENT])
+            yield _parse_argv(tokens[at : at + _MAX_ARGUMENT])

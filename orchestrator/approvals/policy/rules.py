@@ -1,7 +1,7 @@
 """Which commands ask, by name: the tables and the small rules that look at a command's options.
 
 Owns what counts as a deletion, an irreversible act or an act on other processes. It sees one command at a time, already
-freed of wrappers; what git does is in ``git``, what code in other languages does in ``code``.
+freed of wrappers; what git does is in ``check_git``, what code in other languages does in ``code``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 
 from orchestrator.approvals.bash.parts import Redirect
-from orchestrator.approvals.bash.words import HOME, UNKNOWN, literal
+from orchestrator.approvals.bash.words import HOME, UNKNOWN, literal_word
 from orchestrator.approvals.policy import kinds
-from orchestrator.approvals.policy.git import git
+from orchestrator.approvals.policy.git import check_git
 from orchestrator.approvals.policy.kinds import Act
-from orchestrator.approvals.policy.parts import AskReason, Parts, PlainCommand, has_option, operands
+from orchestrator.approvals.policy.parts import AskReason, Parts, PlainCommand, has_option, list_operands
 
 _DELETES = "It deletes files"
 _DISK = "It formats or changes a disk"
@@ -74,25 +74,27 @@ def rule_on(call: PlainCommand, name: str) -> Parts:
         return
     if name in ("rm", "unlink"):
         if not _is_scratch(call):
-            yield call.found(_DELETES, Act(kinds.DELETE, tuple(operands(call.args)), has_option(call.args, *_WHOLE)))
+            yield call.make_finding(
+                _DELETES, Act(kinds.DELETE, tuple(list_operands(call.args)), has_option(call.args, *_WHOLE))
+            )
     elif name in _ASKING or name.startswith("mkfs"):
         if name in ("pkill", "killall") and has_option(call.args, "-0"):
             return
         what = _ASKING.get(name, _DISK)
-        yield call.found(what, Act(kinds.STOP) if what is _STOPS else None)
+        yield call.make_finding(what, Act(kinds.STOP) if what is _STOPS else None)
     elif name in _RULES:
         yield from _RULES[name](call)
     elif name in _FIRST_WORDS:
-        yield from _subcommand(call, name)
+        yield from _check_subcommand(call, name)
 
 
 def _is_scratch(call: PlainCommand) -> bool:
     """All that it deletes was made by ``mktemp`` in the same text."""
-    places = operands(call.args)
-    return bool(places) and all(_variable(word.raw) in call.scratch for word in places)
+    places = list_operands(call.args)
+    return bool(places) and all(_variable_name(word.raw) in call.scratch for word in places)
 
 
-def _variable(raw: str) -> str:
+def _variable_name(raw: str) -> str:
     found = re.fullmatch(r'"?\$(?:(\w+)|\{(\w+)\})"?', raw)
     return (found[1] or found[2]) if found else ""
 
@@ -116,26 +118,26 @@ def leaves_workspace(path: str) -> bool:
     return not any(full == folder or full.startswith(folder + "/") for folder in _WRITABLE)
 
 
-def _subcommand(call: PlainCommand, name: str) -> Parts:
-    words = [name, *(word.text for word in operands(call.args))]
+def _check_subcommand(call: PlainCommand, name: str) -> Parts:
+    words = [name, *(word.text for word in list_operands(call.args))]
     for length in (1, 2):
         names, what = _SUBCOMMANDS.get(" ".join(words[:length]), ("", ""))
         if len(words) > length and words[length] in names.split():
-            yield call.found(what)
+            yield call.make_finding(what)
             return
 
 
-def _dd(call: PlainCommand) -> Parts:
+def _check_dd(call: PlainCommand) -> Parts:
     if any(word.text.startswith("of=") and word.text != "of=/dev/null" for word in call.args):
-        yield call.found("It overwrites a file or a disk")
+        yield call.make_finding("It overwrites a file or a disk")
 
 
-def _truncate(call: PlainCommand) -> Parts:
+def _check_truncate(call: PlainCommand) -> Parts:
     if call.args:
-        yield call.found("It truncates files")
+        yield call.make_finding("It truncates files")
 
 
-def _kill(call: PlainCommand) -> Parts:
+def _check_kill(call: PlainCommand) -> Parts:
     signal = call.args[0].text if call.args else ""
     if re.fullmatch(r"-(?:0|l.*|L|-list.*|-table)", signal) or [word.text for word in call.args[:2]] == ["-s", "0"]:
         return
@@ -147,7 +149,7 @@ def _kill(call: PlainCommand) -> Parts:
         aimed = aimed[1:]
     strangers = [word for word in aimed if not _is_own_job(word.raw, call.own_jobs)]
     if strangers:
-        yield call.found(_STOPS, Act(kinds.STOP))
+        yield call.make_finding(_STOPS, Act(kinds.STOP))
 
 
 def _is_own_job(raw: str, own_jobs: frozenset[str]) -> bool:
@@ -160,13 +162,13 @@ def _is_own_job(raw: str, own_jobs: frozenset[str]) -> bool:
     return variable is not None and (variable[1] or variable[2]) in own_jobs
 
 
-def _recursive(what: str, verb: str) -> Callable[[PlainCommand], Parts]:
+def _recursive_rule(what: str, verb: str) -> Callable[[PlainCommand], Parts]:
     def rule(call: PlainCommand) -> Parts:
         if has_option(call.args, "-R", "--recursive"):
-            mode, *places = operands(call.args) or [literal("")]
+            mode, *places = list_operands(call.args) or [literal_word("")]
             if verb == kinds.PERMISSIONS and _ADDS.fullmatch(mode.text):
                 return
-            yield call.found(what, None if _has_reference(call) else Act(verb, tuple(places), is_whole=True))
+            yield call.make_finding(what, None if _has_reference(call) else Act(verb, tuple(places), is_whole=True))
 
     return rule
 
@@ -180,71 +182,71 @@ def _has_reference(call: PlainCommand) -> bool:
     return has_option(call.args, "--reference")
 
 
-def _options(*names: str, what: str) -> Callable[[PlainCommand], Parts]:
+def _option_rule(*names: str, what: str) -> Callable[[PlainCommand], Parts]:
     def rule(call: PlainCommand) -> Parts:
         if has_option(call.args, *names):
-            yield call.found(what)
+            yield call.make_finding(what)
 
     return rule
 
 
-def _rsync(call: PlainCommand) -> Parts:
+def _check_rsync(call: PlainCommand) -> Parts:
     if has_option(call.args, "-n", "--dry-run"):
         return
     names = [word.text for word in call.args]
     if any(re.match(r"--(?:del(?:ete.*)?|remove-.*-files|force)$", name) for name in names):
-        yield call.found("It deletes files that are missing on the other side")
+        yield call.make_finding("It deletes files that are missing on the other side")
 
 
-def _move(call: PlainCommand) -> Parts:
-    places = [word.text for word in operands(call.args)]
+def _check_move(call: PlainCommand) -> Parts:
+    places = [word.text for word in list_operands(call.args)]
     if len(places) > 1 and (places[-1] == "/dev/null" or _is_device(places[-1])):
-        yield call.found("It moves files onto a device, where they are lost")
+        yield call.make_finding("It moves files onto a device, where they are lost")
 
 
-def _copy(call: PlainCommand) -> Parts:
-    places = [word.text for word in operands(call.args)]
+def _check_copy(call: PlainCommand) -> Parts:
+    places = [word.text for word in list_operands(call.args)]
     if len(places) > 1 and places[0] == "/dev/null":
-        yield call.found("It empties a file")
+        yield call.make_finding("It empties a file")
     elif len(places) > 1 and _is_device(places[-1]):
-        yield call.found("It overwrites a device")
+        yield call.make_finding("It overwrites a device")
 
 
 def _is_device(path: str) -> bool:
     return path.startswith("/dev/") and leaves_workspace(path)
 
 
-def _tee(call: PlainCommand) -> Parts:
-    for word in operands(call.args):
+def _check_tee(call: PlainCommand) -> Parts:
+    for word in list_operands(call.args):
         if leaves_workspace(word.text):
-            yield call.found("It writes outside the workspace")
+            yield call.make_finding("It writes outside the workspace")
             return
 
 
-def _find(call: PlainCommand) -> Parts:
+def _check_find(call: PlainCommand) -> Parts:
     for at, word in enumerate(call.args[:-1]):
         if word.text in ("-fprint", "-fprint0", "-fprintf", "-fls") and leaves_workspace(call.args[at + 1].text):
-            yield call.found("It writes outside the workspace")
+            yield call.make_finding("It writes outside the workspace")
 
 
-def _tar(call: PlainCommand) -> Parts:
+def _check_tar(call: PlainCommand) -> Parts:
     if has_option(call.args, "--remove-files", "--recursive-unlink", "--delete"):
-        yield call.found("It deletes files, in the archive or after packing them")
+        yield call.make_finding("It deletes files, in the archive or after packing them")
 
 
 def _seven_zip(call: PlainCommand) -> Parts:
     if any(word.text == "-sdel" for word in call.args) or (call.args and call.args[0].text == "d"):
-        yield call.found("It deletes files, in the archive or after packing them")
+        yield call.make_finding("It deletes files, in the archive or after packing them")
 
 
-def _init(call: PlainCommand) -> Parts:
+def _check_init(call: PlainCommand) -> Parts:
     if any(word.text in ("0", "6") for word in call.args):
-        yield call.found(_MACHINE)
+        yield call.make_finding(_MACHINE)
 
 
-def _crontab(call: PlainCommand) -> Parts:
+def _check_crontab(call: PlainCommand) -> Parts:
     if has_option(call.args, "-r"):
-        yield call.found("It deletes all scheduled jobs")
+        yield call.make_finding("It deletes all scheduled jobs")
 
 
 _RULES: dict[str, Callable[[PlainCommand], Parts]] = {
@@ -252,24 +254,26 @@ _RULES: dict[str, Callable[[PlainCommand], Parts]] = {
     "7za": _seven_zip,
     "7zr": _seven_zip,
     "7zz": _seven_zip,
-    "chgrp": _recursive("It changes the owner of whole folders", kinds.OWNER),
-    "chmod": _recursive("It changes the permissions of whole folders", kinds.PERMISSIONS),
-    "chown": _recursive("It changes the owner of whole folders", kinds.OWNER),
-    "cp": _copy,
-    "crontab": _crontab,
-    "dd": _dd,
-    "find": _find,
-    "fuser": _options("-k", "--kill", what=_STOPS),
-    "git": git,
-    "init": _init,
-    "install": _copy,
-    "kill": _kill,
-    "mv": _move,
-    "rsync": _rsync,
-    "tar": _tar,
-    "bsdtar": _tar,
-    "tee": _tee,
-    "truncate": _truncate,
-    "zip": _options("-m", "--move", "-d", "--delete", what="It deletes files, in the archive or after packing them"),
+    "chgrp": _recursive_rule("It changes the owner of whole folders", kinds.OWNER),
+    "chmod": _recursive_rule("It changes the permissions of whole folders", kinds.PERMISSIONS),
+    "chown": _recursive_rule("It changes the owner of whole folders", kinds.OWNER),
+    "cp": _check_copy,
+    "crontab": _check_crontab,
+    "dd": _check_dd,
+    "find": _check_find,
+    "fuser": _option_rule("-k", "--kill", what=_STOPS),
+    "git": check_git,
+    "init": _check_init,
+    "install": _check_copy,
+    "kill": _check_kill,
+    "mv": _check_move,
+    "rsync": _check_rsync,
+    "tar": _check_tar,
+    "bsdtar": _check_tar,
+    "tee": _check_tee,
+    "truncate": _check_truncate,
+    "zip": _option_rule(
+        "-m", "--move", "-d", "--delete", what="It deletes files, in the archive or after packing them"
+    ),
 }
 _FIRST_WORDS = frozenset(words.partition(" ")[0] for words in _SUBCOMMANDS)

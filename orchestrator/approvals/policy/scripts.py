@@ -53,7 +53,7 @@ def named_in(calls: Iterable[PlainCommand], folder: str | None) -> FoundScripts:
         word = _script_of(call, name)
         if word is None:
             continue
-        path = _inside(word, folder)
+        path = _workspace_path(word, folder)
         if path is None:
             is_all = False
         elif path:
@@ -65,11 +65,11 @@ def _script_of(call: PlainCommand, name: str) -> Word | None:
     if name in (".", "source"):
         return call.args[0] if call.args and not is_input(call.args[0]) else None
     if name in SHELLS or _INTERPRETERS.fullmatch(name):
-        return _operand(call)
+        return _find_script(call)
     return call.words[0] if "/" in call.words[0].text else None
 
 
-def _operand(call: PlainCommand) -> Word | None:
+def _find_script(call: PlainCommand) -> Word | None:
     """The script among an interpreter's words; None where it is given code, or reads its input."""
     at = 0
     while at < len(call.args):
@@ -84,7 +84,7 @@ def _operand(call: PlainCommand) -> Word | None:
     return None
 
 
-def _inside(word: Word, folder: str | None) -> str | None:
+def _workspace_path(word: Word, folder: str | None) -> str | None:
     """Its path from the workspace's top; empty where it lies elsewhere, None where that can't be told."""
     text = word.text
     if text.startswith("/") and UNKNOWN not in text:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.approvals.bash.parts import ParsedCommand
-from orchestrator.approvals.bash.words import Word, literal
+from orchestrator.approvals.bash.words import Word, literal_word
 
 _VARIABLE = re.compile(r'("?)\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([\w./-]+))?\})\1')
 _READS_OTHERS = re.compile(r"(?:^|[;&|({\s])(?:\.|source|eval|read|mapfile|readarray|getopts|let)\s")
@@ -42,8 +42,8 @@ def commands_of(word: Word, text: str, reading: ParsedCommand) -> tuple[Word, ..
         return None  # something else may set it
     if not values:
         program = default or _USUAL.get(name)
-        return (literal(program),) if program else None
+        return (literal_word(program),) if program else None
     value = values[0]
     if not value or (default and len(value.split()) > 1):
         return None
-    return (literal(value),) if found[1] else tuple(literal(part) for part in value.split())
+    return (literal_word(value),) if found[1] else tuple(literal_word(part) for part in value.split())

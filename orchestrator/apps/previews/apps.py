@@ -66,7 +66,7 @@ class Apps:
 
     def every(self, key: CubicleKey) -> list[WebApp]:
         """The apps of a cubicle, by name; what is in ``www/`` beside folders is none."""
-        listing = self._workspaces.listing(key, b"www", limit=1_000)
+        listing = self._workspaces.list_folder(key, b"www", limit=1_000)
         folders = [entry for entry in listing.entries if entry.kind == "folder" and not entry.raw.startswith(b".")]
         found = [self._look(key, name) for entry in folders if (name := _plain(entry.raw)) is not None]
         return found[:MOST_APPS]
@@ -77,7 +77,7 @@ class Apps:
         if _plain(raw) is None or raw.startswith(b"."):
             raise NotFound(f"There is no app called {one_line(name, 40)}.")
         try:
-            entry = self._workspaces.entry(key, (b"www", raw))
+            entry = self._workspaces.get_entry(key, (b"www", raw))
         except OrchestratorError as error:
             raise NotFound(f"There is no app called {one_line(name, 40)}.") from error
         if entry.kind != "folder":
@@ -98,7 +98,7 @@ class Apps:
     def has_front(self, key: CubicleKey, folder: tuple[bytes, ...]) -> bool:
         """There is a folder at this path below ``www/``, with a front page."""
         try:
-            return self._workspaces.entry(key, (b"www", *folder, INDEX)).kind == "file"
+            return self._workspaces.get_entry(key, (b"www", *folder, INDEX)).kind == "file"
         except OrchestratorError:
             return False
 
@@ -128,8 +128,8 @@ class Apps:
     def _file(self, key: CubicleKey, path: tuple[bytes, ...], max_bytes: int) -> tuple[bytes | None, float]:
         """The beginning of a file and when it was changed; None for what is not a regular file."""
         try:
-            entry = self._workspaces.entry(key, path)
-            return self._workspaces.head(key, path, max_bytes=max_bytes), entry.modified
+            entry = self._workspaces.get_entry(key, path)
+            return self._workspaces.read_head(key, path, max_bytes=max_bytes), entry.modified
         except OrchestratorError:  # whatever else the agent made of it
             return None, 0.0
 

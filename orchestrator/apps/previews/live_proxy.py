@@ -35,8 +35,8 @@ _BODILESS = frozenset({204, 304})
 class LiveApps:
     """Requests to servers inside cubicles."""
 
-    def __init__(self, harbour: ReverseTunnel) -> None:
-        self._harbour = harbour
+    def __init__(self, reverse_tunnel: ReverseTunnel) -> None:
+        self._reverse_tunnel = reverse_tunnel
         self._jars = Jars()
 
     async def answer(
@@ -69,7 +69,7 @@ class LiveApps:
 
     @asynccontextmanager
     async def _stream(self, key: CubicleKey, port: int) -> AsyncIterator[_Inside]:
-        stream = await self._harbour.stream(key, port)
+        stream = await self._reverse_tunnel.open_stream(key, port)
         try:
             reader, writer = await asyncio.open_connection(sock=stream)
             try:
@@ -79,7 +79,7 @@ class LiveApps:
                 with suppress(OSError):  # it broke off: that was heard where it mattered
                     await writer.wait_closed()
         finally:
-            self._harbour.end(key, stream)
+            self._reverse_tunnel.end_stream(key, stream)
 
 
 class _Inside:

@@ -22,7 +22,7 @@ from orchestrator.apps.previews.storage import AppStorage
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, Unavailable
 from orchestrator.core.models import CubicleKey, Role
-from orchestrator.core.ports import listen
+from orchestrator.core.ports import open_listener
 from orchestrator.door.reverse_tunnel import ReverseTunnel
 from orchestrator.files.workspace import Workspaces
 
@@ -36,7 +36,7 @@ class Previews:
         self,
         store: Store,
         workspaces: Workspaces,
-        harbour: ReverseTunnel,
+        reverse_tunnel: ReverseTunnel,
         *,
         people: Users,
         agents: Agents,
@@ -58,7 +58,7 @@ class Previews:
             apps=self.apps,
             files=StaticFiles(workspaces),
             storage=AppStorage(store),
-            live=LiveApps(harbour),
+            live=LiveApps(reverse_tunnel),
             is_open=self._is_open,
             is_own_host=lambda host: is_own_host(host, allowed=allowed_hosts, configured=configured),
             origin_of=self._origin_of,
@@ -70,7 +70,7 @@ class Previews:
         """It answers; where its port is taken the rest of the house goes on without it, and says so."""
         host, port = self._address
         try:
-            listening = listen(host, port, setting="HERMIT_PREVIEW_PORT")
+            listening = open_listener(host, port, setting="HERMIT_PREVIEW_PORT")
         except Unavailable as error:
             self._why_not = f"Apps can't be shown: {error.message}"
             logger.warning("%s", self._why_not)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import h11
 
 from orchestrator.apps.previews.connection import PreviewConnection, PreviewRequest
-from orchestrator.door.http.connection_limits import droppable
+from orchestrator.door.http.connection_limits import choose_to_drop
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class PreviewServer:
         """Another connection fits, if need be for one on which nothing is under way."""
         if len(self._clients) < MAX_CONNECTIONS:
             return True
-        client = droppable(self._clients, now=time.monotonic())
+        client = choose_to_drop(self._clients, now=time.monotonic())
         if client is None:
             return False
         self._clients.discard(client)

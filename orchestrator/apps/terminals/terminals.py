@@ -54,7 +54,7 @@ class Terminals:
                 self._opening -= 1
         terminal.start(self._ended_itself)
         try:
-            self._audit.note(
+            self._audit.record_event(
                 "terminal.opened", f"{opener.user.name} opened a terminal in the cubicle of {key.agent}.", key
             )
         except Unavailable:
@@ -84,7 +84,7 @@ class Terminals:
             f"{seconds} s. {why}"
         )
         counts = {"seconds": seconds, "bytes_in": terminal.bytes_in, "bytes_out": terminal.bytes_out}
-        self._audit.note("terminal.closed", text, terminal.key, **counts)
+        self._audit.record_event("terminal.closed", text, terminal.key, **counts)
 
     def reconcile(self) -> None:
         """After a start: what an earlier process of ours left running in terminals is ended."""
@@ -95,7 +95,9 @@ class Terminals:
             except OrchestratorError as error:
                 logger.warning("what was left in a terminal of %s may still run: %s", mark.name, error.message)
             else:
-                self._audit.note("terminal.ended", "What was left in terminals was ended.", None, container=mark.name)
+                self._audit.record_event(
+                    "terminal.ended", "What was left in terminals was ended.", None, container=mark.name
+                )
 
     def close(self) -> None:
         """Every terminal is closed, and none is opened any more."""
@@ -122,7 +124,7 @@ class Terminals:
             self._opening += 1
 
     def _opened(self, key: CubicleKey, opener: Opener, size: Size) -> Terminal:
-        number, container = secrets.token_urlsafe(18), self._cubicles.name(key)
+        number, container = secrets.token_urlsafe(18), self._cubicles.container_name(key)
         with self._lock:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             (self._folder / container).touch(mode=0o600)
@@ -139,7 +141,7 @@ class Terminals:
         """Nothing of it runs inside; False when that can't be told."""
         try:
             if not terminal.is_quiet:
-                self._programs.end_terminals(self._cubicles.name(terminal.key), terminal.id)
+                self._programs.end_terminals(self._cubicles.container_name(terminal.key), terminal.id)
         except OrchestratorError as error:
             logger.warning("what was started in a terminal of %s may go on: %s", terminal.key, error.message)
             return False
@@ -150,7 +152,7 @@ class Terminals:
         with self._lock:
             self._open.pop(terminal.id, None)
             if is_quiet and not self._opening and not any(other.key == terminal.key for other in self._open.values()):
-                (self._folder / self._cubicles.name(terminal.key)).unlink(missing_ok=True)
+                (self._folder / self._cubicles.container_name(terminal.key)).unlink(missing_ok=True)
 
     def _ended_itself(self, terminal: Terminal) -> None:
         """At the top of a terminal's thread: its shell is silent for good."""

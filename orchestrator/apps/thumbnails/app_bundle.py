@@ -73,7 +73,7 @@ def _paths(workspaces: Workspaces, key: CubicleKey, top: Path) -> Iterator[Path]
             return
         here = folders.popleft()
         try:
-            entries = workspaces.listing(key, (*top, *here), limit=MOST_FILES).entries
+            entries = workspaces.list_folder(key, (*top, *here), limit=MOST_FILES).entries
         except _SKIPPED:
             continue
         for entry in entries:

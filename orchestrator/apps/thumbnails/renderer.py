@@ -40,14 +40,14 @@ class Photographer:
     def clear(self) -> None:
         """None is being taken, and nothing of one is left."""
         self._helpers.clear_helpers(BROWSER)
-        helper_folder.emptied(self._folder)
+        helper_folder.empty_all(self._folder)
 
     def take(self, name: str, app: WebApp, *, is_wanted: Callable[[], bool]) -> bytes:
         """A PNG of what the app shows when it is opened. Raises Failed, Stopped, Unavailable."""
         image = self._image()
         try:
             files = parcel.packed(self._workspaces, app)
-            errand = helper_folder.packed(
+            errand = helper_folder.make_folder(
                 self._folder, name, BROWSER, image, files, time_s=_TIME_S, max_bytes=2 * MOST_BYTES
             )
             self._helpers.run_helper(errand, is_wanted=is_wanted)
@@ -59,12 +59,12 @@ class Photographer:
         except OSError as error:
             raise Unavailable("The folder for pictures in HERMIT_HOME can't be written. Look at the disk.") from error
         finally:
-            helper_folder.drop(self._folder, name)
+            helper_folder.remove_folder(self._folder, name)
 
 
 def _checked(path: Path) -> bytes:
     try:
-        with helper_folder.opened(path) as file:
+        with helper_folder.open_result(path) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise Failed("The browser brought no picture: the app did not show itself in time.") from error

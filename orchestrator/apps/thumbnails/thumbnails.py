@@ -81,7 +81,7 @@ class Thumbnails:
         if self._photographer is None:
             return False
         with self._store.reading() as db:
-            return any(job.payload["app"] == app for job in job_rows.open_of(db, KIND, key))
+            return any(job.payload["app"] == app for job in job_rows.list_open_jobs(db, KIND, key))
 
     def note(self, turn: int) -> None:
         """The turn has ended: the apps that it changed get a picture, those that are gone have none any more."""
@@ -96,14 +96,14 @@ class Thumbnails:
         gone = [name for name, kind in kinds.items() if kind is not AppKind.STATIC]
         with self._store.writing() as db:
             rows.forget(db, found.cubicle, gone)
-            for job in job_rows.open_of(db, KIND, found.cubicle):
+            for job in job_rows.list_open_jobs(db, KIND, found.cubicle):
                 if job.payload["app"] in gone:
-                    self._jobs.cancel(db, job)
+                    self._jobs.cancel_job(db, job)
             self._want(db, found.cubicle, [name for name in found.apps if name not in gone])
 
     def _want(self, db: sqlite3.Connection, key: CubicleKey, apps: Iterable[str]) -> None:
         """New pictures are to be taken, once each."""
-        queued = {job.payload["app"] for job in job_rows.open_of(db, KIND, key) if job.state is JobState.QUEUED}
+        queued = {job.payload["app"] for job in job_rows.list_open_jobs(db, KIND, key) if job.state is JobState.QUEUED}
         for app in apps:
             if app not in queued:
                 self._jobs.submit(db, KIND, key, None, {"app": app})
@@ -155,7 +155,7 @@ class Thumbnails:
         with self._store.writing() as db:
             file, is_wanted = self._kept(job.name, content), job_rows.is_wanted(db, job.id)
             gone = rows.put(db, job.cubicle, job.payload["app"], file) if is_wanted else file
-            self._jobs.end(db, job, JobState.DONE)
+            self._jobs.end_job(db, job, JobState.DONE)
         self._let_go(job, gone)
 
     def _report(self, db: sqlite3.Connection, job: Job) -> None:

@@ -25,7 +25,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Event, Role, User
 from orchestrator.core.short_ids import typed_id
-from orchestrator.core.text import is_unicode, one_line, visible
+from orchestrator.core.text import escape_invisible, is_unicode, one_line
 from orchestrator.jobs.kinds import Finish
 from orchestrator.turns import rows as turn_rows
 
@@ -138,7 +138,7 @@ class Questions:
             if rows.count_pending(db, caller.key) >= MAX_OPEN:
                 raise TooMany(f"{MAX_OPEN} questions of this agent are waiting for an answer already.")
             rows.insert_question(db, question)
-            self._audit(db, question, "question.asked", f"Asked: {visible(question.text)}")
+            self._audit(db, question, "question.asked", f"Asked: {escape_invisible(question.text)}")
             asked = question
         self._store.after_commit(partial(self._announce, asked))
         return Outcome(
@@ -192,7 +192,7 @@ class Questions:
             ended = rows.get_question(db, question.id)
             assert ended is not None  # noqa: S101 - it was updated just now, in this transaction
             self._finish(f"question:{ended.id}", ok=status == ANSWERED, text=_told(ended), result=_result(ended))
-            how = f"Answered by {by}: {visible(answer)}" if answer is not None else f"Not answered: {by}."
+            how = f"Answered by {by}: {escape_invisible(answer)}" if answer is not None else f"Not answered: {by}."
             self._audit(db, ended, f"question.{status}", how)
             if along is not None:
                 along(ended)
@@ -217,7 +217,7 @@ def as_json(question: Question) -> dict[str, Any]:
         "user": question.cubicle.user,
         "turn": question.turn,
         "text": question.text,
-        "shown": visible(question.text),
+        "shown": escape_invisible(question.text),
         "choices": list(question.choices),
         "free_text": question.free_text,
         "status": question.status,

@@ -59,7 +59,7 @@ class CalendarDeeds:
     def register(self, notices: Notifications) -> None:
         """From now on the buttons work."""
         for do, deed in ((CANCEL, self._cancel), (UNDO, self._undo), (RESUME, self._resume), (RUN, self._run)):
-            notices.on(do, deed)
+            notices.on_button(do, deed)
 
     def note(self, turn: Turn) -> str:
         """What the agent should know of a turn that the calendar made; empty for all others."""

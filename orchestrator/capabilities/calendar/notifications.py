@@ -97,11 +97,11 @@ class Announcer:
 
     def run_by_hand(self, entry: CalendarEntry) -> None:
         """A person had it run, so nobody need offer that any more."""
-        self._notices.settle(KIND, str(entry.id), f"{saying.quoted(entry)} was run.", offering=RUN)
+        self._notices.settle_buttons(KIND, str(entry.id), f"{saying.quoted(entry)} was run.", offering=RUN)
 
     def settle(self, entry: int, outcome: str, *, but: Notice | None = None) -> None:
         """What older notices about this entry offered is no longer to be had."""
-        self._notices.settle(KIND, str(entry), outcome, but=None if but is None else but.id)
+        self._notices.settle_buttons(KIND, str(entry), outcome, but=None if but is None else but.id)
 
     def _check_flood(self, entry: CalendarEntry) -> None:
         if self._notices.is_flooded(entry.cubicle, KIND, most=MOST_TOLD, within_s=_HOUR_S):

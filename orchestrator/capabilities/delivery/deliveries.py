@@ -23,7 +23,7 @@ from orchestrator.core.errors import NotFound, OrchestratorError
 from orchestrator.core.events import Broker
 from orchestrator.core.hooks import Hooks
 from orchestrator.core.models import Carrier, CubicleKey, Delivery, DeliveryStatus, Event
-from orchestrator.files.names import shown
+from orchestrator.files.names import display_path
 from orchestrator.turns import rows as turn_rows
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Deliveries:
         with self._store.reading() as db:
             made_by = None if turn is None else turn_rows.get_turn(db, turn)
         for carrier in self._carriers:
-            if to := carrier.reaches(key, made_by):
+            if to := carrier.get_destination(key, made_by):
                 return carrier, to
         return None, DASHBOARD
 
@@ -168,7 +168,7 @@ class Deliveries:
             if carrier is None:
                 self.failed(delivery.id, words.NO_CARRIER)
             elif delivery.size_bytes > carrier.largest_bytes:
-                carrier.tell(delivery, words.too_large(delivery, f"{self._base_url}{self.link(delivery)}"))
+                carrier.send_notice(delivery, words.too_large(delivery, f"{self._base_url}{self.link(delivery)}"))
             else:
                 carrier.send(delivery, copy)
         except OrchestratorError as error:
@@ -184,7 +184,7 @@ class Deliveries:
         if carrier is None or not notice.why:
             return
         try:
-            carrier.tell(notice, notice.why)
+            carrier.send_notice(notice, notice.why)
         except Exception:  # as above
             logger.exception("%s could not tell of delivery %d", notice.to, notice.id)
 
@@ -217,7 +217,7 @@ def as_json(delivery: Delivery) -> dict[str, Any]:
         "user": delivery.cubicle.user,
         "turn": delivery.turn,
         "file": delivery.name,
-        "path": shown(b"out", delivery.path) if delivery.path else "out",
+        "path": display_path(b"out", delivery.path) if delivery.path else "out",
         "kind": delivery.kind,
         "caption": delivery.caption,
         "sha256": delivery.sha256,

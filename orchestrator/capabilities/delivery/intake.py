@@ -26,7 +26,7 @@ from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Changing, NotFound, TooLarge, TooMany, Unavailable, UnsafePath
 from orchestrator.core.models import USUAL_RATES, CubicleKey, Delivery, DeliveryStatus, Rates
-from orchestrator.files.names import safe_name, shown
+from orchestrator.files.names import display_path, safe_name
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class Intake:
         except (UnsafePath, TooLarge) as error:
             return self._refuse(replace(draft, why=error.message), asked)
         except Unavailable as error:
-            logger.warning("%s: %s can't be delivered now: %s", key, shown(path), error.message)
+            logger.warning("%s: %s can't be delivered now: %s", key, display_path(path), error.message)
             return IntakeOutcome.AGAIN
         return self._write_down(draft, asked)
 
@@ -119,11 +119,11 @@ class Intake:
     def _copied(self, key: CubicleKey, path: bytes, turn: int | None) -> Delivery:
         seen = self.trays.look_at(key, path)
         if seen is None:
-            raise NotFound(f"There is no {shown(path)} in out/.")
+            raise NotFound(f"There is no {display_path(path)} in out/.")
         if seen.kind == "other":
             raise UnsafePath(words.not_plain(path))
         if self._is_full(key, min(seen.size_bytes, MAX_FILE_BYTES), None):
-            raise TooMany(f"{shown(path)} was not sent. {words.rates(self._rates)} Try again later.")
+            raise TooMany(f"{display_path(path)} was not sent. {words.rates(self._rates)} Try again later.")
         draft = _draft(key, path, turn)
         return self._copied_zip(draft) if seen.kind == "folder" else self._copied_file(draft)
 
@@ -262,7 +262,7 @@ class Intake:
         audit_rows.insert_record(
             db,
             f"delivery.{draft.status}",
-            shown(b"out", draft.path) if draft.path else draft.name,
+            display_path(b"out", draft.path) if draft.path else draft.name,
             now=draft.at,
             agent=draft.cubicle.agent,
             user=draft.cubicle.user,

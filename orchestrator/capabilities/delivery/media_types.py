@@ -12,7 +12,7 @@ import unicodedata
 from typing import Literal, NamedTuple
 
 from orchestrator.files.magic import content_of
-from orchestrator.files.names import shown
+from orchestrator.files.names import display_path
 
 Kind = Literal["photo", "video", "animation", "audio", "voice", "document"]
 
@@ -125,7 +125,7 @@ def size_of_image(content: str, head: bytes) -> tuple[int, int] | None:
 def _warning(raw_name: bytes, extension: str, content: str) -> str:
     text = raw_name.decode("utf-8", "replace")
     if any(unicodedata.category(char) in _UNSEEN for char in text):
-        return f"Careful: its name holds characters that hide or reorder others ({shown(raw_name)})."
+        return f"Careful: its name holds characters that hide or reorder others ({display_path(raw_name)})."
     before = _extension(raw_name.rpartition(b".")[0])
     if extension in _RISKY and before in _HARMLESS:
         return f"Careful: it looks like .{before} but is .{extension}."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crab.answer import split_action
 from orchestrator.core.models import CubicleKey, Delivery, Rates
 from orchestrator.core.text import one_line
-from orchestrator.files.names import shown
+from orchestrator.files.names import display_path
 
 NO_LINK = "This link is wrong or has expired."
 NO_CARRIER = "Its destination can't be reached any more. It can be downloaded in the dashboard."
@@ -49,13 +49,15 @@ def not_there(paths: Sequence[bytes]) -> str:
     """For files that were promised; empty without any."""
     if not paths:
         return ""
-    names = ", ".join(shown(path) for path in paths)
+    names = ", ".join(display_path(path) for path in paths)
     return f"(Not sent, as it is not in out/: {names})"
 
 
 def not_plain(path: bytes) -> str:
     """For what nobody opens."""
-    return f"{shown(b'out', path)} is not a plain file (but a link, a pipe or a second name), so it was not sent."
+    return (
+        f"{display_path(b'out', path)} is not a plain file (but a link, a pipe or a second name), so it was not sent."
+    )
 
 
 def rates(most: Rates) -> str:
@@ -78,7 +80,7 @@ def withheld(key: CubicleKey, count: int, most: Rates) -> str:
 def over_the_day(path: bytes, most: Rates) -> str:
     """For one file too many that was asked for."""
     return (
-        f"{shown(b'out', path)} was not sent: today's limit of {most.files_per_day} files or 4 GB is reached "
+        f"{display_path(b'out', path)} was not sent: today's limit of {most.files_per_day} files or 4 GB is reached "
         "(HERMIT_FILES_PER_DAY in hermit.env). It is in the dashboard under the files."
     )
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from orchestrator.core.errors import Changing, NotFound, TooLarge, Unavailable, UnsafePath
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import Kind, OutFile, PrivateCopy, Survey
-from orchestrator.files.names import parts_of, safe_name, shown
+from orchestrator.files.names import display_path, parts_of, safe_name
 from orchestrator.files.workspace import Workspaces
 
 OUT = b"out"
@@ -99,14 +99,14 @@ class OutboxFolders:
         """
         survey = self.survey(key, name)
         if survey is None:
-            raise NotFound(f"{shown(name)} is not there any more.")
+            raise NotFound(f"{display_path(name)} is not there any more.")
         if not survey.is_complete:
             raise TooLarge(
-                f"{shown(name)} holds more than is sent as one zip ({MOST_FILES:,} files, {MOST_FOLDERS} folders, "
-                f"{MOST_DEPTH} deep). Have the agent pack it."
+                f"{display_path(name)} holds more than is sent as one zip ({MOST_FILES:,} files, "
+                f"{MOST_FOLDERS} folders, {MOST_DEPTH} deep). Have the agent pack it."
             )
         if not survey.files:
-            raise NotFound(f"{shown(name)} holds no file.")
+            raise NotFound(f"{display_path(name)} holds no file.")
         path = self._outbox / f"copy-{secrets.token_hex(16)}"
         try:
             left_out = self._pack(key, name, survey, path, max_bytes=max_bytes)
@@ -114,7 +114,7 @@ class OutboxFolders:
             return Zipped(path, *_measured(path), left_out=left_out + survey.left_out)
         except OSError as error:
             path.unlink(missing_ok=True)
-            raise Unavailable(f"{shown(name)} can't be packed ({error.strerror}). Is the disk full?") from error
+            raise Unavailable(f"{display_path(name)} can't be packed ({error.strerror}). Is the disk full?") from error
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -122,7 +122,7 @@ class OutboxFolders:
     def _check_unchanged(self, key: CubicleKey, name: bytes, survey: Survey) -> None:
         now = self.survey(key, name)
         if now is None or (now.changed_ns, now.files) != (survey.changed_ns, survey.files):
-            raise Changing(f"{shown(name)} is still being filled. Try again when it is finished.")
+            raise Changing(f"{display_path(name)} is still being filled. Try again when it is finished.")
 
     def _pack(self, key: CubicleKey, name: bytes, survey: Survey, path: Path, *, max_bytes: int) -> int:
         """Writes the zip; how many files could not be taken."""

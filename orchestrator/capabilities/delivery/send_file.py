@@ -17,9 +17,9 @@ from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Changing, Stopped, UnsafePath
 from orchestrator.core.models import Delivery
-from orchestrator.files.names import parts_of, shown
+from orchestrator.files.names import display_path, parts_of
 from orchestrator.jobs.kinds import JobKind, JobReport, Running, TryLater
-from orchestrator.jobs.pool import Jobs, reference
+from orchestrator.jobs.pool import Jobs, job_reference
 from orchestrator.jobs.rows import Job, JobState
 
 KIND = "send"
@@ -63,7 +63,7 @@ class Sending:
             raise BadInput("SEND: file: name a file or a folder within out/.")
         asked = {"file": os.fsdecode(path), "caption": action.caption}
         job = self._jobs.submit(db, KIND, caller.key, caller.turn, asked)
-        return Outcome(f"{shown(path)} is being sent.", asked, waits_for=reference(KIND, job.name))
+        return Outcome(f"{display_path(path)} is being sent.", asked, waits_for=job_reference(KIND, job.name))
 
     def _run(self, running: Running) -> None:
         job = running.job
@@ -86,7 +86,7 @@ class Sending:
         said = f"{delivery.name} ({words.size(delivery.size_bytes)})"
         text = f"{said} is on its way to the person." if delivery.id else f"{said} was sent in this turn already."
         with self._store.writing() as db:
-            if not self._jobs.end(db, job, JobState.DONE, sent=result, text=text):
+            if not self._jobs.end_job(db, job, JobState.DONE, sent=result, text=text):
                 raise Stopped("Nobody wants this any more.")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from orchestrator.agents.agents import Agents
 from orchestrator.approvals import rows as approval_rows
-from orchestrator.approvals.answers import quoted
+from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
@@ -29,10 +29,10 @@ from orchestrator.core.errors import Forbidden, NotFound, TooMany
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Turn
 from orchestrator.core.short_ids import typed_id
 from orchestrator.jobs import rows
-from orchestrator.jobs.pool import Jobs, reference
+from orchestrator.jobs.pool import Jobs, job_reference
 from orchestrator.jobs.rows import JobState
 from orchestrator.web.fetcher import NewHost
-from orchestrator.web.urls import Link, UrlRules, parse
+from orchestrator.web.urls import Link, UrlRules, parse_url
 
 _MOST_TOLD = 1_000
 MOST_HOPS = 5
@@ -56,7 +56,7 @@ class Assets:
     ) -> None:
         self._store, self._agents, self._approvals, self._grants = store, agents, approvals, grants
         self._jobs, self._endings, self._rules = jobs, endings, rules
-        approvals.follow(KIND, self._decided)
+        approvals.on_decision(KIND, self._decided)
 
     @property
     def deeds(self) -> Deeds:
@@ -69,30 +69,30 @@ class Assets:
         """The newest assets, of one status and one person where given."""
         self._approvals.expire_due()
         with self._store.reading() as db:
-            return [read_asset(job) for job in rows.every(db, KIND, progress=status, user=user, limit=limit)]
+            return [read_asset(job) for job in rows.list_jobs(db, KIND, progress=status, user=user, limit=limit)]
 
     def get(self, asset: str) -> Asset:
         """The asset with this id; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, KIND, asset)
+            found = rows.get_job(db, KIND, asset)
         if found is None:
             raise NotFound("There is no asset with this id. './hermit approvals' shows what is waiting.")
         return read_asset(found)
 
     def note(self, turn: Turn) -> str:
         """What ended since the agent last heard of it; once, at the start of a turn."""
-        return words.notes([read_asset(job) for job in self._jobs.tell(KIND, turn, most=_MOST_TOLD)])
+        return words.notes([read_asset(job) for job in self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)])
 
     # --- asking ------------------------------------------------------------------------------------------------
 
     def request(self, db: sqlite3.Connection, caller: Caller, wish: AssetRequest) -> Outcome:
         """What the capability does: a person is asked, unless the host was allowed in advance. The same wish again,
         while the first is open, is the same."""
-        link = parse(wish.url, self._rules)
+        link = parse_url(wish.url, self._rules)
         found = _under_way(db, caller.key, link.url)
         if found is not None:
             return _waits(found, words.under_way(found))
-        if link.host in self._grants.hosts(db, caller.key):
+        if link.host in self._grants.list_hosts(db, caller.key):
             return self._at_once(db, caller, wish, link)
         detail = words.detail(link, description=wish.description, file_type=wish.file_type)
         asset = self._asked(db, caller, link, detail, wanted=words.name_of(link, wish.file_type))
@@ -113,7 +113,7 @@ class Assets:
         self, db: sqlite3.Connection, caller: Caller, link: Link, detail: dict[str, Any], *, wanted: str
     ) -> Asset:
         """The asset of the question about this link, both new or open already. Raises TooMany."""
-        approval = self._approvals.ask(
+        approval = self._approvals.ask_person(
             db,
             caller.key,
             caller.turn,
@@ -123,7 +123,7 @@ class Assets:
             detail=detail,
             timeout_s=self._agents.get(caller.key.agent).approval_timeout_s,
         )
-        found = rows.one(db, KIND, approval.id)
+        found = rows.get_job(db, KIND, approval.id)
         if found is not None:
             return read_asset(found)
         job = self._jobs.submit(
@@ -144,23 +144,23 @@ class Assets:
     # --- the answer --------------------------------------------------------------------------------------------
 
     def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
-        job = rows.one(db, KIND, approval.id)
+        job = rows.get_job(db, KIND, approval.id)
         if job is None:
             return  # whoever asked was deleted meanwhile
         if approval.status is not ApprovalStatus.APPROVED:
             is_cancelled = approval.status is ApprovalStatus.CANCELLED
             state = JobState.CANCELLED if is_cancelled else JobState.FAILED
-            self._jobs.end(db, job, state, str(approval.status), error=quoted(approval).strip())
+            self._jobs.end_job(db, job, state, str(approval.status), error=quote_note(approval).strip())
         elif not self._is_what_was_asked(read_asset(job), approval):
-            self._jobs.end(db, job, JobState.FAILED, error=_CHANGED)
-        elif self._jobs.resume(db, job, AssetStatus.FETCHING):
+            self._jobs.end_job(db, job, JobState.FAILED, error=_CHANGED)
+        elif self._jobs.resume_job(db, job, AssetStatus.FETCHING):
             self._store.after_commit(lambda: self._endings.tell(self.get(job.name)))
 
     def _is_what_was_asked(self, asset: Asset, approval: Approval) -> bool:
         """What would be fetched is, to the byte, what a person saw."""
         digest = hashlib.sha256(asset.url.encode()).hexdigest()
         is_same = asset.url == approval.text and digest == approval.sha256 and asset.cubicle == approval.cubicle
-        return is_same and asset.host == approval.detail.get("host") == parse(asset.url, self._rules).host
+        return is_same and asset.host == approval.detail.get("host") == parse_url(asset.url, self._rules).host
 
     # --- what the worker asks and says -------------------------------------------------------------------------
 
@@ -168,9 +168,9 @@ class Assets:
         """What may be fetched, and to which other hosts it may send on. Raises Forbidden when nobody has agreed."""
         with self._store.reading() as db:
             approval = approval_rows.get_approval(db, asset.id)
-            allowed = self._grants.hosts(db, asset.cubicle)
+            allowed = self._grants.list_hosts(db, asset.cubicle)
             before = frozenset(earlier.host for earlier in waiting_for(db, asset))
-        link = parse(asset.url, self._rules)
+        link = parse_url(asset.url, self._rules)
         if approval is None and not (asset.host == link.host and link.host in allowed):
             raise Forbidden(f"{asset.host} is not allowed any more, so nothing was fetched. Ask again.")
         if approval is not None:
@@ -188,7 +188,7 @@ class Assets:
     def _send_on(self, db: sqlite3.Connection, before: Asset, link: Link) -> None:
         if len(waiting_for(db, before)) >= MOST_HOPS:
             error = f"{before.host} sends on to {link.host}, and that is one host too many."
-            self._jobs.end(db, before.job, JobState.FAILED, error=error)
+            self._jobs.end_job(db, before.job, JobState.FAILED, error=error)
             return
         onward = _under_way(db, before.cubicle, link.url)
         if onward is None:
@@ -198,9 +198,9 @@ class Assets:
                 onward = self._asked(db, Caller(before.cubicle, before.turn), link, detail, wanted=before.wanted)
             except TooMany as error:
                 why = f"{before.host} sends on to {link.host}, which a person must be asked about. {error.message}"
-                self._jobs.end(db, before.job, JobState.FAILED, error=why)
+                self._jobs.end_job(db, before.job, JobState.FAILED, error=why)
                 return
-        rows.wait(db, before.job.id, reference(KIND, onward.id), AssetStatus.FETCHING)
+        rows.make_wait(db, before.job.id, job_reference(KIND, onward.id), AssetStatus.FETCHING)
         self._audit(db, before, "asset.sent_on", f"{before.url} sends on to {link.url}: a person is asked.")
 
     def _audit(self, db: sqlite3.Connection, asset: Asset, kind: str, text: str) -> None:
@@ -213,12 +213,12 @@ class Assets:
 
 def _under_way(db: sqlite3.Connection, key: CubicleKey, url: str) -> Asset | None:
     """The download of the same for this cubicle that was agreed to and has not ended."""
-    found = map(read_asset, rows.open_of(db, KIND, key))
+    found = map(read_asset, rows.list_open_jobs(db, KIND, key))
     return next((asset for asset in found if asset.url == url and asset.status is AssetStatus.FETCHING), None)
 
 
 def _waits(asset: Asset, text: str) -> Outcome:
-    return Outcome(text, {"id": asset.id}, waits_for=reference(KIND, asset.id))
+    return Outcome(text, {"id": asset.id}, waits_for=job_reference(KIND, asset.id))
 
 
 def _asked_for(link: Link, detail: Mapping[str, Any], *, wanted: str) -> dict[str, str]:

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from orchestrator.capabilities.delivery.messages import size
 from orchestrator.capabilities.downloads.records import Asset, AssetStatus
 from orchestrator.core.text import one_line
-from orchestrator.files.names import safe_name, shown
-from orchestrator.web.url_warnings import warnings
+from orchestrator.files.names import display_path, safe_name
+from orchestrator.web.url_warnings import list_warnings
 from orchestrator.web.urls import Link
 
 INBOX = "/app/workspace/in"
@@ -36,7 +36,7 @@ def reason(link: Link) -> str:
 
 def detail(link: Link, *, description: str, file_type: str, led_by: str = "") -> dict[str, Any]:
     """What a person should know; ``led_by`` is the URL that sends on to this one."""
-    cautions = [hint.text for hint in warnings(link)]
+    cautions = [hint.text for hint in list_warnings(link)]
     told: dict[str, Any] = {
         "host": link.host,
         "host_shown": link.readable_host,
@@ -75,7 +75,7 @@ def under_way(asset: Asset) -> str:
 
 
 def _where(asset: Asset) -> str:
-    return f"The file will be {INBOX}/{shown(asset.wanted.encode())}, with a number if that name is taken."
+    return f"The file will be {INBOX}/{display_path(asset.wanted.encode())}, with a number if that name is taken."
 
 
 def outcome(asset: Asset) -> str:
@@ -130,7 +130,7 @@ def audited(asset: Asset) -> str:
 
 
 def _landed(asset: Asset) -> str:
-    return shown(b"in", asset.name.encode())
+    return display_path(b"in", asset.name.encode())
 
 
 def as_json(asset: Asset) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def as_json(asset: Asset) -> dict[str, Any]:
         "status": str(asset.status),
         "error": asset.error,
         "onward": asset.onward or None,
-        "path": shown(b"in", asset.name.encode()) if is_done else None,
+        "path": display_path(b"in", asset.name.encode()) if is_done else None,
         "size_bytes": asset.size_bytes if is_done else None,
         "sha256": asset.sha256 if is_done else None,
         "content_type": asset.content_type if is_done else None,

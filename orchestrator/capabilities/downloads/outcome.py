@@ -17,7 +17,7 @@ from orchestrator.core.events import Broker
 from orchestrator.core.models import Event
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobReport
-from orchestrator.jobs.pool import Jobs, reference
+from orchestrator.jobs.pool import Jobs, job_reference
 from orchestrator.jobs.rows import Job, JobState
 from orchestrator.turns import rows as turn_rows
 
@@ -39,7 +39,7 @@ class Endings:
         if ended.onward:  # people and the agent hear of the other alone
             return JobReport(words.outcome(ended), words.result(ended))
         led_here = waiting_for(db, ended)
-        is_awaited = any(call_rows.is_awaited(db, reference(KIND, each.id)) for each in (ended, *led_here))
+        is_awaited = any(call_rows.is_awaited(db, job_reference(KIND, each.id)) for each in (ended, *led_here))
         for each in led_here:
             self._end_like(db, each, ended)
         is_done = ended.status is AssetStatus.DONE
@@ -56,14 +56,14 @@ class Endings:
 
     def _end_like(self, db: sqlite3.Connection, waiting: Asset, ended: Asset) -> None:
         if ended.status is AssetStatus.DONE:
-            self._jobs.end(db, waiting.job, JobState.DONE, **ended.job.result)
+            self._jobs.end_job(db, waiting.job, JobState.DONE, **ended.job.result)
         else:
-            self._jobs.end(db, waiting.job, JobState.FAILED, error=words.led_astray(waiting, ended))
+            self._jobs.end_job(db, waiting.job, JobState.FAILED, error=words.led_astray(waiting, ended))
 
 
 def waiting_for(db: sqlite3.Connection, asset: Asset) -> list[Asset]:
     """The assets that wait for this one, directly or by way of others."""
-    direct = [read_asset(job) for job in rows.waiting_for(db, KIND, reference(KIND, asset.id))]
+    direct = [read_asset(job) for job in rows.list_waiting_for(db, KIND, job_reference(KIND, asset.id))]
     return [*direct, *(further for each in direct for further in waiting_for(db, each))]
 
 

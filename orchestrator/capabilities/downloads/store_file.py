@@ -17,7 +17,7 @@ from orchestrator.core.errors import Conflict, NotFound, TooLarge, Unavailable, 
 from orchestrator.core.models import CubicleKey
 from orchestrator.core.short_ids import typed_id
 from orchestrator.files.free_space import Reserve
-from orchestrator.files.names import numbered, safe_name
+from orchestrator.files.names import add_number, safe_name
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs.kinds import Running
 from orchestrator.web.fetcher import Fetched
@@ -37,14 +37,14 @@ class Landing:
 
     def check(self) -> None:
         """Raises Unavailable when the host's disk has no room left for what agents want."""
-        self._reserve.check()
+        self._reserve.check_room()
 
     def room(self, key: CubicleKey) -> int:
         """How many bytes a new file may have: what the workspace has left, and at most half of the free disk, as the
         file lies twice for a moment. Raises TooLarge when that is nothing."""
         self.check()
         limit_mb = self._agents.get(key.agent).limits.disk_mb
-        left = limit_mb * _MB - self._workspaces.measure(key).bytes
+        left = limit_mb * _MB - self._workspaces.measure_usage(key).bytes
         if left <= 0:
             raise TooLarge(f"The workspace is full: it has {limit_mb:,} MB. Delete something, then ask again.")
         return min(left, shutil.disk_usage(self._home).free // 2)
@@ -64,7 +64,7 @@ class Landing:
         """The file is in ``in/``. Raises Stopped when it is wanted no more, TooLarge and Unavailable of the disk."""
         self.check()
         for name in filter(lambda name: self._is_free(asset.cubicle, name), _names(asset)):
-            running.record(
+            running.record_progress(
                 name=name, size_bytes=fetched.size_bytes, sha256=fetched.sha256, content_type=fetched.content_type
             )
             file.seek(0)
@@ -78,7 +78,7 @@ class Landing:
 
     def _is_free(self, key: CubicleKey, name: str) -> bool:
         try:
-            self._workspaces.entry(key, (b"in", name.encode()))
+            self._workspaces.get_entry(key, (b"in", name.encode()))
         except NotFound:
             return True
         return False
@@ -89,5 +89,5 @@ def _names(asset: Asset) -> Iterator[str]:
     if asset.name:
         yield asset.name
     yield asset.wanted
-    yield from (safe_name(numbered(asset.wanted, str(number))) for number in range(2, _NUMBERS))
-    yield from (safe_name(numbered(asset.wanted, typed_id())) for _ in range(3))
+    yield from (safe_name(add_number(asset.wanted, str(number))) for number in range(2, _NUMBERS))
+    yield from (safe_name(add_number(asset.wanted, typed_id())) for _ in range(3))

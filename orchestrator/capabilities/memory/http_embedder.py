@@ -16,8 +16,8 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.models import TokenUse
 from orchestrator.llm.upstreams.http import Endpoint, Exchange
 from orchestrator.llm.upstreams.http_errors import Provider
-from orchestrator.llm.upstreams.lenient_json import child, json_object, tokens
-from orchestrator.llm.upstreams.quirks import encoded
+from orchestrator.llm.upstreams.lenient_json import get_object, get_token_count, json_object
+from orchestrator.llm.upstreams.quirks import encode_json
 from orchestrator.llm.upstreams.secret import Secret
 
 KEY_SETTING = "HERMIT_EMBEDDINGS_API_KEY"
@@ -46,19 +46,21 @@ class HttpEmbedder:
     def embed(self, texts: Sequence[str]) -> Embedded:
         """See the protocol."""
         exchange = Exchange(self._endpoint)
-        body = encoded({"model": self.model, "input": list(texts), "encoding_format": "float"})
+        body = encode_json({"model": self.model, "input": list(texts), "encoding_format": "float"})
         try:
-            status = exchange.send("POST", "/embeddings", body, self._headers())
+            status = exchange.send_request("POST", "/embeddings", body, self._headers())
             if status != 200:
-                raise exchange.failure(status)
-            document = json_object(exchange.whole())
+                raise exchange.describe_status(status)
+            document = json_object(exchange.read_whole())
         finally:
             if not exchange.is_done:
                 exchange.close()
         vectors = _vectors(document, len(texts))
         if document is None or vectors is None:
-            raise exchange.broken("gave embeddings that cannot be read", may_retry=False)
-        return Embedded(vectors, TokenUse(prompt=tokens(child(document, "usage").get("prompt_tokens")), completion=0))
+            raise exchange.describe_broken("gave embeddings that cannot be read", may_retry=False)
+        return Embedded(
+            vectors, TokenUse(prompt=get_token_count(get_object(document, "usage").get("prompt_tokens")), completion=0)
+        )
 
     def close(self) -> None:
         """See the protocol."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.agents import agent_rows
 from orchestrator.agents.agents import Agents
-from orchestrator.agents.publisher import Publishing
+from orchestrator.agents.publisher import Publisher
 from orchestrator.capabilities.capability import Deeds
 from orchestrator.capabilities.memory import published_db as published_memories
 from orchestrator.capabilities.memory.deeds import MemoryDeeds
@@ -50,9 +50,9 @@ class Memories:
         self._search = Search(store, meaning or NoMeaning())
         self._recollection = Recollection(store, agents, self._search)
         self._handlers = MemoryDeeds(store, self._facts, self._search, finish)
-        self._snapshots = Publishing(SNAPSHOT, self._build, store=store, workspaces=workspaces, scratch=scratch)
-        hooks.fact_changed.subscribe(self._snapshots.want)
-        hooks.cubicle_starting.subscribe(self._snapshots.publish)
+        self._snapshots = Publisher(SNAPSHOT, self._build, store=store, workspaces=workspaces, scratch=scratch)
+        hooks.fact_changed.subscribe(self._snapshots.request_publish)
+        hooks.cubicle_starting.subscribe(self._snapshots.publish_now)
         if meaning is not None:
             hooks.fact_changed.subscribe(meaning.changed)
 

@@ -20,7 +20,7 @@ from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, UpstreamFailed
 from orchestrator.core.models import CubicleKey, TokenUse
 from orchestrator.llm.budget import Budget
-from orchestrator.llm.pricing import Price, believable, cost, reservation, tokens_reserved, tokens_used
+from orchestrator.llm.pricing import Price, check_usage, compute_cost, reserve_for, tokens_reserved, tokens_used
 
 logger = logging.getLogger(__name__)
 
@@ -114,22 +114,22 @@ class VectorSearch:
         model = self._embedder.model
         price = self._price(PROVIDER, model)
         size, agent = sum(len(text.encode()) for text in texts), self._agents.get(key.agent)
-        most = reservation(price, size, 0, messages=len(texts))
+        most = reserve_for(price, size, 0, messages=len(texts))
         tokens = tokens_reserved(price, size, 0, messages=len(texts))
         hold = self._budget.reserve(agent, key, turn, provider=PROVIDER, model=model, micro=most, tokens=tokens)
         try:
             found = self._embedded(texts)
         except UpstreamFailed as error:
             if error.may_have_cost:
-                self._budget.keep(hold, TokenUse(), "no embeddings came")
+                self._budget.book_hold(hold, TokenUse(), "no embeddings came")
             else:
-                self._budget.release(hold, "it was refused")
+                self._budget.release_hold(hold, "it was refused")
             raise
         except BaseException:
-            self._budget.keep(hold, TokenUse(), "it was cut off")
+            self._budget.book_hold(hold, TokenUse(), "it was cut off")
             raise
-        use = believable(found.use)
-        self._budget.settle(hold, cost(price, use, hold.micro), use, tokens=tokens_used(use, hold.tokens))
+        use = check_usage(found.use)
+        self._budget.settle_hold(hold, compute_cost(price, use, hold.micro), use, tokens=tokens_used(use, hold.tokens))
         return found.vectors
 
     # --- a query's vector --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.agents.agents import Agents
-from orchestrator.approvals.answers import quoted
+from orchestrator.approvals.answers import quote_note
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.packages import messages as sentences
@@ -31,7 +31,7 @@ from orchestrator.files import quota as rules
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
-from orchestrator.jobs.pool import Jobs, reference
+from orchestrator.jobs.pool import Jobs, job_reference
 from orchestrator.jobs.rows import Job, JobState
 from orchestrator.turns import rows as turn_rows
 
@@ -68,7 +68,7 @@ class Packages:
         self._store, self._agents, self._approvals, self._jobs = store, agents, approvals, jobs
         self._workspaces, self._shelf, self._courier = workspaces, PackageStore(workspaces), courier
         self._most_an_hour, self._now = most_an_hour, now
-        approvals.follow(KIND, self._decided)
+        approvals.on_decision(KIND, self._decided)
         jobs.add_kind(
             JobKind(
                 KIND,
@@ -90,19 +90,19 @@ class Packages:
     def every(self, *, status: str | None = None, user: int | None = None, limit: int = 200) -> list[Installation]:
         """The newest installations, of one status and one person where given."""
         with self._store.reading() as db:
-            return [read_installation(job) for job in rows.every(db, KIND, progress=status, user=user, limit=limit)]
+            return [read_installation(job) for job in rows.list_jobs(db, KIND, progress=status, user=user, limit=limit)]
 
     def get(self, number: int) -> Installation:
         """The installation of this number; raises NotFound."""
         with self._store.reading() as db:
-            found = rows.one(db, KIND, str(number))
+            found = rows.get_job(db, KIND, str(number))
         if found is None:
             raise NotFound("There is no such installation.")
         return read_installation(found)
 
     def note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended whose own turn was over by then."""
-        found = map(read_installation, self._jobs.tell(KIND, turn, most=_MOST_TOLD))
+        found = map(read_installation, self._jobs.report_ends(KIND, turn, most=_MOST_TOLD))
         return "\n".join(sentences.later_note(one.system, one.asked, one.error) for one in found)
 
     # --- the wish ----------------------------------------------------------------------------------------------
@@ -113,25 +113,25 @@ class Packages:
         before = _same(db, key, action.system, asked)
         if before is not None and before.status != records.DONE:
             text = sentences.WAITS if before.status == records.ASKED else sentences.LOOKED_UP
-            return Outcome(text, {"install": before.id}, waits_for=reference(KIND, str(before.id)))
+            return Outcome(text, {"install": before.id}, waits_for=job_reference(KIND, str(before.id)))
         if before is not None and self._shelf.has(key, before.id):
             return Outcome(_ready(before), _result(before))
-        if len(rows.of_cubicle(db, KIND, key, since=now - _HOUR_S)) >= self._most_an_hour:
+        if len(rows.list_cubicle_jobs(db, KIND, key, since=now - _HOUR_S)) >= self._most_an_hour:
             raise TooMany(
                 f"At most {self._most_an_hour} package requests an hour are looked up (HERMIT_INSTALLS_PER_HOUR in "
                 "hermit.env). Try again later, or ask for several packages at once."
             )
         payload = {"system": action.system, "asked": asked}
         job = self._jobs.submit(db, KIND, key, caller.turn, payload, progress=records.RESOLVING)
-        return Outcome(sentences.LOOKED_UP, {"install": int(job.name)}, waits_for=reference(KIND, job.name))
+        return Outcome(sentences.LOOKED_UP, {"install": int(job.name)}, waits_for=job_reference(KIND, job.name))
 
     def _decided(self, db: sqlite3.Connection, approval: Approval) -> None:
-        for job in rows.waiting_for(db, KIND, f"approval:{approval.id}"):
+        for job in rows.list_waiting_for(db, KIND, f"approval:{approval.id}"):
             if approval.status is ApprovalStatus.APPROVED:
-                self._jobs.resume(db, job, records.DOWNLOADING)
+                self._jobs.resume_job(db, job, records.DOWNLOADING)
             else:
                 state, why = _ENDED[approval.status]
-                self._jobs.end(db, job, state, str(approval.status), error=f"{why}{quoted(approval)}")
+                self._jobs.end_job(db, job, state, str(approval.status), error=f"{why}{quote_note(approval)}")
 
     # --- the work ----------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Packages:
         self._check_room(one.cubicle, packages)
         timeout_s = self._agents.get(one.cubicle.agent).approval_timeout_s
         with self._store.writing() as db:
-            approval = self._approvals.ask(
+            approval = self._approvals.ask_person(
                 db,
                 one.cubicle,
                 one.turn,
@@ -159,7 +159,7 @@ class Packages:
                 timeout_s=timeout_s,
             )
             listed = {"packages": kept(packages)}
-            if not rows.wait(db, running.job.id, f"approval:{approval.id}", records.ASKED, listed):
+            if not rows.make_wait(db, running.job.id, f"approval:{approval.id}", records.ASKED, listed):
                 raise Stopped("Nobody wants these packages any more.")
 
     def _fetch(self, one: Installation, running: Running) -> None:
@@ -174,15 +174,15 @@ class Packages:
 
     def _check_room(self, key: CubicleKey, packages: Sequence[Package]) -> None:
         """The files fit into what the workspace may hold, and what is installed from them may need as much again."""
-        limit = rules.allowance(self._agents.get(key.agent).limits)
-        used = self._workspaces.measure(key)
+        limit = rules.get_allowance(self._agents.get(key.agent).limits)
+        used = self._workspaces.measure_usage(key)
         if used.bytes + total_of(packages) > limit.bytes:
             raise Failed("There is no room for them in the workspace. Delete what is no longer needed, then ask again.")
 
 
 def _same(db: sqlite3.Connection, key: CubicleKey, system: str, asked: Sequence[str]) -> Installation | None:
     """The newest one of this cubicle with the same wish that is under way or done."""
-    theirs = map(read_installation, reversed(rows.of_cubicle(db, KIND, key)))
+    theirs = map(read_installation, reversed(rows.list_cubicle_jobs(db, KIND, key)))
     usable = (records.RESOLVING, records.ASKED, records.DOWNLOADING, records.DONE)
     same = (one for one in theirs if one.system == system and one.asked == tuple(asked) and one.status in usable)
     return next(same, None)

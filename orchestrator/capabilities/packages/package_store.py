@@ -35,12 +35,12 @@ class PackageStore:
         name, stage = str(number), f".{number}"
         try:
             with self._workspaces.data_folder(key) as data:
-                folders.make(data, _FOLDER, 0o755)
-                with folders.child(data, _FOLDER) as shelf:
-                    tree.remove(shelf, stage)
-                    tree.remove(shelf, name)
-                    folders.make(shelf, stage, 0o755)
-                    with folders.child(shelf, stage) as folder:
+                folders.make_folder(data, _FOLDER, 0o755)
+                with folders.open_child(data, _FOLDER) as shelf:
+                    tree.remove_tree(shelf, stage)
+                    tree.remove_tree(shelf, name)
+                    folders.make_folder(shelf, stage, 0o755)
+                    with folders.open_child(shelf, stage) as folder:
                         self._fill(folder, system, brought)
                     os.rename(stage, name, src_dir_fd=shelf, dst_dir_fd=shelf)
                     os.fsync(shelf)
@@ -50,7 +50,7 @@ class PackageStore:
     def has(self, key: CubicleKey, number: int) -> bool:
         """The folder is there."""
         try:
-            with self._workspaces.data_folder(key) as data, folders.child(data, _FOLDER) as shelf:
+            with self._workspaces.data_folder(key) as data, folders.open_child(data, _FOLDER) as shelf:
                 os.stat(f"{number}/{MANIFEST}", dir_fd=shelf, follow_symlinks=False)
         except OSError:
             return False
@@ -59,9 +59,9 @@ class PackageStore:
     def remove(self, key: CubicleKey, number: int) -> None:
         """The folder is gone; gone already is success. Raises Unavailable."""
         try:
-            with self._workspaces.data_folder(key) as data, folders.child(data, _FOLDER) as shelf:
-                tree.remove(shelf, str(number))
-                tree.remove(shelf, f".{number}")
+            with self._workspaces.data_folder(key) as data, folders.open_child(data, _FOLDER) as shelf:
+                tree.remove_tree(shelf, str(number))
+                tree.remove_tree(shelf, f".{number}")
         except FileNotFoundError:
             return
         except OSError as error:
@@ -70,11 +70,11 @@ class PackageStore:
     def _fill(self, folder: int, system: str, brought: Sequence[Brought]) -> None:
         for one in brought:
             with one.path.open("rb") as file:
-                stored = arrivals.replace(folder, one.package.file, file, max_bytes=one.package.size)
+                stored = arrivals.replace_upload(folder, one.package.file, file, max_bytes=one.package.size)
             if stored.sha256 != one.sha256:
                 raise Unavailable("A file was changed while it was put into the cubicle's data folder. Try again.")
         for name, text in ((MANIFEST, _manifest(system, brought)), (REQUIREMENTS, _requirements(system, brought))):
-            arrivals.replace(folder, name, io.BytesIO(text.encode()), max_bytes=_MANIFEST_BYTES)
+            arrivals.replace_upload(folder, name, io.BytesIO(text.encode()), max_bytes=_MANIFEST_BYTES)
 
 
 def _manifest(system: str, brought: Sequence[Brought]) -> str:

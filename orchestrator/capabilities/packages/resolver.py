@@ -19,7 +19,7 @@ from orchestrator.capabilities.packages.input import PIP
 from orchestrator.capabilities.packages.lists import MOST_BYTES, Package, kept, read_list, size_in_words
 from orchestrator.core.errors import BadInput, Stopped, TooLarge, Unavailable
 from orchestrator.core.strict_json import read_object
-from orchestrator.core.text import one_line, visible
+from orchestrator.core.text import escape_invisible, one_line
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import COURIER, HelperSpec
@@ -53,7 +53,7 @@ class PackageResolver:
     def clear(self) -> None:
         """No errand is under way, and nothing of one is left."""
         self._helpers.clear_helpers(COURIER)
-        helper_folder.emptied(self._folder)
+        helper_folder.empty_all(self._folder)
 
     def resolve(
         self, number: int, system: str, asked: Sequence[str], *, is_wanted: Callable[[], bool]
@@ -115,18 +115,18 @@ class PackageResolver:
             {"ca.pem": certificates} if certificates else {}
         )
         time_s = float(task["time_s"]) + _SPARE_S
-        return helper_folder.packed(
+        return helper_folder.make_folder(
             self._folder, name, COURIER, self._image(), files, time_s=time_s, max_bytes=max_bytes
         )
 
     def _drop(self, name: str) -> None:
-        helper_folder.drop(self._folder, name)
+        helper_folder.remove_folder(self._folder, name)
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
     """A plain file that a container left, whatever else it may have made there."""
     try:
-        with helper_folder.opened(path) as file:
+        with helper_folder.open_result(path) as file:
             if os.fstat(file.fileno()).st_size > max_bytes:
                 raise Failed("The helper container's report is too long.")
             return file.read(max_bytes)
@@ -140,7 +140,7 @@ def _checked(package: Package, path: Path) -> Brought:
     kind, _, wanted = package.hash.partition(":")
     agreed, ours = hashlib.new(kind), hashlib.sha256()
     try:
-        with helper_folder.opened(path) as file:
+        with helper_folder.open_result(path) as file:
             if os.fstat(file.fileno()).st_size != package.size:
                 raise Failed(f"{package.name} is not of the size that was agreed to, so nothing was taken.")
             while chunk := file.read(_CHUNK):
@@ -158,7 +158,7 @@ def _sentence(task: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     system = task["system"]
     said = report.get("said")
     is_quoted = isinstance(said, str) and bool(said) and report.get("why") != "too_large"
-    quoted = f" It said: {one_line(visible(str(said)), 500)}" if is_quoted else ""
+    quoted = f" It said: {one_line(escape_invisible(str(said)), 500)}" if is_quoted else ""
     sentences = {
         "not_found": "The index has no such package, or not in that version"
         + (", or not as a wheel for this Python (source packages are not built)." if system == PIP else "."),

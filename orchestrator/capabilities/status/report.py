@@ -16,7 +16,7 @@ from orchestrator.capabilities.capability import Caller, Deeds, Outcome
 from orchestrator.capabilities.status.capability import STATUS, Status
 from orchestrator.core.models import MICRO, CubicleKey
 from orchestrator.core.text import one_line
-from orchestrator.llm.budget import BudgetState, dollars
+from orchestrator.llm.budget import BudgetState, format_dollars
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class StatusReport:
 
 
 def _said_of(money: BudgetState) -> str:
-    said = f"Budget today: {dollars(money.spent_micro)} of {dollars(money.budget_micro)} spent, "
+    said = f"Budget today: {format_dollars(money.spent_micro)} of {format_dollars(money.budget_micro)} spent, "
     if money.tokens:
         said += f"{money.tokens:,} of {money.token_budget:,} tokens of models without a price, "
-    return f"{said}{dollars(money.left_micro)} left; a new day begins at {_iso(money.resets_at)}."
+    return f"{said}{format_dollars(money.left_micro)} left; a new day begins at {_iso(money.resets_at)}."
 
 
 def _iso(at: float) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from orchestrator.capabilities.video import messages as sentences
 from orchestrator.core.errors import BadInput, Stopped, Unavailable
 from orchestrator.core.strict_json import read_object
-from orchestrator.core.text import one_line, visible
+from orchestrator.core.text import escape_invisible, one_line
 from orchestrator.engine import helper_folder
 from orchestrator.engine.helper_folder import Failed
 from orchestrator.engine.helpers import STUDIO
@@ -54,7 +54,7 @@ class Studio:
     def clear(self) -> None:
         """None is being made, and nothing of one is left."""
         self._helpers.clear_helpers(STUDIO)
-        helper_folder.emptied(self._folder)
+        helper_folder.empty_all(self._folder)
 
     def make(self, name: str, text: str, seconds: float, ending: str, *, is_wanted: Callable[[], bool]) -> Made:
         """The video; ``drop`` it when it is stored. Raises Failed, Stopped, Unavailable."""
@@ -62,7 +62,7 @@ class Studio:
         image = self._image()
         try:
             files = {f"{self._program.name}/{path.name}": path.read_bytes() for path in self._program.glob("*.py")}
-            errand = helper_folder.packed(
+            errand = helper_folder.make_folder(
                 self._folder,
                 name,
                 STUDIO,
@@ -82,18 +82,18 @@ class Studio:
 
     def drop(self, name: str) -> None:
         """It is no longer needed here."""
-        helper_folder.drop(self._folder, name)
+        helper_folder.remove_folder(self._folder, name)
 
 
 def _left_out(path: Path) -> int:
     """How many letters could not be drawn, by the report; raises Failed when it tells of no video."""
     try:
-        with helper_folder.opened(path) as file:
+        with helper_folder.open_result(path) as file:
             report = read_object(file.read(_REPORT_BYTES))
     except (OSError, BadInput) as error:
         raise Failed(sentences.TOO_SLOW) from error
     if report.get("ok") is not True:
-        logger.warning("a video was not made: %s", one_line(visible(str(report)), 500))
+        logger.warning("a video was not made: %s", one_line(escape_invisible(str(report)), 500))
         raise Failed(sentences.UNREADABLE if report.get("why") == "unreadable" else sentences.NOT_MADE)
     count = report.get("left_out")
     return min(count, 1_000_000) if isinstance(count, int) and count > 0 else 0
@@ -101,7 +101,7 @@ def _left_out(path: Path) -> int:
 
 def _checked_size(path: Path, ending: str) -> int:
     try:
-        with helper_folder.opened(path) as file:
+        with helper_folder.open_result(path) as file:
             size, head = os.fstat(file.fileno()).st_size, file.read(_HEAD_BYTES)
     except OSError as error:
         raise Failed(sentences.NOT_MADE) from error

@@ -26,7 +26,7 @@ from orchestrator.files import quota as rules
 from orchestrator.files.workspace import Workspaces
 from orchestrator.jobs import rows
 from orchestrator.jobs.kinds import JobKind, JobReport, Running
-from orchestrator.jobs.pool import Jobs, reference
+from orchestrator.jobs.pool import Jobs, job_reference
 from orchestrator.jobs.rows import Job
 
 KIND = "video"
@@ -74,14 +74,14 @@ class Videos:
 
     def note(self, turn: Turn) -> str:
         """What this turn's agent has yet to hear: how wishes ended that nobody waited for."""
-        found = self._jobs.tell(KIND, turn, most=_MOST_TOLD)
+        found = self._jobs.report_ends(KIND, turn, most=_MOST_TOLD)
         return "\n".join(sentences.note(job.payload["name"], job.error, _done(job)) for job in found)
 
     def _ask(self, db: sqlite3.Connection, caller: Caller, action: Clawmotion) -> Outcome:
         key, wish = caller.key, read_wish(action)
-        if len(rows.open_of(db, KIND, key)) >= MOST_OPEN:
+        if len(rows.list_open_jobs(db, KIND, key)) >= MOST_OPEN:
             raise TooMany(f"{MOST_OPEN} videos are being made already. Ask again when one of them is there.")
-        today = rows.of_cubicle(db, KIND, key, since=self._now() - _DAY_S)
+        today = rows.list_cubicle_jobs(db, KIND, key, since=self._now() - _DAY_S)
         left = MOST_SECONDS_A_DAY - sum(job.payload["seconds"] for job in today)
         if wish.seconds > left:
             most = MOST_SECONDS_A_DAY / 60
@@ -89,7 +89,7 @@ class Videos:
         payload = {"text": wish.text, "seconds": wish.seconds, "name": wish.name}
         job = self._jobs.submit(db, KIND, key, caller.turn, payload)
         result = {"video": int(job.name), "file": f"out/{wish.name}"}
-        return Outcome(sentences.begun(wish.name), result, waits_for=reference(KIND, job.name))
+        return Outcome(sentences.begun(wish.name), result, waits_for=job_reference(KIND, job.name))
 
     # --- the work ----------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Videos:
             made = self._studio.make(job.name, wish["text"], wish["seconds"], ending, is_wanted=running.is_wanted)
             running.check_wanted()
             self._check_space(job.cubicle, made)
-            with helper_folder.opened(made.path) as file:
+            with helper_folder.open_result(made.path) as file:
                 self._workspaces.lay_out(job.cubicle, _hidden(job), file, max_bytes=made.size_bytes)
             if not self._show(running, {"size_bytes": made.size_bytes, "left_out": made.left_out}):
                 raise Failed(sentences.TAKEN_AWAY)
@@ -126,18 +126,18 @@ class Videos:
         job = running.job
 
         def chosen(name: str) -> None:
-            running.record(_PLACING, **{**facts, "placed": name})
+            running.record_progress(_PLACING, **{**facts, "placed": name})
 
         return self._workspaces.show_out(job.cubicle, _hidden(job), job.payload["name"], chosen=chosen) is not None
 
     def _check_space(self, key: CubicleKey, made: Made) -> None:
-        limit = rules.allowance(self._agents.get(key.agent).limits)
-        if self._workspaces.measure(key).bytes + made.size_bytes > limit.bytes:
+        limit = rules.get_allowance(self._agents.get(key.agent).limits)
+        if self._workspaces.measure_usage(key).bytes + made.size_bytes > limit.bytes:
             raise Failed(sentences.NO_ROOM)
 
 
 def _report(db: sqlite3.Connection, job: Job) -> JobReport:
-    is_heard = call_rows.is_awaited(db, reference(KIND, job.name))
+    is_heard = call_rows.is_awaited(db, job_reference(KIND, job.name))
     error, placed, number = job.error, job.result.get("placed", ""), int(job.name)
     size, seconds = job.result.get("size_bytes", 0), job.payload["seconds"]
     made = {"video": number, "file": f"out/{placed}", "seconds": seconds, "size": size}

@@ -33,7 +33,7 @@ class AccessContext:
 
     def operator_chat(self, agent: str) -> int | None:
         """The operator's private chat with this agent's bot, where it can write."""
-        operator = self.people.operator().id_in(self.store.channel)
+        operator = self.people.get_operator().id_in(self.store.channel)
         if operator is None:
             return None
         with self.store.reading() as db:

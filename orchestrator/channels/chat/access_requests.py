@@ -173,7 +173,7 @@ class AccessRequests:
         member = self._people.of_identity(self._store.channel, person)
         if member is None or member.role is Role.OPERATOR:
             raise Conflict("They are not a member.")
-        self._people.change(member.id, {field_of(self._store.channel): None})
+        self._people.update_user(member.id, {field_of(self._store.channel): None})
         with self._store.writing() as db:
             rows.note_stranger(db, agent, person, member.name, self._now())
             rows.decide_stranger(db, agent, person, "blocked", self._now())

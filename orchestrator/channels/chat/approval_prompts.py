@@ -13,7 +13,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from orchestrator.agents.users import Users
-from orchestrator.approvals.answers import MAX_NOTE_CHARS, NOTHING, DecisionDetails, allowable, note_of, too_late
+from orchestrator.approvals.answers import (
+    MAX_NOTE_CHARS,
+    NOTHING,
+    DecisionDetails,
+    describe_allowance,
+    note_of,
+    too_late,
+)
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grant_rows import GrantScope
 from orchestrator.capabilities.approval_kind import host_of
@@ -101,7 +108,7 @@ class ApprovalPrompts:
         """After a start, and now and then: what is open is asked, what was decided in the meantime is shown so."""
         with self._store.reading() as db:
             shown = rows.subjects(db, DECIDING)
-        for approval in {*shown, *(one.id for one in self._approvals.every(status=ApprovalStatus.PENDING))}:
+        for approval in {*shown, *(one.id for one in self._approvals.list_approvals(status=ApprovalStatus.PENDING))}:
             self.tell(approval)
         self._buttons.tidy()  # last: what nobody knows any more can't be shown as ended
 
@@ -312,7 +319,7 @@ def _choices(approval: Approval) -> Choices:
     """Yes, no, and yes for longer where there is a name for it."""
     number = approval.id
     rows_of: Choices = [(("Approve", APPROVE, number), ("Deny", DENY, number))]
-    if allowable(approval)[1]:
+    if describe_allowance(approval)[1]:
         rows_of.append((("Approve for an hour", HOUR, number), ("… this conversation", CONVERSATION, number)))
     if host_of(approval):
         rows_of.append(((approval_kinds.always_label(approval), ALWAYS, number),))

@@ -15,7 +15,7 @@ from orchestrator.channels.chat.agent_text import MARK
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, moved, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, NoteLine, clock, laid_out
 from orchestrator.core.models import Approval
-from orchestrator.core.text import one_line, visible
+from orchestrator.core.text import escape_invisible, one_line
 
 CAPTION_UNITS, MESSAGE_UNITS = 1024, 4096
 _LONG_UNITS = 3000
@@ -50,7 +50,7 @@ class ApprovalQuestion:
     @property
     def shown(self) -> str:
         """The exact text, with everything invisible written out."""
-        return visible(self.approval.text)
+        return escape_invisible(self.approval.text)
 
     @property
     def kind(self) -> ApprovalKind:

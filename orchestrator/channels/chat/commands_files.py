@@ -161,12 +161,12 @@ def _named(desk: CommandContext, key: CubicleKey, wanted: str) -> tuple[bytes, .
 
 def _every(desk: CommandContext, key: CubicleKey, folders: tuple[str, ...]) -> Iterator[_Found]:
     for folder in folders:
-        listing = desk.services.workspaces.listing(key, (folder,), limit=_MOST_NAMES)
+        listing = desk.services.workspaces.list_folder(key, (folder,), limit=_MOST_NAMES)
         yield from (_Found(folder, entry) for entry in listing.entries if not entry.raw.startswith(b"."))
 
 
 def _has_page(desk: CommandContext, key: CubicleKey, app: bytes) -> bool:
-    listing = desk.services.workspaces.listing(key, (b"www", app), limit=_MOST_NAMES)
+    listing = desk.services.workspaces.list_folder(key, (b"www", app), limit=_MOST_NAMES)
     return any(entry.raw == b"index.html" and entry.kind == "file" for entry in listing.entries)
 
 

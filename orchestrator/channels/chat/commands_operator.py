@@ -9,7 +9,7 @@ from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size, with_rest
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import Agent, CubicleKey, Role, User
-from orchestrator.llm.budget import dollars
+from orchestrator.llm.budget import format_dollars
 
 _MOST = 25
 _MOST_CARDS = 8
@@ -19,29 +19,29 @@ def agents(call: CommandCall) -> list[MessageBody]:
     """Every agent: what it does and what it cost today."""
     services = call.desk.services
     bots = call.desk.bot_names()
-    busy = {key.agent for key, _ in services.turns.under_way()}
-    every = services.agents.every()
+    busy = {key.agent for key, _ in services.turns.list_running()}
+    every = services.agents.list_agents()
     lines = [_agent(call, agent, bots.get(agent.name, ""), is_busy=agent.name in busy) for agent in every]
     return says(many(len(every), "agent"), *with_rest(lines, _MOST))
 
 
 def _agent(call: CommandCall, agent: Agent, username: str, *, is_busy: bool) -> NoteLine:
-    spent = dollars(call.desk.services.budget.today(agent.name).spent_micro)
+    spent = format_dollars(call.desk.services.budget.get_today(agent.name).spent_micro)
     bot = f" {username}" if username else " (no bot)"
     return (
         f"– {agent.name}{bot}: ",
         QuotedText(agent.role, 60),
-        f". {'Working' if is_busy else 'Idle'}, {spent} of {dollars(agent.daily_budget_micro)} today.",
+        f". {'Working' if is_busy else 'Idle'}, {spent} of {format_dollars(agent.daily_budget_micro)} today.",
     )
 
 
 def containers(call: CommandCall) -> list[MessageBody]:
     """Which containers run, and what they use."""
     services = call.desk.services
-    running = sorted(services.cubicles.running(), key=str)
+    running = sorted(services.cubicles.list_running(), key=str)
     if not running:
         return says("No container runs", "They start with the next message.")
-    names = {user.id: user.name for user in services.people.every()}
+    names = {user.id: user.name for user in services.people.list_users()}
     return says(
         f"{many(len(running), 'container')} running",
         *(_container(call, key, names.get(key.user, "somebody")) for key in running[:_MOST]),
@@ -50,7 +50,7 @@ def containers(call: CommandCall) -> list[MessageBody]:
 
 def _container(call: CommandCall, key: CubicleKey, name: str) -> NoteLine:
     try:
-        state = call.desk.services.cubicles.state(key)
+        state = call.desk.services.cubicles.get_state(key)
     except OrchestratorError as error:
         return (f"– {key.agent} for ", QuotedText(name), f": {error.message}")
     if not state.running or state.usage is None:
@@ -63,7 +63,7 @@ def _container(call: CommandCall, key: CubicleKey, name: str) -> NoteLine:
 
 def users(call: CommandCall) -> list[MessageBody]:
     """Everybody; members who use this app with a button that ends that."""
-    every = call.desk.services.people.every()
+    every = call.desk.services.people.list_users()
     bodies = says(
         many(len(every), "person", "people"),
         *with_rest((_person(user, call.desk.store.traits) for user in every), _MOST),

@@ -11,7 +11,7 @@ from orchestrator.channels.chat.message import MessageBody
 from orchestrator.channels.chat.system_text import NoteLine, QuotedText, ago, many, size
 from orchestrator.core.errors import Forbidden, NotFound, OrchestratorError
 from orchestrator.core.models import Approval, ApprovalStatus, CubicleKey, Role, Turn, TurnStatus, User
-from orchestrator.llm.budget import dollars
+from orchestrator.llm.budget import format_dollars
 from orchestrator.turns import rows as turn_rows
 
 STOP = "stop"
@@ -50,7 +50,7 @@ def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:
     if turn is None:
         return "Idle."
     since = ago(turn.started_at or turn.created_at, call.desk.now())
-    steps = len(call.desk.services.turns.steps(turn.id))
+    steps = len(call.desk.services.turns.list_steps(turn.id))
     what = "Waiting for your decision" if turn.status is TurnStatus.WAITING else "Working on it"
     return (
         f"{what}: ",
@@ -61,7 +61,7 @@ def _doing(call: CommandCall, turn: Turn | None) -> NoteLine:
 
 def _container(call: CommandCall) -> str:
     try:
-        state = call.desk.services.cubicles.state(call.key)
+        state = call.desk.services.cubicles.get_state(call.key)
     except OrchestratorError as error:
         return f"Container: {error.message}"
     if not state.running:
@@ -80,8 +80,8 @@ def _disk(call: CommandCall) -> str:
 
 def _spent(call: CommandCall) -> str:
     agent = call.desk.services.agents.get(call.agent)
-    day = call.desk.services.budget.today(call.agent)
-    return f"Today: {dollars(day.spent_micro)} of {dollars(agent.daily_budget_micro)}."
+    day = call.desk.services.budget.get_today(call.agent)
+    return f"Today: {format_dollars(day.spent_micro)} of {format_dollars(agent.daily_budget_micro)}."
 
 
 def stop(call: CommandCall) -> list[MessageBody]:
@@ -97,7 +97,7 @@ def stop(call: CommandCall) -> list[MessageBody]:
 
 def clear(call: CommandCall) -> list[MessageBody]:
     """The conversation is forgotten."""
-    forgotten = call.desk.services.turns.clear(call.key)
+    forgotten = call.desk.services.turns.clear_history(call.key)
     if not forgotten:
         return says("Nothing to forget", "There is no conversation yet.")
     lines = [f"{call.agent} no longer remembers {many(forgotten, 'message')} of this conversation. Files stay."]
@@ -112,7 +112,7 @@ def find(call: CommandCall) -> list[MessageBody]:
     if not words:
         return says("What should I look for?", "Write some words after it, as in: /find the name of the boat")
     history = call.desk.services.history
-    found = history.passages(call.key, words, limit=_MOST_FOUND + 1)
+    found = history.find_passages(call.key, words, limit=_MOST_FOUND + 1)
     if not found:
         return says("Nothing found", "All words, or the starts of words, must be in the same message or its answer.")
     lines: list[NoteLine] = []
@@ -139,13 +139,13 @@ def reset(call: CommandCall) -> list[MessageBody]:
 
 def budget(call: CommandCall) -> list[MessageBody]:
     """What was spent today, what is left, and when it begins anew."""
-    day = call.desk.services.budget.standing(call.agent)
+    day = call.desk.services.budget.get_standing(call.agent)
     lines = [
-        f"Spent today: {dollars(day.spent_micro)} of {dollars(day.budget_micro)}.",
-        f"Left: {dollars(day.left_micro)}.",
+        f"Spent today: {format_dollars(day.spent_micro)} of {format_dollars(day.budget_micro)}.",
+        f"Left: {format_dollars(day.left_micro)}.",
     ]
     if day.held_micro:
-        lines.append(f"Reserved for running calls: {dollars(day.held_micro)}.")
+        lines.append(f"Reserved for running calls: {format_dollars(day.held_micro)}.")
     if day.tokens:
         used = f"{day.tokens:,} of {day.token_budget:,} tokens"
         lines.append(f"Models with an unknown price: {used}.")
@@ -232,4 +232,4 @@ def _stop_all(desk: CommandContext, key: CubicleKey) -> list[Turn]:
 
 def _questions(desk: CommandContext, user: User, *, only_own: bool) -> list[Approval]:
     owner = user.id if only_own or user.role is not Role.OPERATOR else None
-    return desk.services.approvals.every(status=ApprovalStatus.PENDING, user=owner)
+    return desk.services.approvals.list_approvals(status=ApprovalStatus.PENDING, user=owner)

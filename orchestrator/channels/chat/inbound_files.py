@@ -144,9 +144,11 @@ class InboundFiles:
         path = f"in/{stored.name}"
         text = f"{path} came in through {self._traits.label} ({stored.size_bytes:,} bytes)."
         try:
-            self._audit.note("file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256)
+            self._audit.record_event(
+                "file.uploaded", text, key, path=path, size=stored.size_bytes, sha256=stored.sha256
+            )
         except OrchestratorError:
-            self._workspaces.delete(key, (b"in", stored.name.encode()))
+            self._workspaces.delete_path(key, (b"in", stored.name.encode()))
             raise
 
     def _too_big(self, shown: str, key: CubicleKey, size_bytes: int) -> str:

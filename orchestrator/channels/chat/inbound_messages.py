@@ -15,7 +15,7 @@ from orchestrator.channels.chat.replies import replies
 from orchestrator.channels.chat.rich_text import RichText
 from orchestrator.channels.chat.system_text import note
 from orchestrator.core.models import CubicleKey, User
-from orchestrator.files.attachments import retold, told
+from orchestrator.files.attachments import prompt_with_files, replace_text
 from orchestrator.turns.queue import Turns
 
 
@@ -62,11 +62,11 @@ class InboundMessages:
 
     async def _asked(self, message: IncomingMessage, user: User) -> list[Message]:
         key, origin = CubicleKey(message.agent, user.id), turn_origin(self._channel, message)
-        if await asyncio.to_thread(self._turns.of_origin, origin) is not None:
+        if await asyncio.to_thread(self._turns.get_by_origin, origin) is not None:
             return []  # it was asked before this program was killed
         arrived = await self._arrivals.take(key, message.files)
         if asked(message) or arrived.attachments:
-            text = told(
+            text = prompt_with_files(
                 "\n\n".join([*filter(None, [asked(message)]), *map(_missing, arrived.trouble)]), arrived.attachments
             )
             await asyncio.to_thread(self._turns.submit, key, text, source=self._channel, origin=origin)
@@ -76,11 +76,11 @@ class InboundMessages:
     def _corrected(self, edit: IncomingMessage) -> None:
         """What the agent has not begun to read, it reads as it is now."""
         origin = self._inbox.origin_of(edit)
-        turn = None if origin is None else self._turns.of_origin(origin)
+        turn = None if origin is None else self._turns.get_by_origin(origin)
         text = asked(edit)
         if origin is None or turn is None or not (text or edit.files):
             return
-        self._turns.reword(origin, retold(text, turn.prompt) if edit.files else text)
+        self._turns.change_prompt(origin, replace_text(text, turn.prompt) if edit.files else text)
 
 
 def asked(message: IncomingMessage) -> str:

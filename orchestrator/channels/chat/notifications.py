@@ -153,7 +153,7 @@ class ChatNotifications:
     def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         number, do = _parts(taken.subject)
         try:
-            settled = self._notices.press(number, do, by=user, surface=self._store.channel)
+            settled = self._notices.press_button(number, do, by=user, surface=self._store.channel)
         except NotFound as error:
             raise NotFound(NO_LONGER) from error
         except Conflict:

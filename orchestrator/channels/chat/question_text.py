@@ -11,7 +11,7 @@ from orchestrator.channels.chat.message import MessageButton
 from orchestrator.channels.chat.rich_text import RichText, TextEntity, settled, utf16_len
 from orchestrator.channels.chat.system_text import NOT_THE_MARK, QuotedText, clock, note, shown, unlinked
 from orchestrator.core.models import User
-from orchestrator.core.text import one_line, visible
+from orchestrator.core.text import escape_invisible, one_line
 
 _LONG_UNITS, _BEGINNING_UNITS = 2_500, 500
 _LABEL_CHARS = 60
@@ -81,7 +81,7 @@ def is_choice(question: Question, text: str) -> bool:
 
 def whole(question: Question) -> str:
     """The question with everything that is invisible written out."""
-    return visible(question.text)
+    return escape_invisible(question.text)
 
 
 def is_long(question: Question) -> bool:

@@ -162,7 +162,7 @@ class ChatRunner:
         async with self._syncing:
             for agent in await self._accounts.sync():
                 await self.parts.hearing.resume(agent)
-            self._subscription.narrow(None if self._accounts.agents else _OF_BOTS)
+            self._subscription.set_kinds(None if self._accounts.agents else _OF_BOTS)
             await self._accounts.follow()
 
     async def _safely(self, what: str, deed: Awaitable[object]) -> None:

@@ -115,7 +115,7 @@ class TimeZonePrompt:
     def set(self, user: User, wanted: str) -> MessageBody:
         """The person's zone is this one from now on. Raises BadInput with what comes near."""
         zone = named(wanted)
-        self._people.change(user.id, {"time_zone": zone})
+        self._people.update_user(user.id, {"time_zone": zone})
         return self._changed(zone)
 
     def _body(self, agent: str, ref: str, user: User, language: str) -> MessageBody:
@@ -143,7 +143,7 @@ class TimeZonePrompt:
     def _press(self, taken: TakenButton, _: ButtonPress, user: User) -> PressResult:
         if user.id_in(self._store.channel) != taken.person:
             raise Forbidden("Only the person who was asked can answer this.")
-        self._people.change(user.id, {"time_zone": taken.subject})
+        self._people.update_user(user.id, {"time_zone": taken.subject})
         self._buttons.retire(taken.ref)
         return PressResult(f"Your time zone is {taken.subject}.", self._changed(taken.subject))
 

@@ -203,6 +203,6 @@ class TelegramChannel:
     def _menus(self) -> Menus:
         commands = self._runner.parts.commands
         everybody, operators = commands.menu(is_operator=False), commands.menu(is_operator=True)
-        operator = self._services.people.operator().id_in(CHANNEL)
+        operator = self._services.people.get_operator().id_in(CHANNEL)
         menus: Menus = [("private", everybody), ("groups", commands.menu(is_operator=False, is_group=True))]
         return menus if operator is None else [*menus, (operator, operators)]

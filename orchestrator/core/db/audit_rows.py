@@ -75,7 +75,7 @@ def search_records(
     if words.replace("\0", " ").strip():
         # Word matches come newest first by themselves: a page of them is found without finding them all.
         source = "audit_fts f CROSS JOIN audit a ON a.id = f.rowid"
-        wanted.append(("audit_fts MATCH ?", _match(words)))
+        wanted.append(("audit_fts MATCH ?", _fts_query(words)))
     row_id = "a.id" if not wanted else "f.rowid"
     if agent is not None:
         wanted.append(("a.agent = ?", agent))
@@ -93,15 +93,15 @@ def search_records(
 
 def list_kinds(db: sqlite3.Connection) -> list[str]:
     """Every kind that there is, found in as many steps as there are kinds, however many rows."""
-    return _each(db, "kind")
+    return _list_distinct(db, "kind")
 
 
 def list_agents(db: sqlite3.Connection) -> list[str]:
     """Every agent that the log tells of, those that are gone too."""
-    return _each(db, "agent")
+    return _list_distinct(db, "agent")
 
 
-def _each(db: sqlite3.Connection, column: str) -> list[str]:
+def _list_distinct(db: sqlite3.Connection, column: str) -> list[str]:
     rows = db.execute(
         f"WITH RECURSIVE found (it) AS (SELECT MIN({column}) FROM audit UNION ALL "  # noqa: S608 - the two names above
         f"SELECT (SELECT MIN({column}) FROM audit WHERE {column} > it) FROM found WHERE it IS NOT NULL) "
@@ -110,6 +110,6 @@ def _each(db: sqlite3.Connection, column: str) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def _match(words: str) -> str:
+def _fts_query(words: str) -> str:
     """An FTS5 query that asks for every word, quoted so that no word is taken for an operator. NUL would end it."""
     return " ".join('"' + word.replace('"', '""') + '"' for word in words.replace("\0", " ").split()[:_MAX_WORDS])

@@ -37,7 +37,7 @@ class Inside:
     """The number of each cubicle, from which it has its user."""
 
 
-def copy(source: sqlite3.Connection, target: Path) -> None:
+def copy_database(source: sqlite3.Connection, target: Path) -> None:
     """``target`` is a private copy of the database, on the disk. Raises sqlite3.Error and OSError."""
     os.close(os.open(target, _NEW, 0o600))
     with closing(sqlite3.connect(target)) as copied:
@@ -48,7 +48,7 @@ def copy(source: sqlite3.Connection, target: Path) -> None:
 
 
 @contextmanager
-def nameless(database: Path, folder: Path) -> Iterator[tuple[BinaryIO, Inside]]:
+def open_unnamed_copy(database: Path, folder: Path) -> Iterator[tuple[BinaryIO, Inside]]:
     """A copy of the database at this instant, open for reading, and what is in it. Its name in ``folder`` is gone as
     soon as it is made, so nothing is left however this ends. Raises Unavailable."""
     target = folder / _NAMELESS.format(os.getpid())
@@ -58,7 +58,7 @@ def nameless(database: Path, folder: Path) -> Iterator[tuple[BinaryIO, Inside]]:
             source.execute("PRAGMA query_only=ON")
             source.execute("PRAGMA busy_timeout=10000")
             try:
-                copy(source, target)
+                copy_database(source, target)
                 file = target.open("rb")
                 inside = look_into(target)
             finally:
@@ -101,11 +101,11 @@ def look_into(database: Path) -> Inside:
 
 def raise_if_newer(done: list[str], steps: Migrations) -> None:
     """Raises Unavailable when a database has had steps that this version does not know."""
-    if set(done) - set(names(steps)):
+    if set(done) - set(list_step_names(steps)):
         raise Unavailable("The database was made by a newer HermitShell. Update this one, then try again.")
 
 
-def names(steps: Migrations) -> list[str]:
+def list_step_names(steps: Migrations) -> list[str]:
     """Every step that this version knows, in order."""
     with closing(sqlite3.connect(":memory:")) as nothing:
         return [one.name for one in steps.pending(Database(nothing))]

@@ -59,12 +59,12 @@ class Store:
             path.touch(mode=0o600)
             self._writer = self._connect()
         except (OSError, sqlite3.DatabaseError) as error:
-            raise _unusable(path, error) from error
+            raise _explain_unusable(path, error) from error
         try:
             upgrading.bring_up(self._writer, migrations, keep_in=keep_in or path.parent)
         except (sqlite3.DatabaseError, Unavailable) as error:
             self._writer.close()
-            raise (error if isinstance(error, Unavailable) else _unusable(path, error)) from error
+            raise (error if isinstance(error, Unavailable) else _explain_unusable(path, error)) from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -158,7 +158,7 @@ class Store:
         if self.trouble:
             raise Unavailable(self.trouble)
 
-    def tidy(self) -> None:
+    def checkpoint_log(self) -> None:
         """Move what the write-ahead log holds into the file, as far as no reader is in the way; waits for the disk.
 
         Called regularly from a thread that may wait, so that no writer ever has to.
@@ -215,5 +215,5 @@ def _is_of_the_disk(error: sqlite3.DatabaseError) -> bool:
     return type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError)
 
 
-def _unusable(path: Path, error: Exception) -> Unavailable:
+def _explain_unusable(path: Path, error: Exception) -> Unavailable:
     return Unavailable(f"The database {path} cannot be used ({error}). Restore it from a backup.")

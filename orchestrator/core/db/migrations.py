@@ -11,7 +11,7 @@ migrations = Migrations("hermitshell")
 @migrations()
 def m001_people(db: Database) -> None:
     """People and the ways they prove who they are."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -54,7 +54,7 @@ def m001_people(db: Database) -> None:
 @migrations()
 def m002_agents(db: Database) -> None:
     """Agents, and the cubicle that each has for each person."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE agents (
@@ -113,7 +113,7 @@ _APPROVALS = """
 @migrations()
 def m003_turns(db: Database) -> None:
     """Turns, their steps and the questions they asked."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE turns (
@@ -155,13 +155,13 @@ def m003_turns(db: Database) -> None:
         ) STRICT, WITHOUT ROWID;
         """,
     )
-    _run(db, _APPROVALS)
+    _run_script(db, _APPROVALS)
 
 
 @migrations()
 def m004_ledger(db: Database) -> None:
     """Spending: one row a model call, and the running sum of each agent's day."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE spending (
@@ -196,7 +196,7 @@ def m004_ledger(db: Database) -> None:
 @migrations()
 def m005_audit(db: Database) -> None:
     """The audit log: rows that can be added and searched, never changed."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE audit (
@@ -228,7 +228,7 @@ def m005_audit(db: Database) -> None:
 @migrations()
 def m006_telegram(db: Database) -> None:
     """Bots, their chats, and strangers who wrote to them."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE telegram_bots (
@@ -269,7 +269,7 @@ def m006_telegram(db: Database) -> None:
 @migrations()
 def m007_telegram_mail(db: Database) -> None:
     """What came in, what goes out, the buttons under it, and where a turn's progress is shown."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE telegram_inbox (
@@ -332,7 +332,7 @@ def m007_telegram_mail(db: Database) -> None:
 @migrations()
 def m007_deliveries(db: Database) -> None:
     """What left ``out/``, and until when everything there was looked at."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE deliveries (
@@ -373,7 +373,7 @@ def m007_deliveries(db: Database) -> None:
 @migrations()
 def m008_telegram_handshakes(db: Database) -> None:
     """When a handshake's code was sent and to whom, who proved themself, and which bots the settings named."""
-    _run(
+    _run_script(
         db,
         """
         ALTER TABLE telegram_bots ADD COLUMN code_sent_at REAL;
@@ -387,7 +387,7 @@ def m008_telegram_handshakes(db: Database) -> None:
 @migrations()
 def m009_told(db: Database) -> None:
     """When a turn's answer was handed to the chat that it came from; those without are few and found at once."""
-    _run(
+    _run_script(
         db,
         """
         ALTER TABLE turns ADD COLUMN told_at REAL;
@@ -398,14 +398,14 @@ def m009_told(db: Database) -> None:
 
 @migrations()
 def m010_telegram_after(db: Database) -> None:
-    """The highest message number that was known when a letter's sending began: if it arrived, it has a higher one."""
-    _run(db, "ALTER TABLE telegram_outbox ADD COLUMN after INTEGER;\n")
+    """The highest message number that was known when a message's sending began: if it arrived, it has a higher one."""
+    _run_script(db, "ALTER TABLE telegram_outbox ADD COLUMN after INTEGER;\n")
 
 
 @migrations()
 def m011_leaving(db: Database) -> None:
     """Who is being deleted, until they are."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE leaving (
@@ -420,8 +420,8 @@ def m011_leaving(db: Database) -> None:
 
 @migrations()
 def m012_telegram_carried(db: Database) -> None:
-    """Which letter carries which delivery; several where it is an album."""
-    _run(
+    """Which message carries which delivery; several where it is an album."""
+    _run_script(
         db,
         """
         CREATE TABLE telegram_carried (
@@ -436,7 +436,7 @@ def m012_telegram_carried(db: Database) -> None:
 @migrations()
 def m013_approvals_of_the_host(db: Database) -> None:
     """Questions may be about what the host shall do, which no step of a turn stands for; ``detail`` says more of it."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE approvals_new (
@@ -472,8 +472,8 @@ def m013_approvals_of_the_host(db: Database) -> None:
 
 @migrations()
 def m014_calls(db: Database) -> None:
-    """What agents asked the host to do, and what the house has to say to people."""
-    _run(
+    """What agents asked the host to do, and what the program has to say to people."""
+    _run_script(
         db,
         """
         CREATE TABLE calls (
@@ -518,7 +518,7 @@ def m014_calls(db: Database) -> None:
 @migrations()
 def m020_questions(db: Database) -> None:
     """What agents asked a person."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE questions (
@@ -545,7 +545,7 @@ def m020_questions(db: Database) -> None:
 @migrations()
 def m023_said_of_turns(db: Database) -> None:
     """What was said and asked about one turn is found without looking at all of it."""
-    _run(
+    _run_script(
         db,
         """
         CREATE INDEX notices_of_turn ON notices (turn) WHERE turn IS NOT NULL;
@@ -557,7 +557,7 @@ def m023_said_of_turns(db: Database) -> None:
 @migrations()
 def m017_assets(db: Database) -> None:
     """What agents asked to be fetched from the internet, and from where without a question."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE assets (
@@ -599,7 +599,7 @@ def m017_assets(db: Database) -> None:
 @migrations()
 def m016_memories(db: Database) -> None:
     """What agents remember, each fact of one agent and one person; its words and its vector go with it."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE facts (
@@ -632,7 +632,7 @@ def m016_memories(db: Database) -> None:
 @migrations()
 def m021_zones(db: Database) -> None:
     """Whether a person's time zone was ever said, and when they were asked for it: once."""
-    _run(
+    _run_script(
         db,
         """
         ALTER TABLE users ADD COLUMN time_zone_known INTEGER NOT NULL DEFAULT 0;
@@ -645,7 +645,7 @@ def m021_zones(db: Database) -> None:
 @migrations()
 def m022_telegram_notices(db: Database) -> None:
     """Up to where notices were told on Telegram; and what the calendar began is owed an answer there too."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE telegram_marks (
@@ -660,7 +660,7 @@ def m022_telegram_notices(db: Database) -> None:
 @migrations()
 def m018_installations(db: Database) -> None:
     """Packages that agents wished for, what they came to, and how it went."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE installations (
@@ -691,7 +691,7 @@ def m018_installations(db: Database) -> None:
 @migrations()
 def m015_agenda(db: Database) -> None:
     """The calendar: entries, what came of them when they were due, which times are dealt with, and the feeds."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE agenda_entries (
@@ -753,7 +753,7 @@ def m015_agenda(db: Database) -> None:
 @migrations()
 def m019_budgets(db: Database) -> None:
     """Tokens are counted where a price is unknown, and people hear once a day how a budget stands."""
-    _run(
+    _run_script(
         db,
         """
         ALTER TABLE agents ADD COLUMN daily_budget_tokens INTEGER NOT NULL DEFAULT 2000000;
@@ -778,7 +778,7 @@ def m019_budgets(db: Database) -> None:
 @migrations()
 def m024_app_storage(db: Database) -> None:
     """What web apps remember."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE app_storage (
@@ -796,13 +796,13 @@ def m024_app_storage(db: Database) -> None:
 @migrations()
 def m025_fact_terms(db: Database) -> None:
     """How many memories hold a word, so that a search among very many leaves out the commonest."""
-    _run(db, "CREATE VIRTUAL TABLE fact_terms USING fts5vocab(fact_words, row);")
+    _run_script(db, "CREATE VIRTUAL TABLE fact_terms USING fts5vocab(fact_words, row);")
 
 
 @migrations()
 def m026_app_shares(db: Database) -> None:
     """With whom a person shares a web app of theirs."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE app_shares (
@@ -821,13 +821,13 @@ def m026_app_shares(db: Database) -> None:
 @migrations()
 def m027_turn_apps(db: Database) -> None:
     """Which web apps a turn made or changed, as a JSON list of names."""
-    _run(db, "ALTER TABLE turns ADD COLUMN apps TEXT NOT NULL DEFAULT '[]';")
+    _run_script(db, "ALTER TABLE turns ADD COLUMN apps TEXT NOT NULL DEFAULT '[]';")
 
 
 @migrations()
 def m028_motions(db: Database) -> None:
     """Videos that agents wish for. Agents that have all toolsets that there were have this one too."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE motions (
@@ -861,13 +861,13 @@ def m028_motions(db: Database) -> None:
 @migrations()
 def m029_spending_of_day(db: Database) -> None:
     """What was spent since a day is found without looking through all that was ever spent."""
-    _run(db, "CREATE INDEX spending_of_day ON spending (day);")
+    _run_script(db, "CREATE INDEX spending_of_day ON spending (day);")
 
 
 @migrations()
 def m030_thumbnails(db: Database) -> None:
     """Which web apps have a picture, and which are to be taken."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE thumbnails (
@@ -888,14 +888,14 @@ def m030_thumbnails(db: Database) -> None:
 @migrations()
 def m031_turns_with_apps(db: Database) -> None:
     """Turns that made web apps are few, and found without looking through all others."""
-    _run(db, "CREATE INDEX turns_with_apps ON turns (told_at) WHERE apps <> '[]';")
+    _run_script(db, "CREATE INDEX turns_with_apps ON turns (told_at) WHERE apps <> '[]';")
 
 
 @migrations()
 def m032_preferences_and_sessions(db: Database) -> None:
     """What the operator chose in the dashboard, and what people see of their logins. An install that is in use already
     was set up."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE preferences (name TEXT PRIMARY KEY, value TEXT NOT NULL, changed_at REAL NOT NULL)
@@ -914,7 +914,7 @@ def m032_preferences_and_sessions(db: Database) -> None:
 @migrations()
 def m033_approval_history(db: Database) -> None:
     """Past questions lie in order by kind and outcome: all of them, an agent's, a person's, and a cubicle's."""
-    _run(
+    _run_script(
         db,
         """
         CREATE INDEX approvals_by_kind ON approvals (kind, status, asked_at, id);
@@ -928,7 +928,7 @@ def m033_approval_history(db: Database) -> None:
 @migrations()
 def m034_samples(db: Database) -> None:
     """What running cubicles used, minute by minute for a day."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE samples (
@@ -949,7 +949,7 @@ def m034_samples(db: Database) -> None:
 @migrations()
 def m035_seen(db: Database) -> None:
     """What people have seen of their conversations: of those that are there already, all."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE seen (
@@ -969,7 +969,7 @@ def m035_seen(db: Database) -> None:
 @migrations()
 def m036_summaries(db: Database) -> None:
     """What stands for the older part of a conversation; in the making while ``made_at`` is null."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE summaries (
@@ -992,7 +992,7 @@ def m036_summaries(db: Database) -> None:
 def m037_retention(db: Database) -> None:
     """Up to where old rows were let go. Rows of the audit log can be deleted up to its mark alone, which nothing but
     the operator's setting moves, and their words leave the index with them."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE retention (
@@ -1017,7 +1017,7 @@ def m038_turn_words(db: Database) -> None:
     person is found by two indexes that hold nothing but what is told in the dashboard (as ``turns.read_mark_rows``
     asks).
     """
-    _run(
+    _run_script(
         db,
         """
         CREATE VIEW turn_texts (id, whose, prompt, reply) AS
@@ -1061,7 +1061,7 @@ def m038_turn_words(db: Database) -> None:
 @migrations()
 def m039_turns_not_cleared(db: Database) -> None:
     """A conversation that was cleared is not read again: each turn asks for the newest that were not."""
-    _run(db, "CREATE INDEX turns_not_cleared ON turns (agent, user, id) WHERE forgotten = 0;")
+    _run_script(db, "CREATE INDEX turns_not_cleared ON turns (agent, user, id) WHERE forgotten = 0;")
 
 
 @migrations()
@@ -1070,7 +1070,7 @@ def m040_audit_words_later(db: Database) -> None:
     by row they took more than everything else that a model call writes. A row that goes before that has no words to
     let go.
     """
-    _run(
+    _run_script(
         db,
         """
         DROP TRIGGER audit_indexed;
@@ -1086,13 +1086,13 @@ def m040_audit_words_later(db: Database) -> None:
 @migrations()
 def m041_left_out(db: Database) -> None:
     """A series of the calendar may leave out days and times."""
-    _run(db, "ALTER TABLE agenda_entries ADD COLUMN \"without\" TEXT NOT NULL DEFAULT '';")
+    _run_script(db, "ALTER TABLE agenda_entries ADD COLUMN \"without\" TEXT NOT NULL DEFAULT '';")
 
 
 @migrations()
 def m042_grants(db: Database) -> None:
     """What was allowed in advance is one noun: hosts that were allowed for ever become grants."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE grants (
@@ -1117,13 +1117,13 @@ def m042_grants(db: Database) -> None:
 @migrations()
 def m043_written(db: Database) -> None:
     """What a running turn's model has written so far outlives the orchestrator (``turns.partial_reply_rows``)."""
-    _run(db, "ALTER TABLE turns ADD COLUMN written TEXT;")
+    _run_script(db, "ALTER TABLE turns ADD COLUMN written TEXT;")
 
 
 @migrations()
 def m044_stale_offers(db: Database) -> None:
     """Buttons under an entry of the calendar that has had its last time are gone, as they go at once from now on."""
-    _run(
+    _run_script(
         db,
         """
         UPDATE notices SET settled_at = at, outcome = 'It already ran.'
@@ -1136,7 +1136,7 @@ def m044_stale_offers(db: Database) -> None:
 @migrations()
 def m045_jobs(db: Database) -> None:
     """Whatever is done in the background is a job; what is known by a number keeps it, and new numbers are higher."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE jobs (
@@ -1175,7 +1175,7 @@ def m045_jobs(db: Database) -> None:
 @migrations()
 def m045b_assets_and_packages(db: Database) -> None:
     """Downloads and packages are jobs."""
-    _run(
+    _run_script(
         db,
         """
         INSERT INTO jobs (kind, name, agent, user, turn, state, payload, progress, waits_for, result, told, created,
@@ -1215,7 +1215,7 @@ def m045b_assets_and_packages(db: Database) -> None:
 @migrations()
 def m045c_other_jobs(db: Database) -> None:
     """Videos, files that programs send, pictures of apps and summaries are jobs."""
-    _run(
+    _run_script(
         db,
         """
         INSERT INTO jobs (kind, name, agent, user, turn, state, payload, progress, tries, result, told, created, ended)
@@ -1258,7 +1258,7 @@ def m046_conversations(db: Database) -> None:
     """A cubicle may have several conversations, and a turn a parent turn; what there is becomes the first conversation
     of its cubicle. No foreign keys: turns outlive their person, and what began them, and no turn is to be given up
     because the row of its conversation was lost (``operations.backup.db_salvage``)."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE conversations (
@@ -1284,7 +1284,7 @@ def m046_conversations(db: Database) -> None:
 def m048_identities(db: Database) -> None:
     """Who is who in chat apps are rows of their own. The column that they come from stays, empty: SQLite drops none
     that is unique, and every other table refers to these rows. Turns that are owed an answer are found by channel."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE identities (
@@ -1307,7 +1307,7 @@ def m048_identities(db: Database) -> None:
 @migrations()
 def m048_chat_inbox(db: Database) -> None:
     """Where bots are, who wrote to them and what: every row carries the name of its channel."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE chat_rooms (
@@ -1367,7 +1367,7 @@ def m048_chat_inbox(db: Database) -> None:
 def m048_chat_outbox(db: Database) -> None:
     """What goes out, and the buttons under it: the same. The channel stands last in an index that is not for what is
     open alone, so that looking for what is open in a channel never reads the rest."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE chat_outbox (
@@ -1418,7 +1418,7 @@ def m048_chat_outbox(db: Database) -> None:
 @migrations()
 def m048_chat_progress(db: Database) -> None:
     """What is shown of turns, up to where things were told, and which message carries which file: the same."""
-    _run(
+    _run_script(
         db,
         """
         CREATE TABLE chat_progress (
@@ -1446,7 +1446,7 @@ def m048_chat_progress(db: Database) -> None:
     )
 
 
-def _run(db: Database, script: str) -> None:
+def _run_script(db: Database, script: str) -> None:
     """Each statement by itself: ``executescript`` would commit the migration's transaction."""
     statement = ""
     for line in script.splitlines():

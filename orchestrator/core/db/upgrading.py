@@ -33,18 +33,18 @@ def bring_up(connection: sqlite3.Connection, steps: Migrations, *, keep_in: Path
     if not steps.pending(db):
         return
     if not done:
-        _apply(db, steps)
+        _apply_steps(db, steps)
         return
-    kept = _copied(connection, keep_in, len(done))
-    _try(kept, steps)
+    kept = _copy_before(connection, keep_in, len(done))
+    _try_steps(kept, steps)
     try:
-        _apply(db, steps)
+        _apply_steps(db, steps)
     except (sqlite3.Error, OSError) as error:
-        raise _failed(kept, error) from error
+        raise _explain_failure(kept, error) from error
     _forget_old(keep_in)
 
 
-def _apply(db: Database, steps: Migrations) -> None:
+def _apply_steps(db: Database, steps: Migrations) -> None:
     """One transaction for all of them; nobody writes in between."""
     db.conn.execute("BEGIN IMMEDIATE")
     try:
@@ -63,36 +63,36 @@ def _raise_if_dangling(db: Database) -> None:
         raise sqlite3.IntegrityError(f"a row of {broken[0]} would point nowhere")
 
 
-def _copied(connection: sqlite3.Connection, folder: Path, number: int) -> Path:
+def _copy_before(connection: sqlite3.Connection, folder: Path, number: int) -> Path:
     """The copy from before; it has its name once it is whole and on the disk."""
     kept = folder / _COPY.format(number)
     fresh = kept.with_suffix(".new")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        copies.copy(connection, fresh)
+        copies.copy_database(connection, fresh)
         fresh.replace(kept)
     except (sqlite3.Error, OSError) as error:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
         raise Unavailable(
-            f"The database could not be copied to {folder} before its upgrade ({_said(error)}). It is as it was: make "
-            "room there, then try again."
+            f"The database could not be copied to {folder} before its upgrade ({_error_text(error)}). It is as it was: "
+            "make room there, then try again."
         ) from error
     return kept
 
 
-def _try(kept: Path, steps: Migrations) -> None:
+def _try_steps(kept: Path, steps: Migrations) -> None:
     """The steps go through on a copy of the copy."""
     trial = kept.with_suffix(".trial")
     try:
         with closing(sqlite3.connect(kept)) as source:
-            copies.copy(source, trial)
+            copies.copy_database(source, trial)
         with closing(sqlite3.connect(trial, isolation_level=None)) as connection:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys=ON")
-            _apply(Database(connection), steps)
+            _apply_steps(Database(connection), steps)
     except (sqlite3.Error, OSError) as error:
-        raise _failed(kept, error) from error
+        raise _explain_failure(kept, error) from error
     finally:
         for path in (trial, Path(f"{trial}-journal")):
             with suppress(OSError):
@@ -106,12 +106,12 @@ def _forget_old(folder: Path) -> None:
             (folder / _COPY.format(number)).unlink()
 
 
-def _failed(kept: Path, error: Exception) -> Unavailable:
+def _explain_failure(kept: Path, error: Exception) -> Unavailable:
     return Unavailable(
-        f"The database could not be upgraded ({_said(error)}). It is as it was, and {kept} is a copy: go back to the "
-        "version that you had, and report this."
+        f"The database could not be upgraded ({_error_text(error)}). It is as it was, and {kept} is a copy: go back to "
+        "the version that you had, and report this."
     )
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return (error.strerror or "it refuses") if isinstance(error, OSError) else str(error)

@@ -31,11 +31,11 @@ class Connection(HTTPConnection):
     heir: Callable[[socket.socket], None] | None = None
     """Who gets the socket after this answer."""
 
-    def rest(self) -> None:
+    def mark_idle(self) -> None:
         """A request was answered, or cannot be."""
         self.deadline, self.is_waiting, self.since = None, True, time.monotonic()
 
-    def work(self) -> None:
+    def mark_busy(self) -> None:
         """A request's head has come, and is handled."""
         self.deadline, self.is_waiting, self.has_asked = None, False, True
 
@@ -77,7 +77,7 @@ class Connection(HTTPConnection):
         """What a client still sends is thrown away for a while: closed at once, it would lose our answer."""
         if not self.is_unheard:
             return
-        self.rest()
+        self.mark_idle()
         self.deadline = time.monotonic() + _HEAR_S
         try:
             self.socket.shutdown(socket.SHUT_WR)

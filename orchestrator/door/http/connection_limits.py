@@ -32,7 +32,7 @@ GRACE_S = 1.0
 C = TypeVar("C", bound=ConnectionState)
 
 
-def droppable(clients: Iterable[C], *, now: float) -> C | None:
+def choose_to_drop(clients: Iterable[C], *, now: float) -> C | None:
     """The connection to end; None where each is at work.
 
     Of the address with the most connections, one that has never asked for anything before one that is kept between two

@@ -57,7 +57,7 @@ class Gateway(wsgi.Gateway_10):
         it takes one."""
         environ = super().get_environ()  # type: ignore[no-untyped-call]  # cheroot: half typed
         environ["wsgi.input"] = BodyStream(self.req)
-        self.req.conn.work()
+        self.req.conn.mark_busy()
         environ[CONNECTION] = self.req.conn.socket.fileno()
         environ[HAND_OVER] = self.req.conn.hand_over_to
         environ.update(self.req.server.environ)
@@ -79,7 +79,7 @@ class BodyStream:
         wanted: int = body.remaining if size < 0 else min(size, body.remaining)
         if not wanted:
             return b""
-        request.welcome()
+        request.send_continue()
         if request.is_upload:
             wanted = min(wanted, _PIECE)
         if self._deadline is None or request.is_upload:
@@ -124,7 +124,7 @@ class HttpRequest(HTTPRequest):
             return False
         return True
 
-    def welcome(self) -> None:
+    def send_continue(self) -> None:
         """A client that waits for it is told to go on, once."""
         if self._is_waited_for:
             self._is_waited_for = False
@@ -137,7 +137,7 @@ class HttpRequest(HTTPRequest):
             self.rfile.read(self.rfile.remaining)
         if self.rfile.remaining:
             self.close_connection = self.conn.is_unheard = True
-        self.outheaders.append((b"Date", _date(int(time.time()))))
+        self.outheaders.append((b"Date", _http_date(int(time.time()))))
         super().send_headers()
 
     def simple_response(self, status: Any, msg: str = "") -> None:
@@ -154,7 +154,7 @@ class HttpRequest(HTTPRequest):
 
 
 @lru_cache(maxsize=2)
-def _date(second: int) -> bytes:
+def _http_date(second: int) -> bytes:
     """As HTTP writes it; made once a second, not once an answer."""
     return formatdate(second, usegmt=True).encode("ascii")
 

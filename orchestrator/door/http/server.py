@@ -23,7 +23,7 @@ from cheroot import wsgi
 
 from orchestrator.door.http.buffers import streams_of
 from orchestrator.door.http.connection import Connection
-from orchestrator.door.http.connection_limits import droppable
+from orchestrator.door.http.connection_limits import choose_to_drop
 from orchestrator.door.http.framing import Gateway
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,9 @@ class HttpServer:
         """The accepting thread lives."""
         return self._thread.is_alive()
 
-    def add(self, listening: socket.socket, app: WsgiApp, *, limits: ServerLimits, environ: dict[str, Any]) -> Listener:
+    def add_listener(
+        self, listening: socket.socket, app: WsgiApp, *, limits: ServerLimits, environ: dict[str, Any]
+    ) -> Listener:
         """Serve ``app`` on a bound and listening socket; ``environ`` joins every request's WSGI environment."""
         listener = Listener(listening, app, limits=limits, environ=environ, on_free=self._resume)
         with self._lock:
@@ -84,7 +86,7 @@ class HttpServer:
             self._selector.register(listening, selectors.EVENT_READ, listener)
         return listener
 
-    def remove(self, listener: Listener) -> None:
+    def remove_listener(self, listener: Listener) -> None:
         """Stop serving a listener: its socket is closed and all its connections are cut. Again is fine."""
         with self._lock:
             if listener not in self._listeners:
@@ -99,7 +101,7 @@ class HttpServer:
         with self._lock:
             self._ending = tuple(self._listeners)
         for listener in self._ending:
-            self.remove(listener)
+            self.remove_listener(listener)
         self._stopping.set()
         self._ring()
         self._thread.join(timeout=CLOSE_S)
@@ -149,7 +151,7 @@ class HttpServer:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 raise
             return  # the client has gone, or the listener was closed just now
-        listener.serve(connection, peer)
+        listener.serve_connection(connection, peer)
 
     def _resume(self, listener: Listener) -> None:
         with self._lock:
@@ -196,14 +198,14 @@ class Listener:
         if not self._limits.makes_room:
             return False
         with self._lock:
-            found = droppable(tuple(self._connections), now=time.monotonic())
+            found = choose_to_drop(tuple(self._connections), now=time.monotonic())
             if found is None or len(self._leaving) >= self._limits.connections:
                 return False
             self._leaving[found] = self._connections.pop(found)
         found.cut()
         return True
 
-    def serve(self, accepted: socket.socket, peer: Any) -> None:
+    def serve_connection(self, accepted: socket.socket, peer: Any) -> None:
         """Serve a fresh connection in a thread of its own; ``peer`` is whom the socket calls its other end."""
         accepted.settimeout(self._limits.write_s)
         if accepted.family != socket.AF_UNIX:
@@ -263,7 +265,7 @@ class Listener:
                 if not is_kept:
                     connection.hear_out()
                     return
-                connection.rest()
+                connection.mark_idle()
                 if self._limits.makes_room and self.is_full:
                     self._on_free(self)  # this one may go, should somebody wait to be let in
         except Exception:  # the top of a thread: this connection ends, the server goes on

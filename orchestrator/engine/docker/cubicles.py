@@ -46,13 +46,13 @@ class DockerCubicles:
     def start(self, spec: CubicleSpec, *, anew: Callable[[], None] = lambda: None) -> Container:
         """The cubicle runs: a running one of the same spec is adopted, any other of that name replaced."""
         with self._starting[spec.name], translate_errors():
-            there = self._find(spec.name)
-            if there is not None and there.running and there.spec == _fingerprint(spec):
+            there = self._find_container(spec.name)
+            if there is not None and there.running and there.spec == _spec_fingerprint(spec):
                 return there
             if there is not None:
-                self._remove(spec.name)
+                self._remove_container(spec.name)
             anew()
-            return self._create(spec)
+            return self._create_container(spec)
 
     def poll(self, name: str) -> Exit | None:
         """None while it runs, else how it ended."""
@@ -63,7 +63,7 @@ class DockerCubicles:
                 return Exit(-1, "its container is gone")
         if state.get("Running"):
             return None
-        return Exit(int(state.get("ExitCode", -1)), _reason(state))
+        return Exit(int(state.get("ExitCode", -1)), _exit_reason(state))
 
     def stop(self, name: str, *, grace_s: float = 2.0) -> None:
         """It no longer runs; gone is success."""
@@ -73,15 +73,15 @@ class DockerCubicles:
     def remove(self, name: str) -> None:
         """Nothing is left of it; gone is success."""
         with translate_errors():
-            self._remove(name)
+            self._remove_container(name)
 
-    def ours(self) -> list[Container]:
+    def list_containers(self) -> list[Container]:
         """Every container that carries this install's label."""
         with translate_errors():
             found = self._api.containers(all=True, filters={"label": f"{INSTALL_LABEL}={self._install}"})
-        return [_container(entry["Names"][0].lstrip("/"), entry) for entry in found if entry.get("Names")]
+        return [_make_container(entry["Names"][0].lstrip("/"), entry) for entry in found if entry.get("Names")]
 
-    def stats(self, name: str) -> Usage:
+    def get_usage(self, name: str) -> Usage:
         """What it uses now: CPU since the last question (at first since its start), memory without caches."""
         with translate_errors():
             try:
@@ -111,7 +111,7 @@ class DockerCubicles:
                 logger.info("what runs in %s can't be told: %s", name, error)
                 return False
 
-    def _create(self, spec: CubicleSpec) -> Container:
+    def _create_container(self, spec: CubicleSpec) -> Container:
         try:
             hardening.create_container(
                 self._api,
@@ -126,23 +126,23 @@ class DockerCubicles:
                     HOME_LABEL: spec.home,
                     _AGENT: spec.key.agent,
                     _USER: str(spec.key.user),
-                    _SPEC: _fingerprint(spec),
+                    _SPEC: _spec_fingerprint(spec),
                 },
             )
             self._api.start(spec.name)
             self._look(spec)
         except docker.errors.APIError as error:
-            self._remove(spec.name)
+            self._remove_container(spec.name)
             raise _start_failed(error, spec) from error
         except OrchestratorError:
-            self._remove(spec.name)
+            self._remove_container(spec.name)
             raise
-        there = self._find(spec.name)
+        there = self._find_container(spec.name)
         if there is None:
             raise Unavailable(f"The container of {spec.key} vanished while it was started. Send the message again.")
         return there
 
-    def _find(self, name: str) -> Container | None:
+    def _find_container(self, name: str) -> Container | None:
         try:
             facts = self._api.inspect_container(name)
         except docker.errors.NotFound:
@@ -154,24 +154,24 @@ class DockerCubicles:
             "Image": facts["Config"]["Image"],
             "Labels": facts["Config"]["Labels"],
             "State": "running" if facts["State"]["Running"] else "exited",
-            "Created": _seconds(facts["State"]["StartedAt"]),
+            "Created": _parse_time(facts["State"]["StartedAt"]),
         }
-        return _container(name, entry)
+        return _make_container(name, entry)
 
     def _started_at(self, name: str) -> float:
-        return _seconds(self._api.inspect_container(name)["State"]["StartedAt"])
+        return _parse_time(self._api.inspect_container(name)["State"]["StartedAt"])
 
-    def _remove(self, name: str) -> None:
+    def _remove_container(self, name: str) -> None:
         self._samples.pop(name, None)
         remove_container(self._api, name)
 
 
-def _fingerprint(spec: CubicleSpec) -> str:
+def _spec_fingerprint(spec: CubicleSpec) -> str:
     facts = json.dumps([_RECIPE, asdict(spec), hardening.seccomp_filter()], default=str, sort_keys=True)
     return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
-def _container(name: str, entry: dict[str, Any]) -> Container:
+def _make_container(name: str, entry: dict[str, Any]) -> Container:
     labels = entry["Labels"]
     return Container(
         id=entry["Id"],
@@ -184,13 +184,13 @@ def _container(name: str, entry: dict[str, Any]) -> Container:
     )
 
 
-def _reason(state: dict[str, Any]) -> str:
+def _exit_reason(state: dict[str, Any]) -> str:
     if state.get("OOMKilled") or state.get("ExitCode") == 137:
         return "its container was killed, perhaps because it used more memory than it may"
     return f"its container ended with code {state.get('ExitCode')}"
 
 
-def _seconds(stamp: str) -> float:
+def _parse_time(stamp: str) -> float:
     """Docker's RFC 3339 with nanoseconds, to the second."""
     return float(calendar.timegm(time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S")))
 

@@ -60,7 +60,7 @@ class DockerExec:
                 _SHELL,
                 user=self._user(container),
                 workdir=_HOME,
-                environment=_environment(environment),
+                environment=_shell_environment(environment),
                 stdin=True,
                 tty=True,
             )
@@ -149,7 +149,7 @@ class DockerTty(Stream):
             return True
 
 
-def _environment(given: Mapping[str, str]) -> dict[str, str]:
+def _shell_environment(given: Mapping[str, str]) -> dict[str, str]:
     """What the shell finds, beside what the image says."""
     return {
         "TERM": "xterm-256color",

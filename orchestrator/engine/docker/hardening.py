@@ -31,8 +31,8 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "PidsLimit": "A number, as Memory.",
     "Ulimits": "Numbers: a cubicle's largest file is its quota, and its servers hold more files open.",
     "CpuShares": "Helpers that draw give way to cubicles, for which people wait.",
-    "NetworkMode": "The courier alone has the engine's network: it fetches packages. All else has none.",
-    "Dns": "The courier asks the engine's name servers. Where there is no network, no file tells of the host's.",
+    "NetworkMode": "The package resolver alone has the engine's network: it fetches packages. All else has none.",
+    "Dns": "The package resolver asks the engine's name servers. Without a network no file tells of the host's.",
     "DnsSearch": "As Dns.",
     "Tmpfs": "An agent builds and runs programs in /tmp. A helper's program lies in its image, so its /tmp is noexec.",
     "Sysctls": "An agent's programs ask for localhost, so a cubicle's loopback has ::1 too. A helper's use 127.0.0.1.",
@@ -77,12 +77,12 @@ def sandbox_cubicle(spec: CubicleSpec) -> Sandbox:
         open_files=4096,
         tmp=f"size={min(_LARGEST_TMP_MB, limits.memory_mb // 2)}m",
         mounts=(
-            _bind(mounts.work, f"{workspace}/work", read_only=False),
-            _bind(mounts.out, f"{workspace}/out", read_only=False),
-            _bind(mounts.www, f"{workspace}/www", read_only=False),
-            _bind(mounts.inbox, f"{workspace}/in"),
-            _bind(mounts.data, f"{workspace}/data"),
-            _bind(mounts.run, "/run/hermit"),
+            _bind_mount(mounts.work, f"{workspace}/work", read_only=False),
+            _bind_mount(mounts.out, f"{workspace}/out", read_only=False),
+            _bind_mount(mounts.www, f"{workspace}/www", read_only=False),
+            _bind_mount(mounts.inbox, f"{workspace}/in"),
+            _bind_mount(mounts.data, f"{workspace}/data"),
+            _bind_mount(mounts.run, "/run/hermit"),
         ),
         log=LogConfig(type="json-file", config={"max-size": "1m", "max-file": "2"}),
         has_local_ipv6=Path("/proc/sys/net/ipv6").exists(),
@@ -100,7 +100,7 @@ def sandbox_helper(spec: HelperSpec, *, most_cpus: float) -> Sandbox:
         file_mb=_HELPER_TMP_MB,
         open_files=1024,
         tmp=f"noexec,size={_HELPER_TMP_MB}m",
-        mounts=(_bind(spec.given, "/errand/in"), _bind(spec.brought, "/errand/out", read_only=False)),
+        mounts=(_bind_mount(spec.given, "/errand/in"), _bind_mount(spec.brought, "/errand/out", read_only=False)),
         network=kind.network,
         cpu_shares=kind.shares,
         is_removed_at_end=True,
@@ -165,7 +165,7 @@ def host_config(api: docker.APIClient, sandbox: Sandbox) -> dict[str, Any]:
         shm_size="64m",
         oom_score_adj=500,
         tmpfs={"/tmp": f"rw,nosuid,nodev,{sandbox.tmp},mode=1777"},  # noqa: S108 - of the container
-        ulimits=_ulimits(sandbox),
+        ulimits=_make_ulimits(sandbox),
         mounts=list(sandbox.mounts),
         log_config=sandbox.log or LogConfig(type="none"),
         dns=None if has_network else ["127.0.0.1"],
@@ -184,7 +184,7 @@ def seccomp_filter() -> str:
     return json.dumps(json.loads(_SECCOMP_FILE.read_text(encoding="utf-8")))
 
 
-def _ulimits(sandbox: Sandbox) -> list[Ulimit]:
+def _make_ulimits(sandbox: Sandbox) -> list[Ulimit]:
     max_bytes = sandbox.file_mb << 20
     return [
         Ulimit(name="fsize", soft=max_bytes, hard=max_bytes),
@@ -194,5 +194,5 @@ def _ulimits(sandbox: Sandbox) -> list[Ulimit]:
     ]
 
 
-def _bind(source: Path, target: str, *, read_only: bool = True) -> Mount:
+def _bind_mount(source: Path, target: str, *, read_only: bool = True) -> Mount:
     return Mount(target, str(source), type="bind", read_only=read_only, propagation="rprivate")

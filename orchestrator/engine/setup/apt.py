@@ -24,8 +24,8 @@ _CARRIED = re.compile(
 
 
 def install_packages(machine: Machine, progress: SetupProgress, packages: Sequence[str], *, what: str) -> None:
-    """The packages are installed. Raises :class:`Unavailable` with the first thing that a person can mend."""
-    if not machine.has("apt-get"):
+    """The packages are installed. Raises :class:`Unavailable` with the first thing that a person can fix."""
+    if not machine.has_command("apt-get"):
         raise Unavailable(
             f"{what} is missing, and without apt I can't install it: install it with your system's package manager,"
             " then try again."
@@ -40,11 +40,11 @@ def install_packages(machine: Machine, progress: SetupProgress, packages: Sequen
         age_s = machine.age_s(LISTS)
         is_new = age_s is not None and age_s < LISTS_OLD_S
         if not is_new:
-            _update(machine, task)
-        ran = _install(machine, task, packages)
+            _update_lists(machine, task)
+        ran = _install_packages(machine, task, packages)
         if ran and is_new:
-            _update(machine, task)  # the lists named a version that the archive no longer has
-            ran = _install(machine, task, packages)
+            _update_lists(machine, task)  # the lists named a version that the archive no longer has
+            ran = _install_packages(machine, task, packages)
         if ran:
             raise Unavailable(
                 f"apt could not install {what}: {ran}. Try 'apt-get install {' '.join(packages)}' by hand; the log is"
@@ -58,27 +58,27 @@ def carried_settings(machine: Machine) -> str:
     A proxy, or a clock that does not suit the archive's dates: where the host's own apt would fail without them, so
     would the one in a build.
     """
-    if not machine.has("apt-config"):
+    if not machine.has_command("apt-config"):
         return ""
-    ran = machine.run(["apt-config", "dump"], timeout_s=20, log="apt-config.log")
+    ran = machine.run_command(["apt-config", "dump"], timeout_s=20, log="apt-config.log")
     return " ".join(f"-o {name}={value}" for name, value in _CARRIED.findall(ran.output)) if ran.code == 0 else ""
 
 
-def _update(machine: Machine, task: Task) -> None:
-    task.step("reading the package lists")
+def _update_lists(machine: Machine, task: Task) -> None:
+    task.show_step("reading the package lists")
     # A list that cannot be read need not matter; if it does, the installation says what is missing.
-    machine.run(["apt-get", "update"], timeout_s=300, log="apt-update.log", on_line=task.detail)
+    machine.run_command(["apt-get", "update"], timeout_s=300, log="apt-update.log", on_line=task.show_detail)
 
 
-def _install(machine: Machine, task: Task, packages: Sequence[str]) -> str:
+def _install_packages(machine: Machine, task: Task, packages: Sequence[str]) -> str:
     """Empty when it worked, else why not."""
-    task.step(f"installing {', '.join(packages)}")
-    ran = machine.run(
+    task.show_step(f"installing {', '.join(packages)}")
+    ran = machine.run_command(
         # A lock held by another apt is worth waiting for.
         ["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", *packages],
         timeout_s=INSTALL_S,
         log="apt.log",
-        on_line=task.detail,
+        on_line=task.show_detail,
     )
     if ran.code == 0:
         return ""

@@ -57,11 +57,11 @@ def ensure_base(client: docker.DockerClient, machine: Machine, progress: SetupPr
     if found := find_base(client):
         return found
     with progress.task(f"Looking for {OFFICIAL} in a registry") as task:
-        pulled = find_base(client) if _pull(client, task) else None
+        pulled = find_base(client) if _pull_image(client, task) else None
     if pulled:
         return pulled
-    progress.say(f"No registry has {OFFICIAL}; building the base from Debian packages instead.")
-    _make(client, machine, progress)
+    progress.print_line(f"No registry has {OFFICIAL}; building the base from Debian packages instead.")
+    _make_image(client, machine, progress)
     made = find_base(client)
     if made is None:
         raise Unavailable("The engine lost the base image right after it was made; look at the engine's log.")
@@ -71,15 +71,15 @@ def ensure_base(client: docker.DockerClient, machine: Machine, progress: SetupPr
 # --- from a registry -------------------------------------------------------------------------------------------
 
 
-def _pull(client: docker.DockerClient, task: Task, *, silence_s: float = PULL_SILENCE_S) -> bool:
+def _pull_image(client: docker.DockerClient, task: Task, *, silence_s: float = PULL_SILENCE_S) -> bool:
     """True when the registry gave the image. Any failure is a no: there is another way."""
     try:
         for event in _pull_events(client, silence_s):
             if "error" in event:
                 logger.info("pulling %s failed: %s", OFFICIAL, event["error"])
-                task.step("no registry answers")
+                task.show_step("no registry answers")
                 return False
-            task.detail(f"{event.get('status', '')} {event.get('progress', '')}")
+            task.show_detail(f"{event.get('status', '')} {event.get('progress', '')}")
     except (
         requests.RequestException,
         urllib3.exceptions.HTTPError,
@@ -88,7 +88,7 @@ def _pull(client: docker.DockerClient, task: Task, *, silence_s: float = PULL_SI
         ValueError,
     ) as error:
         logger.info("pulling %s failed: %s", OFFICIAL, error)
-        task.step("no registry answers")
+        task.show_step("no registry answers")
         return False
     return True
 
@@ -123,7 +123,7 @@ class Archive:
 def archive_of(sources: list[str]) -> Archive:
     """Debian's archive as the host's apt sources name it, in either of their two formats."""
     main = security = ""
-    for uri, suites, components in _entries(sources):
+    for uri, suites, components in _list_archives(sources):
         if "main" not in components:
             continue
         if not security and any(re.fullmatch(r"[a-z]+-security", suite) for suite in suites):
@@ -133,7 +133,7 @@ def archive_of(sources: list[str]) -> Archive:
     return Archive(main, security)
 
 
-def _entries(sources: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+def _list_archives(sources: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
     """(URI, suites, components) of each binary archive over HTTP."""
     for text in sources:
         for line in re.findall(r"^deb\s+(?:\[[^\]]*\]\s+)?(https?://\S+)\s+(\S+)\s+(.*)$", text, re.MULTILINE):
@@ -147,25 +147,27 @@ def _entries(sources: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
                     yield uri, fields.get("Suites", "").split(), fields.get("Components", "").split()
 
 
-def _make(client: docker.DockerClient, machine: Machine, progress: SetupProgress) -> None:
+def _make_image(client: docker.DockerClient, machine: Machine, progress: SetupProgress) -> None:
     if not machine.is_root():
         raise Unavailable(
             f"No registry has {OFFICIAL}, and building it from packages needs root: run 'docker pull {OFFICIAL}' where"
             " a registry can be reached, or run this once as root."
         )
-    if not machine.has("debootstrap"):
+    if not machine.has_command("debootstrap"):
         install_packages(machine, progress, ["debootstrap", "debian-archive-keyring"], what="debootstrap")
-    with progress.task("Making the base image from Debian packages") as task, _room(machine) as folder:
+    with progress.task("Making the base image from Debian packages") as task, _temporary_folder(machine) as folder:
         root = folder / "root"
-        archive = archive_of(machine.read("/etc/apt/sources.list") + machine.read("/etc/apt/sources.list.d/*"))
-        _debootstrap(machine, root, archive, task)
-        _trim(root, archive)
-        task.step("handing it to the engine")
-        _import(client, machine, folder)
+        archive = archive_of(
+            machine.read_files("/etc/apt/sources.list") + machine.read_files("/etc/apt/sources.list.d/*")
+        )
+        _run_debootstrap(machine, root, archive, task)
+        _trim_tree(root, archive)
+        task.show_step("handing it to the engine")
+        _import_image(client, machine, folder)
 
 
 @contextmanager
-def _room(machine: Machine) -> Iterator[Path]:
+def _temporary_folder(machine: Machine) -> Iterator[Path]:
     """A folder for the tree, gone afterwards together with what is mounted in it."""
     place = Path("/var/tmp")  # noqa: S108 - mkdtemp makes a private folder in it; /tmp is often small or without devices
     free = machine.free_bytes(place)
@@ -178,13 +180,13 @@ def _room(machine: Machine) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        _clear(folder, machine)
+        _delete_folder(folder, machine)
 
 
-def _clear(folder: Path, machine: Machine) -> None:
+def _delete_folder(folder: Path, machine: Machine) -> None:
     """Deletes the folder, but never through a mount: that would delete what is mounted."""
     for mounted in reversed(_mounts_under(folder)):
-        machine.run(["umount", "--lazy", mounted], timeout_s=20, log="umount.log")
+        machine.run_command(["umount", "--lazy", mounted], timeout_s=20, log="umount.log")
     if _mounts_under(folder):
         logger.warning("something is still mounted under %s; the folder stays", folder)
         return
@@ -196,13 +198,13 @@ def _mounts_under(folder: Path) -> list[str]:
     return [point for point in points if point.startswith(f"{folder}/")]
 
 
-def _debootstrap(machine: Machine, root: Path, archive: Archive, task: Task) -> None:
+def _run_debootstrap(machine: Machine, root: Path, archive: Archive, task: Task) -> None:
     argv = ["debootstrap", "--variant=minbase", SUITE, str(root)]
     if archive.main:
         argv.append(archive.main)
-    if machine.run(["unshare", "--mount", "true"], timeout_s=20, log="unshare.log").code == 0:
+    if machine.run_command(["unshare", "--mount", "true"], timeout_s=20, log="unshare.log").code == 0:
         argv = ["unshare", "--mount", *argv]  # its mounts are its own, and end with it
-    ran = machine.run(argv, timeout_s=DEBOOTSTRAP_S, log="base-image.log", on_line=_describe_to(task))
+    ran = machine.run_command(argv, timeout_s=DEBOOTSTRAP_S, log="base-image.log", on_line=_describe_to(task))
     if ran.code != 0:
         errors = [line for line in ran.output.splitlines() if line.startswith("E:")]
         why = errors[-1].removeprefix("E:").strip() if errors else ran.last_line
@@ -225,14 +227,14 @@ class _describe_to:  # noqa: N801 - reads as the function that it is; a class be
             return
         phase, what = match[1].lower(), match[2]
         if phase != self._phase and phase not in ("retrieving", "validating"):
-            self._task.step(f"{phase} packages")
+            self._task.show_step(f"{phase} packages")
         elif not self._phase:
-            self._task.step("fetching packages")
+            self._task.show_step("fetching packages")
         self._phase = phase
-        self._task.detail(f"{phase} {what}")
+        self._task.show_detail(f"{phase} {what}")
 
 
-def _trim(root: Path, archive: Archive) -> None:
+def _trim_tree(root: Path, archive: Archive) -> None:
     """Takes out what no cubicle needs, and names the archives that security updates come from."""
     for name in _UNUSED:
         folder = root / name
@@ -250,11 +252,11 @@ def _trim(root: Path, archive: Archive) -> None:
     (root / "etc/resolv.conf").unlink(missing_ok=True)  # the host's; the engine gives each container its own
 
 
-def _import(client: docker.DockerClient, machine: Machine, folder: Path) -> None:
+def _import_image(client: docker.DockerClient, machine: Machine, folder: Path) -> None:
     # A whole file first: an import from a pipe would take a tree that was cut short for a good one.
     tar = folder / "root.tar"
     argv = ["tar", "--numeric-owner", "--one-file-system", "-C", str(folder / "root"), "-cf", str(tar), "."]
-    ran = machine.run(argv, timeout_s=300, log="base-tar.log")
+    ran = machine.run_command(argv, timeout_s=300, log="base-tar.log")
     if ran.code != 0:
         raise Unavailable(f"The base image could not be packed: {ran.last_line}")
     repository, _, tag = OWN.partition(":")

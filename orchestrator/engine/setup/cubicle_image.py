@@ -61,13 +61,13 @@ def ensure_image(
         files = context_files(root, target)
         content = content_hash(files, target, base)
         name = f"{REPOSITORY}:{target}-{content[:12]}"
-        if _has(client, name, content):
+        if _has_image(client, name, content):
             return name
         _check_room(client, target, machine)
         labels = {CONTENT_LABEL: content, TARGET_LABEL: target, BASE_LABEL: base}
         with progress.task(f"Building the {'' if target in APART else 'cubicle '}image ({target})") as task:
-            events = _build(client, name, labels, context_tar(files), apt_options=carried_settings(machine))
-            _finish(events, machine.state_dir / f"image-{target}.log", task)
+            events = _build_image(client, name, labels, context_tar(files), apt_options=carried_settings(machine))
+            _follow_build(events, machine.state_dir / f"image-{target}.log", task)
             _remove_old(client, target, content, older_than_s=KEEP_OLD_S)
     except (requests.RequestException, docker.errors.DockerException) as error:
         logger.info("the engine failed while the image was ensured: %s", error)
@@ -118,7 +118,7 @@ def context_tar(files: dict[str, tuple[bytes, int]]) -> bytes:
 # --- building --------------------------------------------------------------------------------------------------
 
 
-def _has(client: docker.DockerClient, name: str, content: str) -> bool:
+def _has_image(client: docker.DockerClient, name: str, content: str) -> bool:
     try:
         return client.images.get(name).labels.get(CONTENT_LABEL) == content
     except docker.errors.ImageNotFound:
@@ -135,7 +135,7 @@ def _check_room(client: docker.DockerClient, target: Target, machine: Machine) -
         )
 
 
-def _build(
+def _build_image(
     client: docker.DockerClient, name: str, labels: dict[str, str], context: bytes, *, apt_options: str
 ) -> Iterable[dict[str, Any]]:
     target = labels[TARGET_LABEL]
@@ -154,7 +154,7 @@ def _build(
     )
 
 
-def _finish(events: Iterable[dict[str, Any]], log: Path, task: Task) -> None:
+def _follow_build(events: Iterable[dict[str, Any]], log: Path, task: Task) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     if failure := follow_build(events, log, task):
         raise Unavailable(f"The cubicle image could not be built: {failure}. What the build said is in {log}.")
@@ -170,27 +170,27 @@ def follow_build(events: Iterable[dict[str, Any]], log: Path, task: Task) -> str
                 sink.write(line + "\n")
                 if line.strip():
                     said.append(line.strip())
-                    _show(line.strip(), task)
+                    _show_line(line.strip(), task)
             failure = failure or str(event.get("error") or "")
         if failure:
             sink.write("\nIts last output:\n" + "".join(f"  {line}\n" for line in said[-_TAIL_LINES:]))
-    return _why(failure, said) if failure else ""
+    return _explain_failure(failure, said) if failure else ""
 
 
-def _show(line: str, task: Task) -> None:
+def _show_line(line: str, task: Task) -> None:
     if step := re.match(r"Step (\d+/\d+) : (\w+) +(.*)", line):
         text = next((words for part, words in _WORDS.items() if part in step[3]), "")
         if step[2] == "RUN" and text:
-            task.step(f"step {step[1]}: {text}")
+            task.show_step(f"step {step[1]}: {text}")
         else:
-            task.detail(f"step {step[1]}")
+            task.show_detail(f"step {step[1]}")
     elif line.startswith("step: "):
-        task.step(line.removeprefix("step: "))
+        task.show_step(line.removeprefix("step: "))
     elif re.match(r"Get:\d|Unpacking |Setting up ", line):
-        task.detail(line)
+        task.show_detail(line)
 
 
-def _why(failure: str, said: list[str]) -> str:
+def _explain_failure(failure: str, said: list[str]) -> str:
     """apt's own complaint if there is one, as it names what is missing; else what was said last before the end."""
     before = [line for line in said if line not in failure and not line.startswith(("--->", "Removing intermediate"))]
     complaints = [line for line in before if re.match(r"(E|Err\S*|error): ?", line, re.IGNORECASE)]

@@ -1,7 +1,7 @@
 """A container engine that answers: the one that runs already if there is one, else Docker from Debian's packages.
 
 It starts an engine only where none listens, never restarts or reconfigures one that does, and judges it by its answer,
-not by which programs are installed. What it finds lacking it says in one sentence with the mend.
+not by which programs are installed. What it finds lacking it says in one sentence, with how to fix it.
 """
 
 from __future__ import annotations
@@ -53,38 +53,40 @@ class Knock:
     health: EngineHealth
     client: docker.DockerClient | None = None
     detail: str = ""
-    """For ``UNFIT``: what is wrong with it and the mend."""
+    """For ``UNFIT``: what is wrong with it and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineAdvice:
-    """Something about the engine that a person may want to mend, though cubicles run."""
+    """Something about the engine that a person may want to fix, though cubicles run."""
 
     text: str
     mend: str
 
 
-def connect(env: Mapping[str, str]) -> docker.DockerClient:
+def connect_docker(env: Mapping[str, str]) -> docker.DockerClient:
     """The real :data:`Connect`."""
     return docker.from_env(environment=dict(env), timeout=PROBE_S, version="auto")
 
 
-def ensure_engine(machine: Machine, progress: SetupProgress, *, connect: Connect = connect) -> docker.DockerClient:
+def ensure_engine(
+    machine: Machine, progress: SetupProgress, *, connect: Connect = connect_docker
+) -> docker.DockerClient:
     """A client of an engine that answers; installs and starts Docker if there is none and we may.
 
-    Raises :class:`Unavailable` with one sentence that names the mend.
+    Raises :class:`Unavailable` with one sentence that says how to fix it.
     """
     knock = find_engine(machine, connect=connect)
     if knock.health is EngineHealth.ABSENT and not machine.env.get("DOCKER_HOST"):
-        knock = _start(machine, progress, connect)
-    return usable(knock, machine)
+        knock = _start_engine(machine, progress, connect)
+    return require_usable(knock, machine)
 
 
-def find_engine(machine: Machine, *, connect: Connect = connect) -> Knock:
+def find_engine(machine: Machine, *, connect: Connect = connect_docker) -> Knock:
     """The best engine there is; ``ABSENT`` when none listens. Changes nothing."""
     best = Knock(f"unix://{DOCKER_SOCKET}", EngineHealth.ABSENT)
-    for url in _places(machine):
-        knock = _knock(url, machine, connect)
+    for url in _list_places(machine):
+        knock = _try_engine(url, machine, connect)
         if knock.health is EngineHealth.ANSWERS:
             return knock
         if best.health is EngineHealth.ABSENT and knock.health is not EngineHealth.ABSENT:
@@ -92,11 +94,11 @@ def find_engine(machine: Machine, *, connect: Connect = connect) -> Knock:
     return best
 
 
-def usable(knock: Knock, machine: Machine) -> docker.DockerClient:
+def require_usable(knock: Knock, machine: Machine) -> docker.DockerClient:
     """The client of an engine that answered. Raises :class:`Unavailable` for any other."""
     if knock.health is EngineHealth.ANSWERS and knock.client:
         return knock.client
-    raise Unavailable(_complaint(knock, machine))
+    raise Unavailable(_explain_failure(knock, machine))
 
 
 def limits_lacking(info: Mapping[str, Any]) -> tuple[EngineAdvice, ...]:
@@ -119,7 +121,7 @@ def limits_lacking(info: Mapping[str, Any]) -> tuple[EngineAdvice, ...]:
 # --- finding ---------------------------------------------------------------------------------------------------
 
 
-def _places(machine: Machine) -> tuple[str, ...]:
+def _list_places(machine: Machine) -> tuple[str, ...]:
     """Where engines listen; with DOCKER_HOST set, there alone."""
     if named := machine.env.get("DOCKER_HOST"):
         return (named,)
@@ -128,7 +130,7 @@ def _places(machine: Machine) -> tuple[str, ...]:
     return tuple(f"unix://{path}" for path in sockets)
 
 
-def _knock(url: str, machine: Machine, connect: Connect) -> Knock:
+def _try_engine(url: str, machine: Machine, connect: Connect) -> Knock:
     if url.startswith("unix://") and (refused := machine.socket_error(url.removeprefix("unix://"))):
         return Knock(url, _health_of(refused))
     settings = {name: machine.env[name] for name in ("DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH") if name in machine.env}
@@ -138,19 +140,19 @@ def _knock(url: str, machine: Machine, connect: Connect) -> Knock:
     except (docker.errors.DockerException, requests.RequestException, OSError, ValueError) as error:
         logger.info("no engine at %s: %s", url, error)
         return Knock(url, _health_of(error))
-    if complaint := _unfit(version):
+    if complaint := _explain_unfit(version):
         client.close()
         return Knock(url, EngineHealth.UNFIT, detail=complaint)
     client.api.timeout = CALL_S
     return Knock(url, EngineHealth.ANSWERS, client)
 
 
-def _unfit(version: Mapping[str, Any]) -> str:
+def _explain_unfit(version: Mapping[str, Any]) -> str:
     """Why an engine that answers cannot serve, or empty."""
     if version.get("Os", "linux") != "linux":
         return "The container engine runs Windows containers: switch it to Linux containers, then try again."
     api = str(version.get("ApiVersion", "0"))
-    if _numbers(api) < OLDEST_API:
+    if _version_numbers(api) < OLDEST_API:
         return (
             f"The container engine {version.get('Version', '')} is too old (API {api}): update it to Docker 20.10 or"
             " newer, then try again."
@@ -158,13 +160,13 @@ def _unfit(version: Mapping[str, Any]) -> str:
     return ""
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
 def _health_of(error: BaseException) -> EngineHealth:
     """The SDK wraps the reason several times over; the innermost system error tells."""
-    for cause in _causes(error):
+    for cause in _list_causes(error):
         if isinstance(cause, requests.Timeout | TimeoutError | BlockingIOError):
             return EngineHealth.SILENT
         if isinstance(cause, PermissionError):
@@ -172,7 +174,7 @@ def _health_of(error: BaseException) -> EngineHealth:
     return EngineHealth.ABSENT
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
     """The error and everything that it was made from."""
     todo, seen = [error], set[int]()
     while todo:
@@ -185,7 +187,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         todo += [item for item in inner if isinstance(item, BaseException)]
 
 
-def _complaint(knock: Knock, machine: Machine) -> str:
+def _explain_failure(knock: Knock, machine: Machine) -> str:
     where = knock.url.removeprefix("unix://")
     if knock.health is EngineHealth.UNFIT:
         return knock.detail
@@ -205,37 +207,39 @@ def _complaint(knock: Knock, machine: Machine) -> str:
 # --- starting --------------------------------------------------------------------------------------------------
 
 
-def _start(machine: Machine, progress: SetupProgress, connect: Connect) -> Knock:
+def _start_engine(machine: Machine, progress: SetupProgress, connect: Connect) -> Knock:
     if not machine.is_root():
         raise Unavailable(_not_root(machine))
-    if not machine.has("dockerd"):
+    if not machine.has_command("dockerd"):
         install_packages(machine, progress, ["docker.io", "iptables"], what="Docker")
     with progress.task("Starting Docker") as task:
-        pid = _launch(machine)
-        return _wait(machine, task, connect, pid)
+        pid = _launch_engine(machine)
+        return _wait_for_engine(machine, task, connect, pid)
 
 
 def _not_root(machine: Machine) -> str:
-    if not machine.has("dockerd"):
+    if not machine.has_command("dockerd"):
         how = (
-            "install it with 'sudo apt-get install docker.io'" if machine.has("apt-get") else "install Docker or Podman"
+            "install it with 'sudo apt-get install docker.io'"
+            if machine.has_command("apt-get")
+            else "install Docker or Podman"
         )
         return f"There is no container engine here and I am not root: {how}, then try again."
     start = "sudo systemctl start docker" if machine.has_systemd() else "sudo dockerd"
     return f"Docker is not answering and I am not root: start it with '{start}', then try again."
 
 
-def _launch(machine: Machine) -> int | None:
+def _launch_engine(machine: Machine) -> int | None:
     """Docker is on its way up; its process id where we are its parent."""
     if not machine.has_systemd():
-        return machine.spawn(["dockerd"], log=LOG)
-    ran = machine.run(["systemctl", "start", "docker"], timeout_s=START_S, log="systemctl.log")
+        return machine.spawn_command(["dockerd"], log=LOG)
+    ran = machine.run_command(["systemctl", "start", "docker"], timeout_s=START_S, log="systemctl.log")
     if ran.code != 0:
         raise Unavailable(f"systemd could not start Docker: {ran.last_line} See 'journalctl -u docker' for the reason.")
     return None
 
 
-def _wait(machine: Machine, task: Task, connect: Connect, pid: int | None) -> Knock:
+def _wait_for_engine(machine: Machine, task: Task, connect: Connect, pid: int | None) -> Knock:
     for _ in range(START_S * 5):
         knock = find_engine(machine, connect=connect)
         if knock.health not in (EngineHealth.ABSENT, EngineHealth.SILENT):
@@ -245,7 +249,7 @@ def _wait(machine: Machine, task: Task, connect: Connect, pid: int | None) -> Kn
                 f"Docker stopped while it was starting: {last_words(machine.log_text(LOG))}. The log is"
                 f" {machine.state_dir / LOG}."
             )
-        task.detail("waiting for its first answer")
+        task.show_detail("waiting for its first answer")
         machine.sleep(0.2)
     raise Unavailable(f"Docker was started but did not answer within {START_S} s; see {machine.state_dir / LOG}.")
 
@@ -255,10 +259,10 @@ def last_words(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith("failed to start") or "level=fatal" in line]
     telling = telling or [line for line in lines if "level=error" in line]
-    return _message((telling or lines or ["it said nothing"])[-1]).rstrip(".")
+    return _log_message((telling or lines or ["it said nothing"])[-1]).rstrip(".")
 
 
-def _message(line: str) -> str:
+def _log_message(line: str) -> str:
     """The ``msg`` of a log line, shortened; the line itself if it has none."""
     found = re.search(r'\bmsg="((?:[^"\\]|\\.)*)"', line)
     text = found[1].replace('\\"', '"') if found else line

@@ -51,7 +51,7 @@ class Machine(Protocol):
     def user_id(self) -> int:
         """The numeric id of whoever runs us."""
 
-    def has(self, command: str) -> bool:
+    def has_command(self, command: str) -> bool:
         """The command is installed."""
 
     def has_systemd(self) -> bool:
@@ -60,7 +60,7 @@ class Machine(Protocol):
     def socket_error(self, path: str) -> OSError | None:
         """Why nobody can be reached at that unix socket; None when somebody listens."""
 
-    def read(self, pattern: str) -> list[str]:
+    def read_files(self, pattern: str) -> list[str]:
         """The texts of the files whose absolute paths match, in the order of their names; unreadable ones left out."""
 
     def age_s(self, pattern: str) -> float | None:
@@ -72,7 +72,7 @@ class Machine(Protocol):
     def total_bytes(self, path: Path) -> int:
         """How large that file system is."""
 
-    def run(
+    def run_command(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
     ) -> CommandResult:
         """Runs a command to its end; its output goes to the file ``log`` in the state folder.
@@ -80,11 +80,11 @@ class Machine(Protocol):
         Raises :class:`Unavailable` when it takes longer; nothing of it is left running then.
         """
 
-    def spawn(self, argv: Sequence[str], *, log: str) -> int:
+    def spawn_command(self, argv: Sequence[str], *, log: str) -> int:
         """Starts a command that outlives us, in a session of its own, its output in ``log``. Returns its process id."""
 
     def has_ended(self, pid: int) -> bool:
-        """The process that ``spawn`` started is gone."""
+        """The process that ``spawn_command`` started is gone."""
 
     def log_text(self, log: str) -> str:
         """What the log holds by now."""
@@ -106,8 +106,8 @@ class LocalMachine:
     def user_id(self) -> int:
         return os.getuid()
 
-    def has(self, command: str) -> bool:
-        return shutil.which(command, path=_path(self.env)) is not None
+    def has_command(self, command: str) -> bool:
+        return shutil.which(command, path=_system_path(self.env)) is not None
 
     def has_systemd(self) -> bool:
         return Path("/run/systemd/system").is_dir()
@@ -121,7 +121,7 @@ class LocalMachine:
                 return error
         return None
 
-    def read(self, pattern: str) -> list[str]:
+    def read_files(self, pattern: str) -> list[str]:
         texts = []
         for path in sorted(Path("/").glob(pattern.lstrip("/"))):
             try:
@@ -135,12 +135,12 @@ class LocalMachine:
         return time.time() - max(times) if times else None
 
     def free_bytes(self, path: Path) -> int:
-        return shutil.disk_usage(_existing(path)).free
+        return shutil.disk_usage(_existing_parent(path)).free
 
     def total_bytes(self, path: Path) -> int:
-        return shutil.disk_usage(_existing(path)).total
+        return shutil.disk_usage(_existing_parent(path)).total
 
-    def run(
+    def run_command(
         self, argv: Sequence[str], *, timeout_s: float, log: str, on_line: Callable[[str], None] | None = None
     ) -> CommandResult:
         # Through a file and not a pipe: a service that the command starts would keep a pipe open for ever.
@@ -151,18 +151,18 @@ class LocalMachine:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
-                env=_environment(self.env),
+                env=_command_environment(self.env),
                 start_new_session=True,
             )
             try:
-                ended_by_itself = _follow(process, source.readlines, on_line, time.monotonic() + timeout_s)
+                ended_by_itself = _follow_output(process, source.readlines, on_line, time.monotonic() + timeout_s)
             finally:
-                _end(process)
+                _end_process(process)
         if not ended_by_itself:
             raise Unavailable(f"{argv[0]} took longer than {timeout_s:.0f} s and was ended; its log is {path}.")
         return CommandResult(process.returncode, path.read_text(encoding="utf-8", errors="replace"))
 
-    def spawn(self, argv: Sequence[str], *, log: str) -> int:
+    def spawn_command(self, argv: Sequence[str], *, log: str) -> int:
         path = str(self._log(log))
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -171,7 +171,7 @@ class LocalMachine:
         ]
         # From the root folder, so that it holds no other file system busy.
         argv = ["env", "-C", "/", *argv]
-        return os.posix_spawn("/usr/bin/env", argv, _environment(self.env), file_actions=actions, setsid=True)
+        return os.posix_spawn("/usr/bin/env", argv, _command_environment(self.env), file_actions=actions, setsid=True)
 
     def has_ended(self, pid: int) -> bool:
         try:
@@ -193,22 +193,22 @@ class LocalMachine:
         return self.state_dir / name
 
 
-def _environment(env: Mapping[str, str]) -> dict[str, str]:
+def _command_environment(env: Mapping[str, str]) -> dict[str, str]:
     """What a command needs of ours: how to reach the network, and none of our secrets."""
     kept = {
         name: value
         for name, value in env.items()
         if name in _KEPT or name.startswith("PIP_") or name.lower().endswith("_proxy")
     }
-    return {**kept, "PATH": _path(env), "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+    return {**kept, "PATH": _system_path(env), "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
 
-def _path(env: Mapping[str, str]) -> str:
+def _system_path(env: Mapping[str, str]) -> str:
     """The caller's PATH with the folders of system tools, which an ordinary user's lacks."""
     return f"{env.get('PATH', '/usr/local/bin:/usr/bin:/bin')}:/usr/local/sbin:/usr/sbin:/sbin"
 
 
-def _follow(
+def _follow_output(
     process: subprocess.Popen[bytes],
     read_lines: Callable[[], list[str]],
     on_line: Callable[[str], None] | None,
@@ -225,14 +225,14 @@ def _follow(
         time.sleep(POLL_S)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     """Ends the command with its children if it still runs: it took too long, or the person pressed Ctrl-C."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _existing(path: Path) -> Path:
+def _existing_parent(path: Path) -> Path:
     while not path.exists():
         path = path.parent
     return path

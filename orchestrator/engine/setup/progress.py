@@ -19,7 +19,7 @@ HEARTBEAT_S = 10.0
 
 
 class Task:
-    """One piece of work under way. ``step`` and ``detail`` may be called from any thread."""
+    """One piece of work under way. ``show_step`` and ``show_detail`` may be called from any thread."""
 
     def __init__(self, title: str, stream: TextIO, clock: Callable[[], float]) -> None:
         self._title = title
@@ -33,37 +33,39 @@ class Task:
         """Its first line stands there."""
         self._lock = threading.Lock()  # guards the text and the stream, so that lines stay whole
 
-    def step(self, text: str) -> None:
+    def show_step(self, text: str) -> None:
         """A milestone: worth a line of its own in a log."""
         with self._lock:
             self._text = _one_line(text)
             if not self._is_terminal:
                 self._first_line()
-                self._line(f"  {self._text}")
+                self._format_line(f"  {self._text}")
                 return
-        self.tick()
+        self.show_time()
 
-    def detail(self, text: str) -> None:
+    def show_detail(self, text: str) -> None:
         """What is being done right now: shown when the next second ticks."""
         with self._lock:
             self._text = _one_line(text)
 
-    def tick(self) -> None:
+    def show_time(self) -> None:
         """Shows how long it has taken, if that is due."""
         with self._lock:
             if self._is_terminal:
-                self._stream.write("\r\033[K" + self._fit(f"{self._title} … {self._text} ({self._elapsed()} s)"))
+                self._stream.write(
+                    "\r\033[K" + self._fit_line(f"{self._title} … {self._text} ({self._elapsed_text()} s)")
+                )
                 self._stream.flush()
             elif not self._has_begun:
                 self._first_line()
             elif self._clock() - self._last_line >= HEARTBEAT_S:
-                self._line(f"  {self._text or 'still at it'} ({self._elapsed()} s)")
+                self._format_line(f"  {self._text or 'still at it'} ({self._elapsed_text()} s)")
 
     def begin(self) -> None:
         """The first line. Without a terminal it comes with the first second: what is refused at once was never begun,
         and its error is the only line."""
         if self._is_terminal:
-            self.tick()
+            self.show_time()
 
     def end(self, *, is_done: bool) -> None:
         """The last line, which stays."""
@@ -72,22 +74,22 @@ class Task:
             if not (is_done or self._is_terminal or self._has_begun):
                 return
             start = "\r\033[K" if self._is_terminal else ""
-            self._line(f"{start}{self._title} … {outcome} {self._elapsed()} s")
+            self._format_line(f"{start}{self._title} … {outcome} {self._elapsed_text()} s")
 
     def _first_line(self) -> None:
         if not self._has_begun:
             self._has_begun = True
-            self._line(f"{self._title} …")
+            self._format_line(f"{self._title} …")
 
-    def _line(self, text: str) -> None:
+    def _format_line(self, text: str) -> None:
         self._last_line = self._clock()
         self._stream.write(text + "\n")
         self._stream.flush()
 
-    def _elapsed(self) -> int:
+    def _elapsed_text(self) -> int:
         return round(self._clock() - self._started)
 
-    def _fit(self, text: str) -> str:
+    def _fit_line(self, text: str) -> str:
         width = shutil.get_terminal_size().columns - 1
         return text if len(text) <= width else text[: width - 1] + "…"
 
@@ -104,7 +106,7 @@ class SetupProgress:
         """Shows ``title`` until the block ends, and then how long it took."""
         task = Task(title, self._stream, self._clock)
         ended = threading.Event()
-        ticker = threading.Thread(target=_tick, args=(task, ended), name="progress", daemon=True)
+        ticker = threading.Thread(target=_tick_until, args=(task, ended), name="progress", daemon=True)
         task.begin()
         ticker.start()
         is_done = False
@@ -116,15 +118,15 @@ class SetupProgress:
             ticker.join()
             task.end(is_done=is_done)
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """One line by itself."""
         self._stream.write(_one_line(text) + "\n")
         self._stream.flush()
 
 
-def _tick(task: Task, ended: threading.Event) -> None:
+def _tick_until(task: Task, ended: threading.Event) -> None:
     while not ended.wait(1.0):
-        task.tick()
+        task.show_time()
 
 
 def _one_line(text: str) -> str:

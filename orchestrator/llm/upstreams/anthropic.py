@@ -15,9 +15,9 @@ from orchestrator.core.errors import UpstreamFailed
 from orchestrator.core.models import ModelRequest, TokenUse
 from orchestrator.llm.upstreams.http import IDLE_TIMEOUT_S, Endpoint, Exchange
 from orchestrator.llm.upstreams.http_errors import Provider
-from orchestrator.llm.upstreams.lenient_json import child, json_object, text_of, tokens
+from orchestrator.llm.upstreams.lenient_json import get_object, get_token_count, json_object, text_of
 from orchestrator.llm.upstreams.models import default_model_of, list_models
-from orchestrator.llm.upstreams.quirks import Habits
+from orchestrator.llm.upstreams.quirks import Quirks
 from orchestrator.llm.upstreams.secret import Secret
 from orchestrator.llm.upstreams.sse import ServerEvent
 from orchestrator.llm.upstreams.stream import HttpCompletion, ProviderError
@@ -53,7 +53,7 @@ class Anthropic:
         # Taken with or without the /v1 that other providers want.
         base_url = base_url.rstrip("/").removesuffix("/v1")
         self._endpoint = Endpoint(base_url, Provider(name, key_setting), tls=tls, idle_timeout_s=idle_timeout_s)
-        self._habits = Habits(name, named=_NAMED)
+        self._habits = Quirks(name, named=_NAMED)
 
     def __repr__(self) -> str:
         return f"Anthropic({self.name!r}, host={self._endpoint.host!r})"
@@ -77,10 +77,10 @@ class Anthropic:
                 return fixed
             return {**fixed, TEMPERATURE: min(request.temperature, 1.0)}
 
-        self._habits.send(exchange, "/v1/messages", self._headers(), model=model, payload=payload)
+        self._habits.send_call(exchange, "/v1/messages", self._headers(), model=model, payload=payload)
         return answer
 
-    def models(self) -> list[str]:
+    def list_models(self) -> list[str]:
         """See the protocol."""
         return list_models(Exchange(self._endpoint), "/v1/models?limit=1000", self._headers())
 
@@ -102,7 +102,7 @@ class Anthropic:
         """``system`` and ``messages``. The system prompt is always marked for the cache; the last message only in a
         talk under way, where the next call repeats it: marking costs a quarter more for what is new."""
         system = [text for each in request.messages if each["role"] == "system" if (text := text_of(each["content"]))]
-        messages = _merged(each for each in request.messages if each["role"] != "system")
+        messages = _merge_messages(each for each in request.messages if each["role"] != "system")
         if any(each["role"] == "assistant" for each in messages):
             messages[-1]["content"][-1]["cache_control"] = _CACHE
         if not system:
@@ -122,32 +122,32 @@ class _Messages:
         self.is_over = False
         self._counted: dict[str, Any] = {}
 
-    def take(self, event: ServerEvent) -> str:
+    def read_event(self, event: ServerEvent) -> str:
         document = json_object(event.data)
         if document is None:
             raise ValueError("no JSON object")
         kind = document.get("type") or event.name
         if kind == "content_block_delta":
-            delta = child(document, "delta")
+            delta = get_object(document, "delta")
             # The other kinds are thinking and signatures, which are no part of the answer.
             return text_of(delta.get("text")) if delta.get("type") == "text_delta" else ""
         if kind == "message_start":
-            self._count(child(child(document, "message"), "usage"), is_final=False)
+            self._count(get_object(get_object(document, "message"), "usage"), is_final=False)
         elif kind == "message_delta":
-            self._count(child(document, "usage"), is_final=True)
-            self._stop(child(document, "delta").get("stop_reason"))
+            self._count(get_object(document, "usage"), is_final=True)
+            self._stop(get_object(document, "delta").get("stop_reason"))
         elif kind == "message_stop":
             self.is_over = True
         elif kind == "error":
-            raise ProviderError(may_retry=child(document, "error").get("type") in _PASSING)
+            raise ProviderError(may_retry=get_object(document, "error").get("type") in _PASSING)
         return ""
 
     def take_whole(self, document: dict[str, Any]) -> str:
         if document.get("type") == "error":
-            raise ProviderError(may_retry=child(document, "error").get("type") in _PASSING)
+            raise ProviderError(may_retry=get_object(document, "error").get("type") in _PASSING)
         if document.get("type") != "message":
             raise ValueError("no message")
-        self._count(child(document, "usage"), is_final=True)
+        self._count(get_object(document, "usage"), is_final=True)
         self._stop(document.get("stop_reason"))
         return text_of(document.get("content"))
 
@@ -158,23 +158,23 @@ class _Messages:
     def _count(self, usage: dict[str, Any], *, is_final: bool) -> None:
         """The start counts the prompt, the end the answer (the start's count of the answer is only its beginning)."""
         self._counted.update({key: value for key, value in usage.items() if value is not None})
-        fresh = tokens(self._counted.get("input_tokens"))
-        cached = tokens(self._counted.get("cache_read_input_tokens", 0))
-        written = tokens(self._counted.get("cache_creation_input_tokens", 0))
+        fresh = get_token_count(self._counted.get("input_tokens"))
+        cached = get_token_count(self._counted.get("cache_read_input_tokens", 0))
+        written = get_token_count(self._counted.get("cache_creation_input_tokens", 0))
         is_counted = fresh is not None and cached is not None and written is not None
         self.use = TokenUse(
             prompt=(fresh or 0) + (cached or 0) + (written or 0) if is_counted else None,
-            completion=tokens(usage.get("output_tokens")) if is_final else None,
+            completion=get_token_count(usage.get("output_tokens")) if is_final else None,
             cached=cached or 0,
             cache_written=written or 0,
         )
 
 
-def _merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merge_messages(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages as Anthropic wants them: a person's first, then in turns, none of them empty."""
     merged: list[dict[str, Any]] = []
     for message in messages:
-        blocks = _blocks(message["content"])
+        blocks = _make_blocks(message["content"])
         if not blocks:
             continue
         if not merged and message["role"] == "assistant":
@@ -186,22 +186,22 @@ def _merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return merged or [{"role": "user", "content": [{"type": "text", "text": "(empty)"}]}]
 
 
-def _blocks(content: Any) -> list[dict[str, Any]]:
+def _make_blocks(content: Any) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content.strip() else []
     if not isinstance(content, list):
         return []
-    return [block for part in content if isinstance(part, dict) and (block := _block(part))]
+    return [block for part in content if isinstance(part, dict) and (block := _make_block(part))]
 
 
-def _block(part: dict[str, Any]) -> dict[str, Any] | None:
+def _make_block(part: dict[str, Any]) -> dict[str, Any] | None:
     if part.get("type") == "image_url":
-        return _image(child(part, "image_url").get("url"))
+        return _make_image(get_object(part, "image_url").get("url"))
     text = part.get("text")
     return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
 
 
-def _image(url: Any) -> dict[str, Any]:
+def _make_image(url: Any) -> dict[str, Any]:
     """An inline picture. One behind a link is refused: the provider would fetch it, and that is a way out."""
     match = _INLINE_IMAGE.fullmatch(url) if isinstance(url, str) else None
     if match is None:

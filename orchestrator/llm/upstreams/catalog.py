@@ -129,7 +129,7 @@ def build_upstreams(
             CUSTOM, custom_base_url, custom_key, custom_model, key_setting="HERMIT_LLM_API_KEY", tls=tls
         )
     for preset in presets:
-        upstreams[preset.name] = _built(preset, keys[preset.key_setting], tls)
+        upstreams[preset.name] = _make_upstream(preset, keys[preset.key_setting], tls)
     if ollama_url:
         # No default model: it takes the first of those that are installed.
         upstreams[OLLAMA] = OpenAICompatible(OLLAMA, ollama_url, tls=tls)
@@ -143,7 +143,7 @@ def build_own(name: str, key: str, base_url: str = "", *, ca_file: str | None = 
     Secret(key, setting="The key")  # the sentence for a person who typed it, whatever the provider
     preset = next((preset for preset in PRESETS if preset.name == name), None)
     if preset is not None:
-        return _built(replace(preset, key_setting=IN_SETTINGS), key, tls_context(ca_file))
+        return _make_upstream(replace(preset, key_setting=IN_SETTINGS), key, tls_context(ca_file))
     if name != CUSTOM:
         raise ConfigError(f"{name} takes no key. Choose one of {', '.join(KEY_SETTINGS)}.")
     tls = tls_context(ca_file) if base_url.startswith("https:") else None
@@ -180,7 +180,7 @@ def is_listening(url: str, timeout_s: float = PROBE_TIMEOUT_S) -> bool:
         return False
 
 
-def _built(preset: Preset, key: str, tls: ssl.SSLContext | None) -> Upstream:
+def _make_upstream(preset: Preset, key: str, tls: ssl.SSLContext | None) -> Upstream:
     if preset.dialect == "anthropic":
         return Anthropic(
             key,

@@ -40,7 +40,9 @@ class UpstreamConnection:
         self._host = host
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
 
-    def ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str]]:
+    def send_request(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, dict[str, str]]:
         """Send a request; the status and the headers (names in lower case) when the answer's head is there."""
         sent = [("Host", self._host), *headers.items()]
         if body:
@@ -51,7 +53,7 @@ class UpstreamConnection:
         pieces.append(self._http.send(h11.EndOfMessage()))
         with suppress(BrokenPipeError):  # it may have answered, and closed, before it had read everything
             self.socket.sendall(b"".join(piece for piece in pieces if piece))
-        while not isinstance(event := self._next(), h11.Response):
+        while not isinstance(event := self._read_line(), h11.Response):
             if not isinstance(event, h11.InformationalResponse):
                 raise h11.RemoteProtocolError("there is no answer")
         return event.status_code, _read_headers(event)
@@ -60,7 +62,7 @@ class UpstreamConnection:
         """What of the answer's body has arrived, at least a byte; none at its end."""
         pieces: list[bytes] = []
         while not self.is_whole:
-            event = self._next(may_wait=not pieces)
+            event = self._read_line(may_wait=not pieces)
             if event is None:
                 break
             if isinstance(event, h11.Data):
@@ -71,7 +73,7 @@ class UpstreamConnection:
                 raise h11.RemoteProtocolError("there is something else than an answer")
         return b"".join(pieces)
 
-    def renew(self) -> bool:
+    def prepare_next(self) -> bool:
         """Get ready for the next request; False when this connection has served its last."""
         if not self.is_whole or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
@@ -91,7 +93,7 @@ class UpstreamConnection:
         """The connection is gone; again is fine."""
         self.socket.close()
 
-    def _next(self, *, may_wait: bool = True) -> Any:
+    def _read_line(self, *, may_wait: bool = True) -> Any:
         """The next h11 event; None when it has not arrived yet and nobody wants to wait."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
             if not may_wait:
@@ -100,7 +102,7 @@ class UpstreamConnection:
         return event
 
 
-class Wires:
+class ConnectionPool:
     """The kept connections to one host. Thread-safe."""
 
     def __init__(self, host: str, port: int, *, tls: ssl.SSLContext | None, connect_timeout_s: float) -> None:
@@ -113,20 +115,20 @@ class Wires:
         self._idle: list[UpstreamConnection] = []
         self._lock = threading.Lock()  # protects _idle
 
-    def take(self) -> UpstreamConnection:
+    def take_connection(self) -> UpstreamConnection:
         """One that nobody else has. Raises UnreachableError, or ssl.SSLError when the other side can't be trusted."""
         while True:
             with self._lock:
                 wire = self._idle.pop() if self._idle else None
             if wire is None:
-                return UpstreamConnection(self._connected(), self._host)
+                return UpstreamConnection(self._open_connection(), self._host)
             if wire.is_idle():
                 return wire
             wire.close()
 
-    def give(self, wire: UpstreamConnection) -> None:
+    def return_connection(self, wire: UpstreamConnection) -> None:
         """It is not needed any more: kept for the next request if it can serve one, else closed."""
-        if wire.renew():
+        if wire.prepare_next():
             with self._lock:
                 if len(self._idle) < _KEPT:
                     self._idle.append(wire)
@@ -144,7 +146,7 @@ class Wires:
         """A provider whose key was changed is replaced while calls to it are under way; the last one lets go of it."""
         self.close()
 
-    def _connected(self) -> socket.socket:
+    def _open_connection(self) -> socket.socket:
         try:
             connection = socket.create_connection(self._address, self._connect_timeout_s)
         except (OSError, ValueError) as error:  # a name can be none, too

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import certifi
 
 from orchestrator.core.errors import ConfigError, Stopped, UpstreamFailed
-from orchestrator.llm.upstreams.connections import FAULTS, UnreachableError, UpstreamConnection, Wires
+from orchestrator.llm.upstreams.connections import FAULTS, ConnectionPool, UnreachableError, UpstreamConnection
 from orchestrator.llm.upstreams.http_errors import Provider, failure_of_status
 
 logger = logging.getLogger(__name__)
@@ -57,13 +57,13 @@ class Endpoint:
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         total_timeout_s: float = TOTAL_TIMEOUT_S,
     ) -> None:
-        scheme, host, port, self._path, self._query = _split(base_url, provider.name)
+        scheme, host, port, self._path, self._query = _split_url(base_url, provider.name)
         self.provider = provider
         self.host = host
         self.idle_timeout_s = idle_timeout_s
         self.total_timeout_s = total_timeout_s
         default_port = 443 if scheme == "https" else 80
-        self.wires = Wires(
+        self.wires = ConnectionPool(
             host,
             default_port if port is None else port,
             tls=(tls or tls_context()) if scheme == "https" else None,
@@ -73,7 +73,7 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({self.provider.name} at {self.host})"
 
-    def target(self, path: str) -> str:
+    def request_target(self, path: str) -> str:
         """What stands in the request line for this path below the base URL."""
         return f"{self._path}{path}{self._query}"
 
@@ -94,13 +94,15 @@ class Exchange:
         self._headers: dict[str, str] | None = None
         self._deadline = time.monotonic() + endpoint.total_timeout_s
 
-    def send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> int:
+    def send_request(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> int:
         """Send the request; returns the status when the answer's head is there."""
         try:
             with self._inside:
-                wire = self._endpoint.wires.take()
+                wire = self._endpoint.wires.take_connection()
                 self._hold(wire)
-                status, self._headers = wire.ask(method, self._endpoint.target(path), headers, body or b"")
+                status, self._headers = wire.send_request(
+                    method, self._endpoint.request_target(path), headers, body or b""
+                )
         except FAULTS as error:
             raise self._explain(error) from None  # the error could carry what was sent
         self._raise_if_closed()
@@ -111,41 +113,41 @@ class Exchange:
         """It holds no connection: the answer was read to its end, or nothing was sent, or it was closed."""
         return self._wire is None
 
-    def header(self, name: str) -> str:
+    def get_header(self, name: str) -> str:
         """One header of the answer, by its name in lower case, or an empty text."""
         return (self._headers or {}).get(name, "")
 
-    def failure(self, status: int) -> UpstreamFailed:
+    def describe_status(self, status: int) -> UpstreamFailed:
         """The sentence for a status that is no answer."""
-        return failure_of_status(self._endpoint.provider, status, self.header, host=self._endpoint.host)
+        return failure_of_status(self._endpoint.provider, status, self.get_header, host=self._endpoint.host)
 
-    def pieces(self) -> Iterator[bytes]:
+    def read_pieces(self) -> Iterator[bytes]:
         """The answer's body as it arrives, within the caps of size and time."""
         total = 0
         while piece := self._read():
             total += len(piece)
             if total > MAX_ANSWER_BYTES:
-                raise self.broken("sent far more than an answer can hold", may_retry=False)
+                raise self.describe_broken("sent far more than an answer can hold", may_retry=False)
             yield piece
 
-    def whole(self, limit: int = MAX_ANSWER_BYTES) -> bytes:
+    def read_whole(self, limit: int = MAX_ANSWER_BYTES) -> bytes:
         """The whole body, cut off behind ``limit`` bytes."""
         body = bytearray()
-        for piece in self.pieces():
+        for piece in self.read_pieces():
             body += piece
             if len(body) >= limit:
                 break
         return bytes(body[:limit])
 
-    def hurry(self, timeout_s: float) -> None:
+    def set_read_timeout(self, timeout_s: float) -> None:
         """From now on wait for the next byte no longer than this."""
         with self._guard:
             if self._wire is not None:
                 self._wire.socket.settimeout(timeout_s)
 
-    def finish(self) -> None:
+    def finish_answer(self) -> None:
         """We know enough: read the answer's last bytes so that the connection can serve again, else drop it."""
-        self.hurry(DRAIN_TIMEOUT_S)
+        self.set_read_timeout(DRAIN_TIMEOUT_S)
         left = DRAIN_BYTES
         try:
             while left > 0 and (piece := self._read()):
@@ -153,9 +155,9 @@ class Exchange:
         except (UpstreamFailed, Stopped):
             left = 0
         if left <= 0:
-            self.drop()
+            self.drop_connection()
 
-    def drop(self) -> None:
+    def drop_connection(self) -> None:
         """Give up the answer at hand with its connection, but not the exchange: it may send again."""
         with self._guard:
             wire, self._wire = self._wire, None
@@ -168,7 +170,7 @@ class Exchange:
             self._is_closed = True
             wire, self._wire = self._wire, None
             if wire is not None:
-                _shut(wire.socket)
+                _shut_socket(wire.socket)
         # A reader was woken by that and leaves at once; one that still connects closes for itself.
         if wire is not None and self._inside.acquire(timeout=1.0):
             try:
@@ -176,7 +178,7 @@ class Exchange:
             finally:
                 self._inside.release()
 
-    def broken(self, what: str, *, may_retry: bool) -> UpstreamFailed:
+    def describe_broken(self, what: str, *, may_retry: bool) -> UpstreamFailed:
         """The sentence for an answer that is none: ``The provider NAME {what}.``"""
         text = f"The provider {self._endpoint.provider.name} {what}."
         return UpstreamFailed(text, may_retry=may_retry, may_have_cost=True)
@@ -185,7 +187,7 @@ class Exchange:
         if self._headers is None:
             raise RuntimeError("read before send")
         if time.monotonic() > self._deadline:
-            raise self.broken(
+            raise self.describe_broken(
                 f"took longer than {self._endpoint.total_timeout_s:.0f} s for its answer", may_retry=False
             )
         try:
@@ -206,14 +208,14 @@ class Exchange:
             self._wire = wire
             wire.socket.settimeout(self._endpoint.idle_timeout_s)  # a kept one may still be in its last one's hurry
             if self._is_closed:
-                _shut(wire.socket)
+                _shut_socket(wire.socket)
 
     def _give_back(self) -> None:
         """The answer is whole: its connection may soon carry another exchange."""
         with self._guard:
             wire, self._wire = self._wire, None
         if wire is not None:
-            self._endpoint.wires.give(wire)
+            self._endpoint.wires.return_connection(wire)
 
     def _raise_if_closed(self) -> None:
         if self._is_closed:
@@ -221,7 +223,7 @@ class Exchange:
 
     def _explain(self, error: Exception) -> UpstreamFailed | Stopped:
         """The failure as our sentence. Only the error's type goes to the log: its text may hold what was sent."""
-        self.drop()
+        self.drop_connection()
         if self._is_closed:
             return Stopped("The call to the model was stopped.")
         provider, host = self._endpoint.provider.name, self._endpoint.host
@@ -233,18 +235,18 @@ class Exchange:
             text = f"The provider {provider} cannot be reached at {host}. Check the network and its address."
             return UpstreamFailed(text, may_retry=True)
         if isinstance(error, TimeoutError):
-            return self.broken("stopped answering", may_retry=True)
-        return self.broken("broke off the connection before its answer was complete", may_retry=True)
+            return self.describe_broken("stopped answering", may_retry=True)
+        return self.describe_broken("broke off the connection before its answer was complete", may_retry=True)
 
 
-def _shut(sock: socket.socket) -> None:
+def _shut_socket(sock: socket.socket) -> None:
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:
         return  # the other side was faster: gone is gone
 
 
-def _split(base_url: str, name: str) -> tuple[str, str, int | None, str, str]:
+def _split_url(base_url: str, name: str) -> tuple[str, str, int | None, str, str]:
     mend = f"The address of {name} must look like https://HOST/v1."
     try:
         parts = urlsplit(base_url.strip())

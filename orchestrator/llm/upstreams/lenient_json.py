@@ -25,7 +25,7 @@ def json_object(text: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def child(parent: dict[str, Any], key: str) -> dict[str, Any]:
+def get_object(parent: dict[str, Any], key: str) -> dict[str, Any]:
     """The object under ``key``; an empty one when there is none."""
     found = parent.get(key)
     return found if isinstance(found, dict) else {}
@@ -47,7 +47,7 @@ def text_of(content: Any) -> str:
     return "".join(text for part in parts if isinstance(text := part.get("text"), str))
 
 
-def tokens(value: Any) -> int | None:
+def get_token_count(value: Any) -> int | None:
     """A count of tokens, or None when it cannot be one."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOKENS_BELIEVED:
         return None
@@ -68,12 +68,12 @@ def chat_usage(usage: dict[str, Any]) -> TokenUse:
     cost = cost_micro(usage.get("cost"))
     if cost is not None and usage.get("is_byok") is True:
         # With the user's own key OpenRouter's cost is its fee alone; the provider's bill stands beside it.
-        cost += cost_micro(child(usage, "cost_details").get("upstream_inference_cost")) or 0
-    prompt = tokens(usage.get("prompt_tokens"))
-    cached = tokens(child(usage, "prompt_tokens_details").get("cached_tokens")) or 0
+        cost += cost_micro(get_object(usage, "cost_details").get("upstream_inference_cost")) or 0
+    prompt = get_token_count(usage.get("prompt_tokens"))
+    cached = get_token_count(get_object(usage, "prompt_tokens_details").get("cached_tokens")) or 0
     return TokenUse(
         prompt=prompt,
-        completion=tokens(usage.get("completion_tokens")),
+        completion=get_token_count(usage.get("completion_tokens")),
         cost_micro=cost,
         cached=min(cached, prompt or 0),
     )
@@ -85,7 +85,7 @@ class TextJoiner:
     def __init__(self) -> None:
         self._half = ""
 
-    def push(self, text: str) -> str:
+    def push_text(self, text: str) -> str:
         """The part of ``text`` that can go out now."""
         if text.isascii() and not self._half:
             return text

@@ -20,7 +20,7 @@ class _Offering(Protocol):
     name: str
     default_model: str
 
-    def models(self) -> list[str]: ...
+    def list_models(self) -> list[str]: ...
 
 
 class NoList(UpstreamFailed):
@@ -30,20 +30,20 @@ class NoList(UpstreamFailed):
 def list_models(exchange: Exchange, path: str, headers: Mapping[str, str]) -> list[str]:
     """The model names, sorted. Raises UpstreamFailed, NoList among them."""
     try:
-        status = exchange.send("GET", path, None, headers)
+        status = exchange.send_request("GET", path, None, headers)
         if status in _NO_LIST:
-            raise NoList(exchange.failure(status).message, may_retry=False)
+            raise NoList(exchange.describe_status(status).message, may_retry=False)
         if status != 200:
-            raise exchange.failure(status)
-        exchange.hurry(LIST_TIMEOUT_S)
-        document = json_object(exchange.whole())
+            raise exchange.describe_status(status)
+        exchange.set_read_timeout(LIST_TIMEOUT_S)
+        document = json_object(exchange.read_whole())
     finally:
         if not exchange.is_done:
             exchange.close()
     found = document.get("data") if document is not None else None
     if not isinstance(found, list):
-        raise exchange.broken("gave a list of models that cannot be read", may_retry=False)
-    return sorted({name for entry in found if (name := _name(entry))})
+        raise exchange.describe_broken("gave a list of models that cannot be read", may_retry=False)
+    return sorted({name for entry in found if (name := _model_name(entry))})
 
 
 def default_model_of(upstream: _Offering) -> str:
@@ -52,7 +52,7 @@ def default_model_of(upstream: _Offering) -> str:
     if upstream.default_model:
         return upstream.default_model
     try:
-        names = upstream.models()
+        names = upstream.list_models()
     except NoList:
         names = [UNNAMED]
     if not names:
@@ -62,7 +62,7 @@ def default_model_of(upstream: _Offering) -> str:
     return names[0]
 
 
-def _name(entry: Any) -> str:
+def _model_name(entry: Any) -> str:
     name = entry.get("id") if isinstance(entry, dict) else None
     if not isinstance(name, str) or len(name) > MAX_NAME or not name.isprintable():
         return ""

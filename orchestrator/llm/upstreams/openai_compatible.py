@@ -14,9 +14,9 @@ from typing import Any
 from orchestrator.core.models import ModelRequest, TokenUse
 from orchestrator.llm.upstreams.http import IDLE_TIMEOUT_S, Endpoint, Exchange
 from orchestrator.llm.upstreams.http_errors import Provider
-from orchestrator.llm.upstreams.lenient_json import chat_usage, child, first_child, json_object, text_of
+from orchestrator.llm.upstreams.lenient_json import chat_usage, first_child, get_object, json_object, text_of
 from orchestrator.llm.upstreams.models import default_model_of, list_models
-from orchestrator.llm.upstreams.quirks import Habits
+from orchestrator.llm.upstreams.quirks import Quirks
 from orchestrator.llm.upstreams.secret import Secret
 from orchestrator.llm.upstreams.sse import ServerEvent
 from orchestrator.llm.upstreams.stream import HttpCompletion, ProviderError
@@ -61,7 +61,7 @@ class OpenAICompatible:
         self._endpoint = Endpoint(base_url, Provider(name, key_setting), tls=tls, idle_timeout_s=idle_timeout_s)
         self._extra = dict(extra or {})
         # Few providers lack these two, but small servers do, and some of them refuse without saying what.
-        self._habits = Habits(name, refuses=refuses, named=_NAMED, unnamed=(JSON_OBJECT, STREAM_OPTIONS))
+        self._habits = Quirks(name, refuses=refuses, named=_NAMED, unnamed=(JSON_OBJECT, STREAM_OPTIONS))
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.name!r}, host={self._endpoint.host!r})"
@@ -76,7 +76,7 @@ class OpenAICompatible:
         if opened is not None:
             opened(answer)
         model = request.model or default_model_of(self)
-        self._habits.send(
+        self._habits.send_call(
             exchange,
             "/chat/completions",
             self._headers(),
@@ -85,7 +85,7 @@ class OpenAICompatible:
         )
         return answer
 
-    def models(self) -> list[str]:
+    def list_models(self) -> list[str]:
         """See the protocol."""
         return list_models(Exchange(self._endpoint), "/models", self._headers())
 
@@ -134,7 +134,7 @@ class _Chat:
         self.is_over = False
         self._has_choice = False
 
-    def take(self, event: ServerEvent) -> str:
+    def read_event(self, event: ServerEvent) -> str:
         if event.data.strip() == b"[DONE]":
             self.is_over = True
             # Some servers say [DONE] and never a reason; an answer of which nothing came stays without an end.
@@ -155,7 +155,7 @@ class _Chat:
 
     def _read(self, chunk: dict[str, Any], part: str) -> str:
         _raise_if_error(chunk)
-        usage = child(chunk, "usage") or child(child(chunk, "x_groq"), "usage")
+        usage = get_object(chunk, "usage") or get_object(get_object(chunk, "x_groq"), "usage")
         if usage:
             self.use = chat_usage(usage)
         choice = first_child(chunk, "choices")
@@ -168,7 +168,7 @@ class _Chat:
             if reason == "error":
                 raise ProviderError(may_retry=True)
             self.finish_reason = reason[:32]
-        return text_of(child(choice, part).get("content"))
+        return text_of(get_object(choice, part).get("content"))
 
 
 def _raise_if_error(chunk: dict[str, Any]) -> None:

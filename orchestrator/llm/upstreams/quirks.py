@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 REFUSAL_BYTES = 64 * 1024
 
 
-class Habits:
+class Quirks:
     """Of one provider. Thread-safe."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Habits:
         self._lock = threading.Lock()  # over _learned, which calls on several threads learn into
         self._learned: dict[str, frozenset[str]] = {}
 
-    def send(
+    def send_call(
         self,
         exchange: Exchange,
         path: str,
@@ -56,13 +56,13 @@ class Habits:
         while True:
             # Each round leaves out one field more, so this ends.
             body = payload(left_out)
-            status = exchange.send("POST", path, encoded(body), headers)
+            status = exchange.send_request("POST", path, encode_json(body), headers)
             if status == 200:
                 self._learn(model, left_out)
                 return
-            failure = exchange.failure(status)
+            failure = exchange.describe_status(status)
             blamed = self._blamed(exchange, body, left_out) if status in (400, 422) else ""
-            exchange.finish()
+            exchange.finish_answer()
             if not blamed:
                 raise failure
             left_out |= {blamed}
@@ -81,7 +81,7 @@ class Habits:
     def _blamed(self, exchange: Exchange, body: Mapping[str, Any], left_out: frozenset[str]) -> str:
         """The field to leave out next; empty when there is none left that the call can do without."""
         try:
-            refusal = exchange.whole(REFUSAL_BYTES).lower()
+            refusal = exchange.read_whole(REFUSAL_BYTES).lower()
         except UpstreamFailed:
             return ""
         for name, words in self._named.items():
@@ -90,6 +90,6 @@ class Habits:
         return next((name for name in self._unnamed if name in body), "")
 
 
-def encoded(document: Mapping[str, Any]) -> bytes:
+def encode_json(document: Mapping[str, Any]) -> bytes:
     """JSON for the wire. A lone surrogate (from a file name, say) has no UTF-8 form and becomes a question mark."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -39,7 +39,7 @@ class Rehearsal:
             opened(speech)
         return speech
 
-    def models(self) -> list[str]:
+    def list_models(self) -> list[str]:
         """The one script."""
         return [MODEL]
 

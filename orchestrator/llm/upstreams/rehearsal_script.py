@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from orchestrator.files.attachments import untold
+from orchestrator.files.attachments import split_prompt
 from orchestrator.llm.memory_block import HEAD
 from orchestrator.llm.upstreams.lenient_json import json_object, text_of
 from orchestrator.llm.upstreams.rehearsal_texts import APP, GREETING, LONG, MENU, NOTICE, REMINDER, SLOW
@@ -72,7 +72,7 @@ Scene = Callable[[Talk], Reply]
 
 
 _TO_SUM_UP = "You keep the record of a conversation"
-"""So begins the house's own question (``summaries``)."""
+"""So begins the program's own question (``summaries``)."""
 SUMMARY = "The person and the rehearsal talked for a while, and tried some of what it can show."
 
 
@@ -80,13 +80,13 @@ def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
     """The next answer. The last one of a conversation's first turn says that all this is a rehearsal."""
     if messages and text_of(messages[0].get("content")).startswith(_TO_SUM_UP):
         return Reply(SUMMARY)
-    start, results = _turn(messages)
+    start, results = _find_turn(messages)
     said = text_of(messages[start].get("content")) if messages else ""
     stamp = _STAMP.match(said)
-    text, files = untold(_BEFORE.sub("", said[stamp.end() :] if stamp else said).strip())
+    text, files = split_prompt(_BEFORE.sub("", said[stamp.end() :] if stamp else said).strip())
     is_first = not any(message.get("role") == "assistant" for message in messages[:start])
-    scene, what = (_files, "") if files and not text else _scene_for(text)
-    reply = scene(Talk(text, what, _now(stamp), results, is_first))
+    scene, what = (_reply_files, "") if files and not text else _scene_for(text)
+    reply = scene(Talk(text, what, _parse_now(stamp), results, is_first))
     if is_first and reply.is_last:
         return Reply(f"{NOTICE}\n\n{reply.message}", action=reply.action, is_slow=reply.is_slow)
     return reply
@@ -95,125 +95,126 @@ def reply_to(messages: Sequence[dict[str, Any]]) -> Reply:
 # --- the scenes ------------------------------------------------------------------------------------------------
 
 
-def _greet(talk: Talk) -> Reply:
+def _reply_greeting(talk: Talk) -> Reply:
     return Reply(f"{GREETING}\n\n{MENU}" if talk.is_first else f"I know only a few words.\n\n{MENU}")
 
 
-def _run(talk: Talk) -> Reply:
+def _reply_run(talk: Talk) -> Reply:
     if not talk.results:
         return Reply("I am running your command.", terminal=talk.what)
-    return Reply(_report(talk.results[-1]))
+    return Reply(_report_text(talk.results[-1]))
 
 
-def _files(talk: Talk) -> Reply:
+def _reply_files(talk: Talk) -> Reply:
     if not talk.results:
         return Reply("I am looking into my folders.", terminal="ls -l . ../in ../out ../www")
-    return Reply(_report(talk.results[-1]))
+    return Reply(_report_text(talk.results[-1]))
 
 
-def _danger(talk: Talk) -> Reply:
+def _reply_danger(talk: Talk) -> Reply:
     if not talk.results:
         command = "mkdir -p rehearsal-scratch && echo 'Nothing of value.' > rehearsal-scratch/note.txt"
         return Reply("I am making a folder that nobody will miss.", terminal=command)
     if _was_refused(talk.results[-1]):
-        return Reply(f"All right, nothing was deleted. I was told:\n\n{_quote(talk.results[-1])}")
+        return Reply(f"All right, nothing was deleted. I was told:\n\n{_quote_markdown(talk.results[-1])}")
     if len(talk.results) == 1:
         return Reply("Now I want to delete it. I need your approval for that.", terminal="rm -r rehearsal-scratch")
     if not _went_well(talk.results[-1]):
-        return Reply(_report(talk.results[-1]))
+        return Reply(_report_text(talk.results[-1]))
     return Reply("Deleted: `rehearsal-scratch` is gone. Try it again and say no, to see what happens then.")
 
 
-def _file(talk: Talk) -> Reply:
+def _reply_file(talk: Talk) -> Reply:
     if not talk.results:
         command = "echo 'Hello from the cubicle!' > hello.txt && mv hello.txt ../out/hello.txt"
         return Reply("I am writing a file and putting it into my `out/` folder.", terminal=command)
     if not _went_well(talk.results[-1]):
-        return Reply(_report(talk.results[-1]))
+        return Reply(_report_text(talk.results[-1]))
     return Reply(
         "Here is your file, `hello.txt`: everything in my `out/` folder is sent to you.", action="FILE:hello.txt"
     )
 
 
-def _app(talk: Talk) -> Reply:
+def _reply_app(talk: Talk) -> Reply:
     if not talk.results:
         command = f"mkdir -p ../www/hello && cat > ../www/hello/index.html <<'PAGE'\n{APP}PAGE"
         return Reply("I am building a small web app.", terminal=command)
     if not _went_well(talk.results[-1]):
-        return Reply(_report(talk.results[-1]))
+        return Reply(_report_text(talk.results[-1]))
     return Reply("Your page is ready: `www/hello/index.html` in my workspace.")
 
 
-def _remind(talk: Talk) -> Reply:
+def _reply_remind(talk: Talk) -> Reply:
     if talk.results:
-        return Reply(_told("The reminder is in your calendar.", talk.results[-1]))
+        return Reply(_result_text("The reminder is in your calendar.", talk.results[-1]))
     delay = _DELAY.search(talk.what)
     what = _DELAY.sub("", talk.what).strip().removeprefix("to ").strip(" .") or "stand up and stretch"
     # The time in a conversation has no seconds, so a minute more makes sure that it is never too early.
     start = talk.now + _delay_of(delay) + timedelta(minutes=1)
     fields = (what[:60], f"{REMINDER} {what}", start.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
-    return Reply("I am putting it into your calendar.", panel_actions=(_panel("CALENDAR_CREATE", *fields),))
+    return Reply("I am putting it into your calendar.", panel_actions=(_panel_command("CALENDAR_CREATE", *fields),))
 
 
-def _reminded(talk: Talk) -> Reply:
+def _reply_reminded(talk: Talk) -> Reply:
     return Reply(f"Your reminder: {talk.what or 'it is time'}")
 
 
-def _remember(talk: Talk) -> Reply:
+def _reply_remember(talk: Talk) -> Reply:
     if talk.results:
-        return Reply(_told("I will remember it.", talk.results[-1]))
-    return Reply("I am making a note of it.", panel_actions=(_panel("MEMORY_ADD", talk.what),))
+        return Reply(_result_text("I will remember it.", talk.results[-1]))
+    return Reply("I am making a note of it.", panel_actions=(_panel_command("MEMORY_ADD", talk.what),))
 
 
-def _recall(talk: Talk) -> Reply:
+def _reply_recall(talk: Talk) -> Reply:
     if not talk.results:
         return Reply(
-            "I am looking through what I know.", terminal=f"hermit memory search -- {_quoted(talk.what or 'you')}"
+            "I am looking through what I know.",
+            terminal=f"hermit memory search -- {_quote_for_shell(talk.what or 'you')}",
         )
-    return Reply(_report(talk.results[-1]))
+    return Reply(_report_text(talk.results[-1]))
 
 
-def _ask(talk: Talk) -> Reply:
+def _reply_ask(talk: Talk) -> Reply:
     if not talk.results:
         command = "hermit ask 'Tea or coffee?' --choices Tea,Coffee --free-text"
         return Reply("I am asking you something, and my command waits for your answer.", terminal=command)
     if not _went_well(talk.results[-1]):
-        return Reply(_report(talk.results[-1]))
-    return Reply(f"Thank you. My command got your answer:\n\n{_quote(_output(talk.results[-1]))}")
+        return Reply(_report_text(talk.results[-1]))
+    return Reply(f"Thank you. My command got your answer:\n\n{_quote_markdown(_output_text(talk.results[-1]))}")
 
 
-def _fetch(talk: Talk) -> Reply:
+def _reply_fetch(talk: Talk) -> Reply:
     if talk.results:
-        return Reply(_told("The download waits for your approval.", talk.results[-1]))
+        return Reply(_result_text("The download waits for your approval.", talk.results[-1]))
     kind = re.search(r"//[^/?#]+/[^?#]*\.([A-Za-z0-9]{1,10})(?:[?#]|$)", talk.what)
     fields = ("A file for the rehearsal", talk.what, kind[1] if kind else "html")
-    return Reply("I am asking for a file from the internet.", panel_actions=(_panel("ASSET_REQUEST", *fields),))
+    return Reply("I am asking for a file from the internet.", panel_actions=(_panel_command("ASSET_REQUEST", *fields),))
 
 
-def _long(_talk: Talk) -> Reply:
+def _reply_long(_talk: Talk) -> Reply:
     return Reply(LONG)
 
 
-def _slow(_talk: Talk) -> Reply:
+def _reply_slow(_talk: Talk) -> Reply:
     return Reply(SLOW, is_slow=True)
 
 
 _SCENES: tuple[tuple[re.Pattern[str], Scene], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), scene)
     for pattern, scene in (
-        (rf"^{re.escape(REMINDER)}\s*(?P<what>.*)", _reminded),
-        (r"^(?:please\s+)?run[:\s]\s*(?P<what>\S.*)", _run),
-        (r"\bremind me\b[:,\s]*(?P<what>.*)", _remind),
-        (r"\bwhat do you (?:know|remember)\b(?:\s+about\b)?(?P<what>[^?]*)", _recall),
-        (r"^(?:please\s+)?ask\b(?P<what>)", _ask),
-        (r"\bremember\b(?:\s+that\b)?[:,\s]*(?P<what>\S.*)", _remember),
-        (r"\b(?:fetch|download)\s+(?P<what>https?://\S+)", _fetch),
-        (r"\b(?:danger|dangerous|delete)\b(?P<what>)", _danger),
-        (r"\b(?:which|what|list|show)\b.*\bfiles\b(?P<what>)", _files),
-        (r"\bfile\b(?P<what>)", _file),
-        (r"\bapp\b(?P<what>)", _app),
-        (r"\blong\b(?P<what>)", _long),
-        (r"\bslow(?:ly)?\b(?P<what>)", _slow),
+        (rf"^{re.escape(REMINDER)}\s*(?P<what>.*)", _reply_reminded),
+        (r"^(?:please\s+)?run[:\s]\s*(?P<what>\S.*)", _reply_run),
+        (r"\bremind me\b[:,\s]*(?P<what>.*)", _reply_remind),
+        (r"\bwhat do you (?:know|remember)\b(?:\s+about\b)?(?P<what>[^?]*)", _reply_recall),
+        (r"^(?:please\s+)?ask\b(?P<what>)", _reply_ask),
+        (r"\bremember\b(?:\s+that\b)?[:,\s]*(?P<what>\S.*)", _reply_remember),
+        (r"\b(?:fetch|download)\s+(?P<what>https?://\S+)", _reply_fetch),
+        (r"\b(?:danger|dangerous|delete)\b(?P<what>)", _reply_danger),
+        (r"\b(?:which|what|list|show)\b.*\bfiles\b(?P<what>)", _reply_files),
+        (r"\bfile\b(?P<what>)", _reply_file),
+        (r"\bapp\b(?P<what>)", _reply_app),
+        (r"\blong\b(?P<what>)", _reply_long),
+        (r"\bslow(?:ly)?\b(?P<what>)", _reply_slow),
     )
 )
 """In order: the first that fits plays."""
@@ -235,17 +236,17 @@ _NO_TIME = datetime(2030, 1, 1, 9, tzinfo=UTC)
 """For a conversation that does not say what time it is."""
 
 
-def _turn(messages: Sequence[dict[str, Any]]) -> tuple[int, tuple[str, ...]]:
+def _find_turn(messages: Sequence[dict[str, Any]]) -> tuple[int, tuple[str, ...]]:
     """Where the present turn starts, and the results since. A message that follows an answer with a command or a panel
     action in it is a result; every other is a person's."""
     at, results = len(messages) - 1, list[str]()
-    while at >= 2 and messages[at - 1].get("role") == "assistant" and _asks(messages[at - 1]):
+    while at >= 2 and messages[at - 1].get("role") == "assistant" and _is_question(messages[at - 1]):
         results.append(text_of(messages[at].get("content")))
         at -= 2
     return max(at, 0), tuple(reversed(results))
 
 
-def _asks(message: dict[str, Any]) -> bool:
+def _is_question(message: dict[str, Any]) -> bool:
     answer = json_object(text_of(message.get("content")).encode("utf-8", "replace"))
     return answer is not None and bool(answer.get("terminal") or answer.get("panelActions"))
 
@@ -254,10 +255,10 @@ def _scene_for(text: str) -> tuple[Scene, str]:
     for pattern, scene in _SCENES:
         if match := pattern.search(text):
             return scene, match["what"].strip()
-    return _greet, ""
+    return _reply_greeting, ""
 
 
-def _now(stamp: re.Match[str] | None) -> datetime:
+def _parse_now(stamp: re.Match[str] | None) -> datetime:
     if stamp is None:
         return _NO_TIME
     try:
@@ -283,38 +284,40 @@ def _went_well(result: str) -> bool:
     return not _was_refused(result) and re.match(r"Exit code (?!0\b)|Panel actions:\s+\d+\. error", result) is None
 
 
-def _report(result: str) -> str:
+def _report_text(result: str) -> str:
     if _was_refused(result):
-        return f"The command did not run. I was told:\n\n{_quote(result)}"
-    output, code = _output(result), _ENDED.match(result)
+        return f"The command did not run. I was told:\n\n{_quote_markdown(result)}"
+    output, code = _output_text(result), _ENDED.match(result)
     if code is None or code[1] == "0":
-        return f"Result:\n\n{_quote(output)}" if output else "Done. The command printed nothing."
+        return f"Result:\n\n{_quote_markdown(output)}" if output else "Done. The command printed nothing."
     ended = f"The command ended with exit code {code[1]}"
-    return f"{ended}:\n\n{_quote(output)}" if output else f"{ended} and printed nothing."
+    return f"{ended}:\n\n{_quote_markdown(output)}" if output else f"{ended} and printed nothing."
 
 
-def _output(result: str) -> str:
+def _output_text(result: str) -> str:
     """What a command printed, and why it was ended, without the words that tell a model so."""
     ended = _ENDED.match(result)
     said = ended[2].strip() if ended else result.strip()
     return "" if said == "No output." else said.removeprefix("Output:\n")
 
 
-def _told(what: str, result: str) -> str:
+def _result_text(what: str, result: str) -> str:
     said = _ACTION.sub("", result.removeprefix("Panel actions:\n"))
-    return f"{what}\n\n{_quote(said)}" if _went_well(result) else f"That did not work:\n\n{_quote(said)}"
+    return (
+        f"{what}\n\n{_quote_markdown(said)}" if _went_well(result) else f"That did not work:\n\n{_quote_markdown(said)}"
+    )
 
 
-def _quote(text: str) -> str:
+def _quote_markdown(text: str) -> str:
     shown = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}\n[… and more]"
     return f"```\n{shown.strip().replace('```', '` ` `')}\n```"
 
 
-def _quoted(text: str) -> str:
+def _quote_for_shell(text: str) -> str:
     """As one word of a shell."""
     return "'" + re.sub(r"\s+", " ", text).replace("'", "'\\''") + "'"
 
 
-def _panel(name: str, *fields: str) -> str:
+def _panel_command(name: str, *fields: str) -> str:
     escaped = (re.sub(r"\s+", " ", field).replace("\\", "\\\\").replace("|", "\\|") for field in fields)
     return f"{name}:{'|'.join(escaped)}"

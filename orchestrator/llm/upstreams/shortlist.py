@@ -20,32 +20,32 @@ class Suggestion:
     """How much it holds at once; None where we don't know."""
 
 
-def _suggested(*models: tuple[str, int | None]) -> tuple[Suggestion, ...]:
+def _load_suggestions(*models: tuple[str, int | None]) -> tuple[Suggestion, ...]:
     return tuple(Suggestion(name, tokens) for name, tokens in models)
 
 
 SHORTLIST: Mapping[str, tuple[Suggestion, ...]] = {
-    "openrouter": _suggested(
+    "openrouter": _load_suggestions(
         ("anthropic/claude-sonnet-5.5", 1_000_000),
         ("anthropic/claude-opus-5.5", 1_000_000),
         ("openai/gpt-6.1-terra", 1_050_000),
         ("google/gemini-3.8-flash", 1_048_576),
         ("deepseek/deepseek-v4.1-flash", 1_048_576),
     ),
-    "openai": _suggested(("gpt-6.1-terra", 1_050_000), ("gpt-6.1-sol", 1_050_000), ("gpt-6-luna", 1_050_000)),
-    "anthropic": _suggested(
+    "openai": _load_suggestions(("gpt-6.1-terra", 1_050_000), ("gpt-6.1-sol", 1_050_000), ("gpt-6-luna", 1_050_000)),
+    "anthropic": _load_suggestions(
         ("claude-sonnet-5-5", 1_000_000), ("claude-opus-5-5", 1_000_000), ("claude-haiku-5-5", 1_000_000)
     ),
-    "gemini": _suggested(
+    "gemini": _load_suggestions(
         ("gemini-3.8-flash", 1_048_576), ("gemini-4-argon", 1_048_576), ("gemini-3.5-flash-lite", 1_048_576)
     ),
-    "groq": _suggested(
+    "groq": _load_suggestions(
         ("openai/gpt-oss-120b", 131_072), ("openai/gpt-oss-20b", 131_072), ("qwen/qwen3.8-27b", 131_072)
     ),
-    "mistral": _suggested(
+    "mistral": _load_suggestions(
         ("mistral-medium-latest", None), ("mistral-large-latest", None), ("mistral-small-latest", None)
     ),
-    "deepseek": _suggested(("deepseek-v4-flash", 1_000_000), ("deepseek-v4-pro", 1_000_000)),
-    "xai": _suggested(("grok-4.7", 500_000), ("grok-build-0.1", 256_000)),
+    "deepseek": _load_suggestions(("deepseek-v4-flash", 1_000_000), ("deepseek-v4-pro", 1_000_000)),
+    "xai": _load_suggestions(("grok-4.7", 500_000), ("grok-build-0.1", 256_000)),
 }
 """By provider, the recommended model first. Servers of one's own have whatever was installed there."""

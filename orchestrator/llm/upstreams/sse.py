@@ -26,12 +26,12 @@ class ServerEvent(NamedTuple):
     data: bytes
 
 
-def events(pieces: Iterable[bytes]) -> Iterator[ServerEvent]:
+def read_events(pieces: Iterable[bytes]) -> Iterator[ServerEvent]:
     """The events in order. Comments and unknown fields are skipped; an event that the end cuts short still counts,
     since several providers leave out the last blank line. Raises TooLongError."""
     name, size = "", 0
     data: list[bytes] = []
-    for line in lines(pieces):
+    for line in split_lines(pieces):
         if not line:
             if data:
                 yield ServerEvent(name, b"\n".join(data))
@@ -50,7 +50,7 @@ def events(pieces: Iterable[bytes]) -> Iterator[ServerEvent]:
         yield ServerEvent(name, b"\n".join(data))
 
 
-def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def split_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The lines without their ends (LF or CRLF), and what stands behind the last one. Raises TooLongError."""
     rest = bytearray()
     is_first = True

@@ -38,11 +38,11 @@ class Dialect(Protocol):
     is_over: bool
     """Nothing of interest follows."""
 
-    def take(self, event: sse.ServerEvent) -> str:
+    def read_event(self, event: sse.ServerEvent) -> str:
         """The text in one event. Raises ProviderError, and ValueError for an event that is none."""
 
     def take_whole(self, document: dict[str, Any]) -> str:
-        """The text of an answer that came in one piece. Raises as ``take`` does."""
+        """The text of an answer that came in one piece. Raises as ``read_event`` does."""
 
 
 class HttpCompletion:
@@ -58,16 +58,18 @@ class HttpCompletion:
     def __iter__(self) -> Iterator[str]:
         try:
             for text in self._texts():
-                if sound := self._joiner.push(text):
+                if sound := self._joiner.push_text(text):
                     yield sound
             self._end()
         except sse.TooLongError:
-            raise self._exchange.broken("sent a line that does not end", may_retry=True) from None
+            raise self._exchange.describe_broken("sent a line that does not end", may_retry=True) from None
         except ProviderError as error:
             text = "reported an error in the middle of its answer"
-            raise self._exchange.broken(text, may_retry=error.may_retry) from None
+            raise self._exchange.describe_broken(text, may_retry=error.may_retry) from None
         except ValueError:
-            raise self._exchange.broken("sent something that is not a model's answer", may_retry=True) from None
+            raise self._exchange.describe_broken(
+                "sent something that is not a model's answer", may_retry=True
+            ) from None
         finally:
             # Whole answers have given their connection back; of all others nothing may stay open.
             if not self._exchange.is_done:
@@ -78,10 +80,10 @@ class HttpCompletion:
         self._exchange.close()
 
     def _texts(self) -> Iterator[str]:
-        if self._exchange.header("content-encoding").lower() not in ("", "identity"):
+        if self._exchange.get_header("content-encoding").lower() not in ("", "identity"):
             # We did not ask for it, and unpacking is how a small answer becomes a huge one.
-            raise self._exchange.broken("sent a compressed answer, which is not accepted", may_retry=False)
-        pieces = self._exchange.pieces()
+            raise self._exchange.describe_broken("sent a compressed answer, which is not accepted", may_retry=False)
+        pieces = self._exchange.read_pieces()
         head = b""
         for piece in pieces:
             head += piece
@@ -92,22 +94,22 @@ class HttpCompletion:
             yield self._whole(chain((head,), pieces))
         elif first == b"<":
             text = "answered with a web page instead of a model's answer. Check its address"
-            raise self._exchange.broken(text, may_retry=False)
+            raise self._exchange.describe_broken(text, may_retry=False)
         else:
             yield from self._streamed(chain((head,), pieces))
 
     def _streamed(self, pieces: Iterator[bytes]) -> Iterator[str]:
         dialect, is_hurried, has_events = self._dialect, False, False
-        events = sse.events(pieces)
+        events = sse.read_events(pieces)
         while not dialect.is_over:
             event = self._next(events)
             if event is None:
                 break
             has_events = True
-            if text := dialect.take(event):
+            if text := dialect.read_event(event):
                 yield text
             if dialect.finish_reason and not is_hurried:
-                self._exchange.hurry(AFTER_END_TIMEOUT_S)
+                self._exchange.set_read_timeout(AFTER_END_TIMEOUT_S)
                 is_hurried = True
         if not has_events:
             raise ValueError("no event at all")
@@ -130,6 +132,6 @@ class HttpCompletion:
     def _end(self) -> None:
         self.use = self._dialect.use
         if not self._dialect.finish_reason:
-            raise self._exchange.broken("broke off in the middle of its answer", may_retry=True)
+            raise self._exchange.describe_broken("broke off in the middle of its answer", may_retry=True)
         self.finish_reason = self._dialect.finish_reason
-        self._exchange.finish()
+        self._exchange.finish_answer()

@@ -71,7 +71,7 @@ class Backups:
         self._audit = audit
         self._broker = broker
         self._now = now
-        self._reserve = Reserve(home.path, ballast=home.ballast)
+        self._reserve = Reserve(home.path, ballast=home.reserve_file)
         self._progress = BackupProgress()
         self._told_at = 0.0
         self._lock = threading.Lock()  # protects _progress, _told_at and _thread
@@ -97,7 +97,7 @@ class Backups:
 
     def free_bytes(self) -> int:
         """What a backup may take of the disk. Raises Unavailable."""
-        room = self._reserve.room()
+        room = self._reserve.measure_room()
         return max(0, room.free_bytes - room.reserve_bytes)
 
     # --- doing ---------------------------------------------------------------------------------------------------
@@ -124,13 +124,13 @@ class Backups:
         if not stat.S_ISREG(facts.st_mode):
             file.close()
             raise _unknown()
-        self._audit.note("backup.downloaded", f"{by.name} downloaded the backup {name}.", None, file=name)
+        self._audit.record_event("backup.downloaded", f"{by.name} downloaded the backup {name}.", None, file=name)
         return file, facts.st_size
 
     def remove(self, name: str, by: User) -> None:
         """A backup is gone. Raises NotFound, Unavailable."""
         path = self._path(name)
-        self._audit.note("backup.deleted", f"{by.name} deleted the backup {name}.", None, file=name)
+        self._audit.record_event("backup.deleted", f"{by.name} deleted the backup {name}.", None, file=name)
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
@@ -164,7 +164,7 @@ class Backups:
             path = self._home.backups / name
             written = making.make(self._home, path, self._watch, may_replace=False, fits=self._check_room)
             size = path.stat().st_size
-            self._audit.note(
+            self._audit.record_event(
                 "backup.made", f"{by.name} made the backup {name}.", None, file=name, bytes=size, files=written.files
             )
         except OrchestratorError as error:

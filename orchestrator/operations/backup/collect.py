@@ -17,7 +17,7 @@ from orchestrator.core.db.copies import Inside
 from orchestrator.core.errors import NotFound, OrchestratorError
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.models import DirEntry
-from orchestrator.files.names import shown
+from orchestrator.files.names import display_path
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup.manifest import Member, Parts
@@ -89,7 +89,7 @@ class Gathering:
 
     def measured(self) -> int:
         """About how many bytes there are to be taken."""
-        cubicles = (self._workspaces.measure(CubicleKey(agent, int(user))).bytes for agent, user in self._keys)
+        cubicles = (self._workspaces.measure_usage(CubicleKey(agent, int(user))).bytes for agent, user in self._keys)
         own = (facts.st_size for facts in self._own_files())
         return sum(cubicles) + sum(own) + os.fstat(self._database.fileno()).st_size
 
@@ -123,7 +123,7 @@ class Gathering:
         except FileNotFoundError:
             return  # gone meanwhile, so it is not in this instant
         except OSError as error:
-            self._notes.leave_out(f"{shown(*parts)}: {error.strerror}")
+            self._notes.leave_out(f"{display_path(*parts)}: {error.strerror}")
             return
         yield BackupItem(parts, None, 0o700, facts.st_mtime)
         for name in names:
@@ -151,7 +151,7 @@ class Gathering:
         begun = ""
         for agent, user in self._keys:
             key = CubicleKey(agent, int(user))
-            if not self._workspaces.listing(key).entries:
+            if not self._workspaces.list_folder(key).entries:
                 continue
             if begun != agent:
                 begun = agent
@@ -173,7 +173,7 @@ class Gathering:
             if entry.kind == "other":
                 self._notes.links += 1
             elif len(b"/".join((*top, *below))) > layout.LONGEST:
-                self._notes.leave_out(f"{key}: {shown(*below)} lies too deep.")
+                self._notes.leave_out(f"{key}: {display_path(*below)} lies too deep.")
             elif entry.kind == "file":
                 yield self._file(key, top, below)
             else:
@@ -187,7 +187,7 @@ class Gathering:
         after: bytes | None = None
         try:
             while True:
-                page = self._workspaces.listing(key, folder, after=after, limit=_PAGE)
+                page = self._workspaces.list_folder(key, folder, after=after, limit=_PAGE)
                 yield from page.entries
                 if (after := page.next) is None:
                     return
@@ -210,7 +210,7 @@ def taken(item: BackupItem, notes: Notes, *, most_kept: int) -> tuple[Member, Bi
         member = Member(item.parts, False, facts.st_size, stat.S_IMODE(facts.st_mode), facts.st_mtime)
         if attempt == 0 and not notes.has_room_for_holes(item.key, facts):
             file.close()
-            notes.leave_out(f"{shown(*item.parts)} claims to be much larger than it is.")
+            notes.leave_out(f"{display_path(*item.parts)} claims to be much larger than it is.")
             return None
         if facts.st_size > most_kept:
             return member, file
@@ -218,7 +218,7 @@ def taken(item: BackupItem, notes: Notes, *, most_kept: int) -> tuple[Member, Bi
             content = file.read(facts.st_size)
             if len(content) == facts.st_size and not has_changed(file, facts):
                 return member, content
-    notes.changing.append(shown(*item.parts))
+    notes.changing.append(display_path(*item.parts))
     return member, content.ljust(member.size, b"\0")
 
 
@@ -238,7 +238,7 @@ def _opened_or_noted(item: BackupItem, notes: Notes) -> tuple[BinaryIO, os.stat_
     except OrchestratorError as error:
         notes.leave_out(error.message)
     except OSError as error:
-        notes.leave_out(f"{shown(*item.parts)}: {error.strerror}")
+        notes.leave_out(f"{display_path(*item.parts)}: {error.strerror}")
     return None
 
 

@@ -78,7 +78,7 @@ def _check_version(source: sqlite3.Connection) -> None:
     with suppress(sqlite3.Error):
         done = [one.name for one in migrations.applied(Database(source))]
     copies.raise_if_newer(done, migrations)
-    if done and len(done) < len(copies.names(migrations)):
+    if done and len(done) < len(copies.list_step_names(migrations)):
         raise Unavailable(
             "The damaged database is of an older version. Go back to that version, recover there, then update."
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestrator.core.errors import BadInput, UnsafePath
 from orchestrator.core.models import CubicleKey
-from orchestrator.files.names import parts_of, shown
+from orchestrator.files.names import display_path, parts_of
 
 FORMAT = 1
 MANIFEST, SUMS = (b"hermit-backup.json",), (b"SHA256SUMS",)
@@ -111,11 +111,11 @@ class Order:
         """Raises UnsafePath for a member that may not stand here, or not at all."""
         parts = parts_of(tuple(member.parts))
         if not parts or parts <= self._last or len(b"/".join(parts)) > LONGEST:
-            raise UnsafePath(f"{shown(*parts)} is in the wrong place in this backup.")
+            raise UnsafePath(f"{display_path(*parts)} is in the wrong place in this backup.")
         if len(parts) == 1 and (parts in (MANIFEST, SUMS) or parts[0] in LEFT_OUT):
-            raise UnsafePath(f"{shown(*parts)} has no place in a backup.")
+            raise UnsafePath(f"{display_path(*parts)} has no place in a backup.")
         if self._open[: len(parts) - 1] != list(parts[:-1]):
-            raise UnsafePath(f"{shown(*parts)} is in no folder of this backup.")
+            raise UnsafePath(f"{display_path(*parts)} is in no folder of this backup.")
         self._last = parts
         self._open = [*parts] if member.is_folder else [*parts[:-1]]
 

@@ -15,7 +15,7 @@ from orchestrator.core import dirs as folders
 from orchestrator.core.db import copies
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, NotFound, OrchestratorError, Unavailable
-from orchestrator.core.home import vacant
+from orchestrator.core.home import hold_unused
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import verify as reading
 from orchestrator.operations.backup.db_check import closed, damage, keep_aside
@@ -85,7 +85,7 @@ def recover(home: Path, copy: Path | None, *, now: float) -> Recovered:
     path = database(home)
     if not path.parent.is_dir() or (copy is None and not _has_content(path)):
         raise NotFound(f"There is no database in {home} to recover. {_mend(home)}")
-    with vacant(home):
+    with hold_unused(home):
         if barred := closed(path):
             raise Unavailable(f"{barred[0]} {barred[1]}")
         if _has_content(path) and not damage(path, patience_s=PATIENCE_S):
@@ -121,7 +121,7 @@ def _copied(copy: Path | None, fresh: Path) -> None:
         raise NotFound(f"There is no file {copy}.")
     _forget(fresh)
     with closing(sqlite3.connect(f"{copy.resolve().as_uri()}?mode=ro", uri=True)) as source:
-        copies.copy(source, fresh)
+        copies.copy_database(source, fresh)
     copies.look_into(fresh)
 
 
@@ -132,7 +132,7 @@ def _put_in_place(fresh: Path, path: Path) -> None:
     for ending in ("-wal", "-shm"):
         Path(f"{path}{ending}").unlink(missing_ok=True)
     fresh.replace(path)
-    folders.flush(path.parent)
+    folders.flush_folder(path.parent)
 
 
 def _forget(fresh: Path) -> None:

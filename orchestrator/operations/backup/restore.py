@@ -22,7 +22,7 @@ from pathlib import Path
 from orchestrator.core.db import copies
 from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Conflict, Unavailable
-from orchestrator.core.home import vacant
+from orchestrator.core.home import hold_unused
 from orchestrator.operations.backup import verify as reading
 from orchestrator.operations.backup.unpack import unpack
 from orchestrator.operations.backup.verify import Checked
@@ -57,7 +57,7 @@ def restore(
         checked = reading.check(file, lambda done: meter("checking", done, size))
         copies.raise_if_newer(list(checked.manifest.migrations), migrations)
         try:
-            with _stage(home) as stage, vacant(home):
+            with _stage(home) as stage, hold_unused(home):
                 earlier = _settled(stage, home)
                 if earlier is not None and earlier[0] == checked.digest:
                     return Restored(checked, earlier[1])

@@ -23,7 +23,7 @@ from orchestrator.core.db import copies
 from orchestrator.core.errors import BadInput, Conflict, TooLarge, Unavailable
 from orchestrator.core.home import Home
 from orchestrator.files.free_space import Reserve
-from orchestrator.files.names import shown
+from orchestrator.files.names import display_path
 from orchestrator.files.workspace import Workspaces
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import tar_format as tape
@@ -66,7 +66,7 @@ def write(
     asked now and then whether it may go on, or ``fits``, which is asked first, with about how much there is."""
     notes, workspaces = Notes(), Workspaces(home.path)
     home.backups.mkdir(mode=0o700, exist_ok=True)
-    with copies.nameless(home.database, home.backups) as (database, inside):
+    with copies.open_unnamed_copy(home.database, home.backups) as (database, inside):
         gathering = Gathering(home.path, workspaces, inside, database, notes)
         measured = gathering.measured()
         fits(measured)
@@ -140,7 +140,7 @@ def keeps_reserve(home: Path, folder: Path) -> Callable[[], None]:
         return lambda: None
 
     def check() -> None:
-        if reserve.room().is_short:
+        if reserve.measure_room().is_short:
             raise Unavailable(
                 "The disk of HERMIT_HOME would get too full, so the backup was cancelled and nothing of it is left. "
                 "Free some space, or write it to another disk."
@@ -180,7 +180,7 @@ def _name(part: Path, path: Path, *, may_replace: bool) -> None:
             raise Conflict(f"{path} is there already. Choose another name, or add --force to replace it.") from error
         except OSError:  # a file system without hard links
             part.replace(path)
-    folders.flush(path.parent)
+    folders.flush_folder(path.parent)
 
 
 class _Writing:
@@ -233,7 +233,7 @@ class _Writing:
                 before = os.fstat(content.fileno())
                 self._copy(content, member, digest)
                 if member.parts != layout.SUMS and has_changed(content, before):
-                    self._notes.changing.append(shown(*member.parts))
+                    self._notes.changing.append(display_path(*member.parts))
         self._out.write(tape.padding(member.size))
         if member.parts == layout.SUMS:
             return b""

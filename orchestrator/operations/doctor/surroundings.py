@@ -82,7 +82,7 @@ def examine_clock(now: float, *, newest_file: float, engine_time: str) -> Findin
 
 def examine_crashes(machine: Machine) -> Finding:
     """Whether the kernel hands crashed programs to a helper on the host."""
-    pattern = "".join(machine.read(_CORE_PATTERN)).strip()
+    pattern = "".join(machine.read_files(_CORE_PATTERN)).strip()
     if not pattern.startswith("|"):
         return ok(CRASHES, "A crashing program starts no helper on the host.")
     return warn(
@@ -95,7 +95,9 @@ def examine_crashes(machine: Machine) -> Finding:
 
 def examine_watches(machine: Machine) -> Finding:
     """Whether the kernel lets us hear at once of new files in ``out/``: one watch for each cubicle."""
-    limits = [int(text) if (text := "".join(machine.read(path)).strip()).isdecimal() else None for path in _WATCHES]
+    limits = [
+        int(text) if (text := "".join(machine.read_files(path)).strip()).isdecimal() else None for path in _WATCHES
+    ]
     if None in limits:
         return ok(WATCHES, "The kernel does not say how many folders may be watched; all are scanned anyway.")
     instances, watches = (limit or 0 for limit in limits)

@@ -102,7 +102,7 @@ class Disk:
     def check_start(self, key: CubicleKey) -> None:
         """The cubicle may start, and is looked after from now on. Raises Unavailable when the host's disk is almost
         full, Conflict when only a person can make room in the workspace."""
-        self._reserve.check()
+        self._reserve.check_room()
         gauge = self.known(key)
         if gauge is None or gauge.standing.level is QuotaLevel.FULL:
             gauge = self._look(key)
@@ -118,13 +118,13 @@ class Disk:
     def use_of(self, key: CubicleKey) -> DiskUse:
         """What the workspace takes, looked at just now or a moment ago. Raises NotFound, UnsafePath, Unavailable."""
         gauge = self._recent(key)
-        limit = rules.allowance(self._agents.get(key.agent).limits)
+        limit = rules.get_allowance(self._agents.get(key.agent).limits)
         return DiskUse(
             used_bytes=gauge.use.bytes,
             limit_bytes=limit.bytes,
             inodes=gauge.use.inodes,
             inode_limit=limit.inodes,
-            level=rules.judged(QuotaState(), gauge.use, limit)[0].level,
+            level=rules.judge_usage(QuotaState(), gauge.use, limit)[0].level,
             measured_at=gauge.measured_at,
         )
 
@@ -142,10 +142,10 @@ class Disk:
         """What the agent should know of its disk before its turn; empty while there is room."""
         try:
             gauge = self.known(key) or self._look(key)
-            if gauge.limit.share(gauge.use) < rules.WARN_SHARE:
+            if gauge.limit.get_share(gauge.use) < rules.WARN_SHARE:
                 return ""
             gauge = self._recent(key)
-            return rules.for_the_agent(gauge.use, gauge.limit, self._workspaces.largest(key))
+            return rules.for_the_agent(gauge.use, gauge.limit, self._workspaces.list_largest(key))
         except OrchestratorError as error:
             logger.warning("the workspace of %s can't be measured: %s", key, error.message)
             return ""
@@ -169,7 +169,7 @@ class Disk:
 
     def _recount(self) -> None:
         """Ask the engine what runs. What passed by ``check_start`` lately may be about to start, so it stays."""
-        running, now = self._cubicles.running(), self._clock()
+        running, now = self._cubicles.list_running(), self._clock()
         with self._table_lock:
             starting = {key: seen for key, seen in self._running.items() if now - seen < _RECOUNT_S}
             self._running = starting | dict.fromkeys(running, now)
@@ -178,7 +178,7 @@ class Disk:
 
     def _read_room(self) -> Room:
         """What is left; all that goes is counted up, so that what others free meanwhile hides nothing."""
-        room, before = self._reserve.room(), self._room
+        room, before = self._reserve.measure_room(), self._room
         if before is not None:
             fell_bytes, fell_inodes = before.free_bytes - room.free_bytes, before.free_inodes - room.free_inodes
             fallen = self._fallen
@@ -206,7 +206,7 @@ class Disk:
             with self._table_lock:
                 self._running.pop(key, None)
             return
-        standing, must_stop = rules.judged(gauge.standing, gauge.use, gauge.limit)
+        standing, must_stop = rules.judge_usage(gauge.standing, gauge.use, gauge.limit)
         gauge = replace(gauge, standing=standing, judged_fallen=fallen)
         self._put(key, gauge)
         if must_stop:
@@ -223,9 +223,9 @@ class Disk:
             with self._table_lock:
                 running = set(self._running)
             self._stop_for_the_host(running, room)
-        self._reserve.keep(room)
+        self._reserve.keep_reserve(room)
         if room.is_short and not self._was_short:
-            self._audit.note("disk.host_full", rules.of_the_host(room), None)
+            self._audit.record_event("disk.host_full", rules.of_the_host(room), None)
         self._was_short = room.is_short
 
     def _stop_full(self, key: CubicleKey, gauge: Gauge) -> None:
@@ -247,15 +247,15 @@ class Disk:
             self._end_turn(key, why)
         except Unavailable:  # the disk is so full that not even this can be written
             self._stop(key)
-            self._reserve.release()
+            self._reserve.release_reserve()
             self._end_turn(key, why)
         else:
             self._stop(key)
 
     def _end_turn(self, key: CubicleKey, why: str) -> None:
-        for held, claim in self._turns.under_way():
+        for held, claim in self._turns.list_running():
             if held == key:
-                self._turns.end(key, claim.turn, TurnStatus.FAILED, error=why)
+                self._turns.end_turn(key, claim.turn, TurnStatus.FAILED, error=why)
 
     def _stop(self, key: CubicleKey) -> None:
         with self._table_lock:  # before, as a start that waits for the stop's end makes it one that runs again
@@ -281,8 +281,8 @@ class Disk:
         """Walk through the workspace. How it stands is another question. Raises UnsafePath, Unavailable."""
         with self._walking:
             started, before = self._clock(), self.known(key)
-            limit = rules.allowance(self._agents.get(key.agent).limits)
-            use = self._workspaces.measure(key, max_entries=_MOST_ENTRIES)
+            limit = rules.get_allowance(self._agents.get(key.agent).limits)
+            use = self._workspaces.measure_usage(key, max_entries=_MOST_ENTRIES)
             now = self._clock()
         cost = now - started
         self._rota.spent(started, cost)
@@ -303,12 +303,12 @@ class Disk:
             key.agent,
             gauge.use,
             gauge.limit,
-            self._workspaces.largest(key),
+            self._workspaces.list_largest(key),
             may_try=not gauge.standing.is_out_of_tries,
         )
 
     def _tell(self, kind: str, text: str, key: CubicleKey, level: QuotaLevel) -> None:
-        self._audit.note(kind, text, key)
+        self._audit.record_event(kind, text, key)
         self._broker.publish(Event("cubicle", key, {"state": level.value, "text": text}))
 
     def _pause_s(self) -> float:

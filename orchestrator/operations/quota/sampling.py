@@ -102,7 +102,7 @@ class Rota:
 
 def _mark(gauge: Gauge, *, is_short: bool) -> Allowance:
     """Once so much was written, the workspace may be over the point at which to look again."""
-    step, then = rules.step(gauge.use, gauge.limit, gauge.standing.ceiling), gauge.judged_fallen
+    step, then = rules.next_check_after(gauge.use, gauge.limit, gauge.standing.ceiling), gauge.judged_fallen
     most_bytes = min(step.bytes, WRITES_BYTES // 2) if is_short else step.bytes
     return Allowance(then.bytes + most_bytes, then.inodes + step.inodes)
 
@@ -115,5 +115,5 @@ def _pressure(gauge: Gauge | None, moment: Moment) -> float:
     wrote = Allowance(moment.fallen.bytes - then.bytes, moment.fallen.inodes - then.inodes)
     if moment.is_short and wrote.bytes >= WRITES_BYTES // 2:
         return float("inf")
-    step = rules.step(gauge.use, gauge.limit, gauge.standing.ceiling)
+    step = rules.next_check_after(gauge.use, gauge.limit, gauge.standing.ceiling)
     return max(wrote.bytes / step.bytes, wrote.inodes / step.inodes)

@@ -110,19 +110,21 @@ def test_refuses_what_can_not_be(house: CoreFixture, fields: dict[str, Any]) -> 
     """New or changed, the setting is named and nothing has changed."""
     before = house.crab
     with pytest.raises(BadInput) as refused:
-        house.agents.change("crab", {"role": "changed", **fields})
+        house.agents.update_agent("crab", {"role": "changed", **fields})
     assert next(iter(fields)) in refused.value.message
     assert house.crab == before
     with pytest.raises(BadInput):
         house.agents.create({"name": "other", **fields})
-    assert [agent.name for agent in house.agents.every()] == ["crab"]
+    assert [agent.name for agent in house.agents.list_agents()] == ["crab"]
 
 
 def test_changes_what_is_named_and_nothing_else(house: CoreFixture) -> None:
     """Limits one by one, too."""
     before = house.crab
-    house.agents.change("crab", {"approval": "all", "limits": {"cpus": 2}, "daily_budget_usd": 0.1, "toolsets": []})
-    house.agents.change("crab", {"limits": {"pids": 100}, "name": "crab"})
+    house.agents.update_agent(
+        "crab", {"approval": "all", "limits": {"cpus": 2}, "daily_budget_usd": 0.1, "toolsets": []}
+    )
+    house.agents.update_agent("crab", {"limits": {"pids": 100}, "name": "crab"})
     assert house.crab == replace(
         before,
         approval=ApprovalPolicy.ALL,
@@ -142,7 +144,7 @@ def test_changes_at_once_are_all_kept(house: CoreFixture) -> None:
         {"limits": {"pids": 99}},
         {"approval": "off"},
     ]
-    at_once(*(partial(house.agents.change, "crab", change) for change in changes))
+    at_once(*(partial(house.agents.update_agent, "crab", change) for change in changes))
     crab = house.crab
     assert (crab.step_limit, crab.command_timeout_s, crab.role, crab.limits.cpus, crab.limits.pids, crab.approval) == (
         7,
@@ -157,24 +159,24 @@ def test_changes_at_once_are_all_kept(house: CoreFixture) -> None:
 def test_a_name_stays(house: CoreFixture) -> None:
     """It can't be changed, nor taken twice."""
     with pytest.raises(BadInput):
-        house.agents.change("crab", {"name": "other"})
+        house.agents.update_agent("crab", {"name": "other"})
     with pytest.raises(Conflict):
         house.agents.create({"name": "crab"})
 
 
 def test_unknown_agents_are_not_found(house: CoreFixture) -> None:
     """To read, change and remove; the name is shown so that it can do no harm."""
-    for act in (house.agents.get, house.agents.remove, partial(house.agents.change, fields={})):
+    for act in (house.agents.get, house.agents.remove, partial(house.agents.update_agent, fields={})):
         with pytest.raises(NotFound, match=r"no agent called 'no\\x1b'"):
             act("no\x1b")
 
 
 def test_the_telegram_token_is_never_shown(house: CoreFixture) -> None:
     """It is stored, and whether there is one can be asked."""
-    house.agents.change("crab", {"telegram_token": TOKEN})
+    house.agents.update_agent("crab", {"telegram_token": TOKEN})
     assert house.agents.has_telegram("crab")
     assert TOKEN not in repr(house.crab) + str(as_json(house.crab)) + str(house.audited("agent.changed"))
-    house.agents.change("crab", {"telegram_token": None})
+    house.agents.update_agent("crab", {"telegram_token": None})
     assert not house.agents.has_telegram("crab")
 
 
@@ -198,10 +200,10 @@ def test_removing_takes_its_turns_along(house: CoreFixture) -> None:
 def test_what_is_known_of_an_agent_is_what_it_is(house: CoreFixture) -> None:
     """However often it was asked for before; a change that came to nothing changes nothing."""
     assert house.agents.get("crab").step_limit == house.agents.get("crab").step_limit
-    house.agents.change("crab", {"step_limit": 7})
+    house.agents.update_agent("crab", {"step_limit": 7})
     assert house.agents.get("crab").step_limit == 7
     with pytest.raises(BadInput):
-        house.agents.change("crab", {"step_limit": 8, "image": "no such"})
+        house.agents.update_agent("crab", {"step_limit": 8, "image": "no such"})
     assert house.agents.get("crab").step_limit == 7
     house.agents.remove("crab")
     with pytest.raises(NotFound):
@@ -213,13 +215,13 @@ def test_whoever_follows_an_agent_hears_of_what_is_there_by_then(house: CoreFixt
     seen: list[tuple[str, str]] = []
 
     def look(name: str) -> None:
-        found = next((agent for agent in house.agents.every() if agent.name == name), None)
+        found = next((agent for agent in house.agents.list_agents() if agent.name == name), None)
         seen.append((name, "gone" if found is None else house.agents.get(name).role))
 
     house.hooks.agent_changed.subscribe(look)
     house.agents.create({"name": "newt", "role": "Cook"})
-    house.agents.change("newt", {"role": "Baker"})
+    house.agents.update_agent("newt", {"role": "Baker"})
     with pytest.raises(BadInput):
-        house.agents.change("newt", {"role": 7})
+        house.agents.update_agent("newt", {"role": 7})
     house.agents.remove("newt")
     assert seen == [("newt", "Cook"), ("newt", "Baker"), ("newt", "gone")]

@@ -75,23 +75,23 @@ def house(tmp_path: Path) -> Iterator[CoreFixture]:
 def test_a_cubicle_is_started_with_its_door_open(house: CoreFixture) -> None:
     """Named after install, agent and person; the spec says what the agent's settings say; told once."""
     block = Block(house, FakeEngine())
-    container = block.cubicles.ensure(KEY)
+    container = block.cubicles.ensure_running(KEY)
     assert (container.name, container.image) == (NAME, "hermitshell/cubicle:base-v1")
     spec = block.engine.specs[0]
     assert (spec.install, spec.limits, spec.key) == ("abcd1234", house.crab.limits, KEY)
     assert spec.mounts.work.is_dir()
     assert set(block.doors.now_open) == {KEY}
-    assert block.cubicles.ensure(KEY).id == container.id
+    assert block.cubicles.ensure_running(KEY).id == container.id
     assert block.doors.renewed == [KEY], "one container, one door of its own"
     assert [row.text for row in house.audited("cubicle.started")] == ["The cubicle of crab for ada started."]
-    assert block.cubicles.running() == {KEY}
+    assert block.cubicles.list_running() == {KEY}
     assert block.cubicles.poll(KEY) is None
 
 
 def test_twenty_at_once_are_one_container(house: CoreFixture) -> None:
     """Whoever asks gets the same."""
     block = Block(house, FakeEngine())
-    results = at_once(*[partial(block.cubicles.ensure, KEY)] * 20)
+    results = at_once(*[partial(block.cubicles.ensure_running, KEY)] * 20)
     assert len({container.id for container in results}) == 1
     assert len(house.audited("cubicle.started")) == 1
 
@@ -100,7 +100,7 @@ def test_cubicles_of_root_run_as_users_of_their_own(house: CoreFixture) -> None:
     """Each keeps its number for ever."""
     block = Block(house, FakeEngine())
     block.cubicles._install = InstallId("abcd1234", str(house.home), "", is_root=True, uid=0, gid=0)
-    numbers = [block.cubicles._ids(key) for key in (KEY, OTHER, KEY)]
+    numbers = [block.cubicles._choose_ids(key) for key in (KEY, OTHER, KEY)]
     first, second, again = (uid for uid, gid in numbers if uid == gid)
     assert again == first
     assert 20_000 <= first < 21_000
@@ -111,10 +111,10 @@ def test_starting_by_hand_replaces_nothing_that_runs(house: CoreFixture) -> None
     """New settings wait for the moment between two turns."""
     block = Block(house, FakeEngine())
     block.cubicles.start(KEY)
-    first = block.cubicles.ensure(KEY).id
-    house.agents.change(KEY.agent, {"limits": {"memory_mb": 256}})
+    first = block.cubicles.ensure_running(KEY).id
+    house.agents.update_agent(KEY.agent, {"limits": {"memory_mb": 256}})
     block.cubicles.start(KEY)
-    assert [container.id for container in block.engine.ours()] == [first]
+    assert [container.id for container in block.engine.list_containers()] == [first]
     block.cubicles.stop(KEY)
     block.cubicles.start(KEY)
     assert block.engine.specs[-1].limits.memory_mb == 256
@@ -123,23 +123,23 @@ def test_starting_by_hand_replaces_nothing_that_runs(house: CoreFixture) -> None
 def test_stopping_and_resetting(house: CoreFixture) -> None:
     """Stopped twice is told once; a reset makes another container over the same workspace."""
     block = Block(house, FakeEngine())
-    first = block.cubicles.ensure(KEY)
+    first = block.cubicles.ensure_running(KEY)
     (block.engine.specs[0].mounts.work / "kept").write_text("x")
     block.cubicles.stop(KEY)
     block.cubicles.stop(KEY)
     assert len(house.audited("cubicle.stopped")) == 1
-    assert not block.cubicles.state(KEY).running
+    assert not block.cubicles.get_state(KEY).running
     second = block.cubicles.reset(KEY)
     assert second.id != first.id
     assert (block.engine.specs[0].mounts.work / "kept").read_text() == "x"
-    assert block.cubicles.state(KEY).usage is not None
+    assert block.cubicles.get_state(KEY).usage is not None
 
 
 def test_removing_an_agent_leaves_nothing(house: CoreFixture) -> None:
     """Containers, doors and folders of all its people."""
     block = Block(house, FakeEngine())
     for key in (KEY, OTHER):
-        block.cubicles.ensure(key)
+        block.cubicles.ensure_running(key)
     block.cubicles.remove_agent("crab")
     assert block.engine.containers == {}
     assert block.doors.now_open == {}
@@ -151,7 +151,7 @@ def test_nothing_of_an_agent_starts_while_it_is_deleted(house: CoreFixture) -> N
     """A start that was under way is waited for and undone; later ones are refused."""
     engine = SlowEngine()
     block = Block(house, engine)
-    starting = threading.Thread(target=block.cubicles.ensure, args=(KEY,))
+    starting = threading.Thread(target=block.cubicles.ensure_running, args=(KEY,))
     starting.start()
     assert engine.asked.wait(5)
     with house.store.writing() as db:
@@ -162,7 +162,7 @@ def test_nothing_of_an_agent_starts_while_it_is_deleted(house: CoreFixture) -> N
     removing.join(5)
     assert engine.containers == {}
     with pytest.raises(NotFound, match="being deleted"):
-        block.cubicles.ensure(OTHER)
+        block.cubicles.ensure_running(OTHER)
     starting.join(5)
 
 
@@ -171,7 +171,7 @@ def test_a_start_adopts_what_runs_and_clears_what_is_nobodys(house: CoreFixture)
     engine = FakeEngine()
     before = Block(house, engine)
     for key in (KEY, OTHER):
-        before.cubicles.ensure(key)
+        before.cubicles.ensure_running(key)
     engine.containers["stray"] = engine.containers[NAME]
     stray = engine.containers.pop("stray")
     engine.containers["hermit-abcd1234-gone-1"] = type(stray)(
@@ -187,12 +187,12 @@ def test_a_start_adopts_what_runs_and_clears_what_is_nobodys(house: CoreFixture)
 def test_changed_settings_reach_an_idle_cubicle_before_its_next_turn(house: CoreFixture) -> None:
     """Once replaced it is fresh; unchanged ones are never looked at again."""
     block = Block(house, FakeEngine())
-    first = block.cubicles.ensure(KEY)
+    first = block.cubicles.ensure_running(KEY)
     assert block.cubicles.is_fresh(KEY)
-    house.agents.change("crab", {"limits": {"cpus": 2}})
-    block.cubicles.suspect("crab")
+    house.agents.update_agent("crab", {"limits": {"cpus": 2}})
+    block.cubicles.mark_agent_changed("crab")
     assert not block.cubicles.is_fresh(KEY)
-    assert block.cubicles.ensure(KEY).id != first.id
+    assert block.cubicles.ensure_running(KEY).id != first.id
     assert block.cubicles.is_fresh(KEY)
 
 
@@ -200,12 +200,12 @@ def test_a_stopped_cubicle_is_not_fresh_until_it_runs_again(house: CoreFixture) 
     """From before the engine stops it, so that a message meanwhile has it started again."""
     engine = FakeEngine()
     block = Block(house, engine)
-    block.cubicles.ensure(KEY)
+    block.cubicles.ensure_running(KEY)
     seen: list[bool] = []
     engine.on_stop = lambda _: seen.append(block.cubicles.is_fresh(KEY))
     block.cubicles.stop(KEY)
     assert (seen, block.cubicles.is_fresh(KEY)) == ([False], False)
-    block.cubicles.ensure(KEY)
+    block.cubicles.ensure_running(KEY)
     assert block.cubicles.is_fresh(KEY)
 
 
@@ -213,12 +213,12 @@ def test_a_change_while_a_cubicle_is_started_is_noticed(house: CoreFixture) -> N
     """It is out of date until it is looked at once more."""
     engine = SlowEngine()
     block = Block(house, engine)
-    block.cubicles._suspect(KEY)
-    starting = threading.Thread(target=block.cubicles.ensure, args=(KEY,))
+    block.cubicles._mark_changed(KEY)
+    starting = threading.Thread(target=block.cubicles.ensure_running, args=(KEY,))
     starting.start()
     assert engine.asked.wait(5)
     assert not block.cubicles.is_fresh(KEY)
-    block.cubicles.suspect("crab")
+    block.cubicles.mark_agent_changed("crab")
     engine.gate.set()
     starting.join(5)
     assert not block.cubicles.is_fresh(KEY)
@@ -229,11 +229,11 @@ def test_an_engine_that_does_not_answer_is_said(house: CoreFixture) -> None:
     engine = DeadEngine()
     block = Block(house, engine)
     with pytest.raises(Unavailable, match="does not answer"):
-        block.cubicles.ensure(KEY)
+        block.cubicles.ensure_running(KEY)
     engine.is_dead = False
-    assert block.cubicles.ensure(KEY).running
+    assert block.cubicles.ensure_running(KEY).running
     with pytest.raises(NotFound):
-        block.cubicles.ensure(CubicleKey("nobody", 1))
+        block.cubicles.ensure_running(CubicleKey("nobody", 1))
 
 
 # --- waking ----------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_no_turn_is_handed_out_before_the_engine_is_content(house: CoreFixture) 
     block = Block(house, engine)
     seen: list[bool] = []
     engine.on_start = lambda key: seen.append(block.cubicles.is_fresh(key))
-    block.cubicles.ensure(KEY)
+    block.cubicles.ensure_running(KEY)
     assert (seen, block.cubicles.is_fresh(KEY)) == ([False], True)
 
 
@@ -310,7 +310,7 @@ def test_what_can_not_start_fails_every_message_with_the_reason(house: CoreFixtu
     turns = [house.turns.submit(KEY, text, source="test") for text in "ab"]
     ward = Ward(Block(house, RefusingEngine()))
     ward.waker.wake(KEY)
-    outcomes = [house.turns.wait(turn.id, 5) for turn in turns]
+    outcomes = [house.turns.wait_for_end(turn.id, 5) for turn in turns]
     assert [(turn.status, turn.error) for turn in outcomes] == [(TurnStatus.FAILED, "There is no such image.")] * 2
     ward.waker.close()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.agents import deletion_rows as leaving
-from orchestrator.agents.publisher import Builder, Publishing
+from orchestrator.agents.publisher import Builder, Publisher
 from orchestrator.core.db.database import Store
 from orchestrator.core.db.published import new_file
 from orchestrator.core.errors import Unavailable
@@ -48,13 +48,13 @@ class Counting:
 
 
 @contextmanager
-def _publishing(home: Path, build: Builder, *, pause_s: float = 0.01, retry_s: float = 60.0) -> Iterator[Publishing]:
+def _publishing(home: Path, build: Builder, *, pause_s: float = 0.01, retry_s: float = 60.0) -> Iterator[Publisher]:
     (home / "db").mkdir(exist_ok=True)
     store = Store(home / "db" / "hermit.db")
     workspaces = Workspaces(home)
     for key in (KEY, OTHER):
-        workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
-    published = Publishing(
+        workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
+    published = Publisher(
         "said.db",
         build,
         store=store,
@@ -83,7 +83,7 @@ def test_what_is_wanted_is_published_for_its_cubicle_alone(tmp_path: Path) -> No
     """Each file is in its own cubicle's folder, readable for everybody there and writable for nobody but the host."""
     with _publishing(tmp_path, Counting()) as published:
         published.start([KEY])
-        assert published.settled(PATIENCE_S)
+        assert published.wait_until_published(PATIENCE_S)
         assert _said(tmp_path) == ("crab/1", 1)
         assert not _file(tmp_path, OTHER).exists()
         facts = _file(tmp_path).stat()
@@ -96,8 +96,8 @@ def test_many_changes_make_one_file(tmp_path: Path) -> None:
     with _publishing(tmp_path, build, pause_s=0.1) as published:
         published.start()
         for _ in range(1000):
-            published.want(KEY)
-        assert published.settled(PATIENCE_S)
+            published.request_publish(KEY)
+        assert published.wait_until_published(PATIENCE_S)
         assert build.count <= 2
 
 
@@ -108,19 +108,19 @@ def test_a_change_while_a_file_is_made_makes_another(tmp_path: Path) -> None:
     with _publishing(tmp_path, build) as published:
         published.start([KEY])
         assert build.is_building.wait(PATIENCE_S)
-        published.want(KEY)
+        published.request_publish(KEY)
         build.gate.set()
-        assert published.settled(PATIENCE_S)
+        assert published.wait_until_published(PATIENCE_S)
         assert _said(tmp_path) == ("crab/1", 2)
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     """Whoever holds the one before goes on reading it; nothing else lies in the folder."""
     with _publishing(tmp_path, Counting()) as published:
-        published.publish(KEY)
+        published.publish_now(KEY)
         with closing(sqlite3.connect(f"file:{_file(tmp_path)}?mode=ro", uri=True)) as held:
             assert held.execute("SELECT count FROM said").fetchone() == (1,)
-            published.publish(KEY)
+            published.publish_now(KEY)
             assert held.execute("SELECT count FROM said").fetchone() == (1,)
         assert _said(tmp_path) == ("crab/1", 2)
         assert [path.name for path in _file(tmp_path).parent.iterdir()] == ["said.db"]
@@ -134,13 +134,13 @@ def test_a_file_that_can_not_be_made_is_tried_again(tmp_path: Path, error: Excep
     """The one before stays until then."""
     build = Counting()
     with _publishing(tmp_path, build, retry_s=0.01) as published:
-        published.publish(KEY)
+        published.publish_now(KEY)
         build.error = error
-        published.publish(KEY)
+        published.publish_now(KEY)
         assert _said(tmp_path) == ("crab/1", 1)
         build.error = None
         published.start()
-        assert published.settled(PATIENCE_S)
+        assert published.wait_until_published(PATIENCE_S)
         assert _said(tmp_path) == ("crab/1", 3)
 
 
@@ -154,7 +154,7 @@ def test_a_broken_builder_stops_nobody_else(tmp_path: Path, caplog: pytest.LogCa
 
     with _publishing(tmp_path, build) as published:
         published.start([KEY, OTHER])
-        assert published.settled(PATIENCE_S)
+        assert published.wait_until_published(PATIENCE_S)
         assert _said(tmp_path, OTHER) == ("crab/2", 1)
         assert "publishing said.db of crab/1 broke" in caplog.text
 
@@ -162,14 +162,14 @@ def test_a_broken_builder_stops_nobody_else(tmp_path: Path, caplog: pytest.LogCa
 def test_nothing_is_published_for_who_is_not_there(tmp_path: Path) -> None:
     """Neither a cubicle that was never made nor one that is being deleted gets a folder by it."""
     with _publishing(tmp_path, Counting()) as published:
-        published.publish(CubicleKey("crab", 77))
+        published.publish_now(CubicleKey("crab", 77))
         assert not (tmp_path / "workspaces" / "crab" / "77").exists()
         with published._store.writing() as db:
             db.execute("INSERT INTO users (id, name, role, time_zone, created_at) VALUES (2, 'b', 'member', 'UTC', 0)")
             leaving.mark_user(db, 2, 1.0)
-        published.publish(OTHER)
+        published.publish_now(OTHER)
         assert not _file(tmp_path, OTHER).exists()
-        assert published.settled(0)
+        assert published.wait_until_published(0)
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="takes links")
@@ -179,7 +179,7 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> Non
     secret.write_text("mine", encoding="ascii")
     with _publishing(tmp_path, Counting()) as published:
         _file(tmp_path).symlink_to(secret)
-        published.publish(KEY)
+        published.publish_now(KEY)
         assert secret.read_text(encoding="ascii") == "mine"
         assert not _file(tmp_path).is_symlink()
         assert _said(tmp_path) == ("crab/1", 1)

@@ -53,20 +53,20 @@ def house(tmp_path: Path) -> Iterator[CoreFixture]:
 )
 def test_refuses_who_can_not_be(house: CoreFixture, fields: dict[str, Any]) -> None:
     """As a new person and as a change; nothing has changed then."""
-    before = house.people.every()
+    before = house.people.list_users()
     with pytest.raises(BadInput):
         house.people.add(fields)
     if fields:
         with pytest.raises(BadInput):
-            house.people.change(house.member.id, fields)
-    assert house.people.every() == before
+            house.people.update_user(house.member.id, fields)
+    assert house.people.list_users() == before
 
 
 def test_adds_changes_and_removes(house: CoreFixture) -> None:
     """Each with an audit row; what is not named stays."""
     eve = house.people.add({"name": " eve ", "telegram_id": 42, "time_zone": "Europe/Vienna"})
     assert (eve.name, eve.role, eve.id_in("telegram"), eve.time_zone) == ("eve", Role.MEMBER, 42, "Europe/Vienna")
-    changed = house.people.change(eve.id, {"telegram_id": None})
+    changed = house.people.update_user(eve.id, {"telegram_id": None})
     assert (changed.name, changed.id_in("telegram"), changed.time_zone) == ("eve", None, "Europe/Vienna")
     house.people.remove(eve.id)
     with pytest.raises(NotFound):
@@ -77,11 +77,11 @@ def test_adds_changes_and_removes(house: CoreFixture) -> None:
 @pytest.mark.parametrize("fields", [{"name": "ada"}, {"name": "eve", "telegram_id": 42}])
 def test_names_and_telegram_ids_belong_to_one(house: CoreFixture, fields: dict[str, Any]) -> None:
     """A second one is a conflict, new or changed."""
-    house.people.change(house.operator.id, {"telegram_id": 42})
+    house.people.update_user(house.operator.id, {"telegram_id": 42})
     with pytest.raises(Conflict):
         house.people.add(fields)
     with pytest.raises(Conflict):
-        house.people.change(house.member.id, fields)
+        house.people.update_user(house.member.id, fields)
 
 
 def test_twenty_of_the_same_name_at_once_are_one(house: CoreFixture) -> None:
@@ -95,8 +95,12 @@ def test_there_is_always_an_operator(house: CoreFixture) -> None:
     with pytest.raises(Conflict):
         house.people.remove(house.operator.id)
     with pytest.raises(Conflict):
-        house.people.change(house.operator.id, {"role": "member"})
-    for act in (partial(house.people.remove, 99), partial(house.people.change, 99, {}), partial(house.people.get, 99)):
+        house.people.update_user(house.operator.id, {"role": "member"})
+    for act in (
+        partial(house.people.remove, 99),
+        partial(house.people.update_user, 99, {}),
+        partial(house.people.get, 99),
+    ):
         with pytest.raises(NotFound):
             act()
 
@@ -104,9 +108,9 @@ def test_there_is_always_an_operator(house: CoreFixture) -> None:
 def test_the_settings_say_who_the_operator_is(house: CoreFixture) -> None:
     """Name, password and Telegram id are taken over at each start; empty ones leave what is there."""
     house.people.ensure_operator("grace", PASSWORD, telegram_id=7)
-    assert house.people.ensure_operator("", "") == house.people.operator()
-    assert (house.people.operator().name, house.people.operator().id_in("telegram")) == ("grace", 7)
-    assert house.people.of_session(house.people.log_in("grace", PASSWORD)) == house.people.operator()
+    assert house.people.ensure_operator("", "") == house.people.get_operator()
+    assert (house.people.get_operator().name, house.people.get_operator().id_in("telegram")) == ("grace", 7)
+    assert house.people.of_session(house.people.log_in("grace", PASSWORD)) == house.people.get_operator()
     with pytest.raises(Conflict, match="bob"):
         house.people.ensure_operator("bob", "")
 

@@ -15,7 +15,7 @@ from orchestrator.app.app import FIRST_AGENT, App
 from orchestrator.app.wiring import Edges
 from orchestrator.core.config import Settings, load
 from orchestrator.core.errors import Conflict, NotFound, Unavailable
-from orchestrator.core.home import prepare
+from orchestrator.core.home import prepare_home
 from orchestrator.core.models import CubicleKey, TurnStatus, Upstream
 from tests.support.core_fixture import KEY
 from tests.support.fakes import DeadEngine, FakeEngine, FakeUpstream, Reply, engine_of
@@ -37,7 +37,7 @@ def _settings(tmp_path: Path, **more: str) -> Settings:
 @contextmanager
 def _house(settings: Settings, engine: FakeEngine, model: Upstream | None = None) -> Iterator[App]:
     upstreams = {"fake": model or FakeUpstream()}
-    app = App(settings, prepare(settings.home), Edges(engine_of(engine), upstreams, "fake", 0.001))
+    app = App(settings, prepare_home(settings.home), Edges(engine_of(engine), upstreams, "fake", 0.001))
     try:
         app.start()
         yield app
@@ -50,8 +50,8 @@ def test_a_first_start_makes_operator_and_agent(tmp_path: Path) -> None:
     settings = _settings(tmp_path)
     for _ in range(2):
         with _house(settings, FakeEngine()) as app:
-            assert [agent.name for agent in app.services.agents.every()] == [FIRST_AGENT]
-            assert [user.name for user in app.services.people.every()] == ["operator"]
+            assert [agent.name for agent in app.services.agents.list_agents()] == [FIRST_AGENT]
+            assert [user.name for user in app.services.people.list_users()] == ["operator"]
             assert app.services.health().is_ok
             assert requests.get(f"{settings.url}/api/health", timeout=5).json() == {"status": "ok"}
 
@@ -103,9 +103,9 @@ def test_deleting_an_agent_gives_every_message_an_outcome_first(tmp_path: Path) 
     engine = FakeEngine()
     with _house(_settings(tmp_path), engine) as app:
         services = app.services
-        services.cubicles.ensure(KEY)
+        services.cubicles.ensure_running(KEY)
         running = services.turns.submit(KEY, "a", source="test")
-        services.turns.take(KEY, "boot", 20)
+        services.turns.take_next(KEY, "boot", 20)
         queued = services.turns.submit(KEY, "b", source="test")
         news = services.broker.subscribe()
         services.remove_agent(FIRST_AGENT)
@@ -130,16 +130,16 @@ def test_deleting_a_person_takes_their_cubicles_along(tmp_path: Path) -> None:
     with _house(_settings(tmp_path), engine) as app:
         member = app.services.people.add({"name": "mia"})
         key = CubicleKey(FIRST_AGENT, member.id)
-        app.services.cubicles.ensure(key)
+        app.services.cubicles.ensure_running(key)
         turn = app.services.turns.submit(key, "hello", source="test")
         app.services.remove_user(member.id)
         assert app.services.turns.get(turn.id).error == "This person was removed."
-        assert key not in {container.key for container in engine.ours()}
+        assert key not in {container.key for container in engine.list_containers()}
         assert not (tmp_path / "home" / "workspaces" / FIRST_AGENT / str(member.id)).exists()
         with pytest.raises(NotFound):
             app.services.people.get(member.id)
         with pytest.raises(Conflict):
-            app.services.remove_user(app.services.people.operator().id)
+            app.services.remove_user(app.services.people.get_operator().id)
 
 
 def test_stopping_cuts_no_turn_short(tmp_path: Path) -> None:
@@ -147,9 +147,9 @@ def test_stopping_cuts_no_turn_short(tmp_path: Path) -> None:
     booked."""
     settings, engine, model = _settings(tmp_path), FakeEngine(), FakeUpstream("fake", Reply(hold_head=True))
     with _house(settings, engine, model) as app:
-        app.services.cubicles.ensure(KEY)
+        app.services.cubicles.ensure_running(KEY)
         app.services.turns.submit(KEY, "a", source="test")
-        turn = app.services.turns.take(KEY, "boot", 20)
+        turn = app.services.turns.take_next(KEY, "boot", 20)
         assert turn is not None
         crab = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         crab.settimeout(10)
@@ -163,9 +163,9 @@ def test_stopping_cuts_no_turn_short(tmp_path: Path) -> None:
         assert crab.recv(65536) == b""
     with _house(settings, engine) as app:
         assert app.services.turns.get(turn.id).status is TurnStatus.RUNNING
-        assert app.services.budget.today(FIRST_AGENT).reserved_micro == 0
-        assert app.services.budget.today(FIRST_AGENT).spent_micro > 0
-        assert app.services.turns.end(KEY, turn.id, TurnStatus.DONE, reply="went on")
+        assert app.services.budget.get_today(FIRST_AGENT).reserved_micro == 0
+        assert app.services.budget.get_today(FIRST_AGENT).spent_micro > 0
+        assert app.services.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="went on")
 
 
 def test_whoever_waits_is_let_go_at_a_stop(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_whoever_waits_is_let_go_at_a_stop(tmp_path: Path) -> None:
         ):
             thread.start()
             waiting.append(thread)
-        while not (app.services.broker.is_wanted("turn") and app.services.turns.history(KEY)):
+        while not (app.services.broker.is_wanted("turn") and app.services.turns.list_history(KEY)):
             waiting[0].join(0.01)
     for thread in waiting:
         thread.join(5)
@@ -200,14 +200,14 @@ def test_a_start_clears_up_after_a_death(tmp_path: Path) -> None:
     """Holds are booked, strays removed, doors of running cubicles open again."""
     settings, engine = _settings(tmp_path), FakeEngine()
     with _house(settings, engine) as app:
-        app.services.cubicles.ensure(KEY)
+        app.services.cubicles.ensure_running(KEY)
         agent = app.services.agents.get(FIRST_AGENT)
         app.services.budget.reserve(agent, KEY, None, provider="fake", model="m", micro=1234)
         real = next(iter(engine.containers.values()))
         stray = type(real)("x", "stray", CubicleKey("gone", 9), "i", "s", running=True, started_at=0.0)
         engine.containers["stray"] = stray
     with _house(settings, engine) as app:
-        assert app.services.budget.today(FIRST_AGENT).spent_micro == 1234
+        assert app.services.budget.get_today(FIRST_AGENT).spent_micro == 1234
         assert "stray" not in engine.containers
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as crab:
             crab.connect(str(settings.home / "run" / "crab" / "1" / "door.sock"))
@@ -217,9 +217,9 @@ def test_ctrl_c_stops_the_cubicles_too(tmp_path: Path) -> None:
     """A restart leaves them running."""
     settings, engine = _settings(tmp_path), FakeEngine()
     with _house(settings, engine) as app:
-        app.services.cubicles.ensure(KEY)
+        app.services.cubicles.ensure_running(KEY)
     assert engine.containers
-    app = App(settings, prepare(settings.home), Edges(engine_of(engine), {"fake": FakeUpstream()}, "fake"))
+    app = App(settings, prepare_home(settings.home), Edges(engine_of(engine), {"fake": FakeUpstream()}, "fake"))
     app.start()
     app.stop(stop_cubicles=True)
     assert engine.containers == {}

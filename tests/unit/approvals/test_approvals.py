@@ -30,8 +30,8 @@ def _asked(
     house: CoreFixture, turn: Turn | None = None, n: int = 1, command: str = COMMAND, key: CubicleKey = KEY
 ) -> Approval:
     found = turn or house.under_way(key=key)
-    assert house.steps.start(key, found.id, n, thought="", command=command, approval=None).do == "ask"
-    return house.steps.ask(key, found.id, n)
+    assert house.steps.start_step(key, found.id, n, thought="", command=command, approval=None).do == "ask"
+    return house.steps.ask_person(key, found.id, n)
 
 
 def turn_of(approval: Approval) -> int:
@@ -64,7 +64,7 @@ def test_asking_writes_the_question_before_anybody_sees_it(house: CoreFixture) -
     assert house.approvals.get(approval.id) == approval
     assert [body["id"] for body in of_kind(events, "approval")] == [approval.id]
     assert [body["status"] for body in of_kind(events, "turn")] == ["waiting_approval"]
-    assert (house.turns.get(turn.id).status, house.turns.steps(turn.id)[0].approval) == (
+    assert (house.turns.get(turn.id).status, house.turns.list_steps(turn.id)[0].approval) == (
         TurnStatus.WAITING,
         approval.id,
     )
@@ -74,7 +74,7 @@ def test_asking_writes_the_question_before_anybody_sees_it(house: CoreFixture) -
 def test_asking_again_is_the_same_question(house: CoreFixture) -> None:
     """A repeated call, also twenty at once, asks the person once."""
     approval = _asked(house)
-    results = at_once(*[partial(house.steps.ask, KEY, turn_of(approval), 1)] * 20)
+    results = at_once(*[partial(house.steps.ask_person, KEY, turn_of(approval), 1)] * 20)
     assert {found.id for found in results} == {approval.id}
 
 
@@ -113,7 +113,7 @@ def test_only_its_own_people_may_decide(house: CoreFixture) -> None:
         house.approvals.decide(theirs.id, approve=True, by=house.member, surface="test")
     assert house.approvals.get(theirs.id).status is ApprovalStatus.PENDING
     house.approvals.decide(mine.id, approve=True, by=house.member, surface="test")
-    assert [found.id for found in house.approvals.every(user=house.member.id)] == [mine.id]
+    assert [found.id for found in house.approvals.list_approvals(user=house.member.id)] == [mine.id]
 
 
 @pytest.mark.parametrize("approval", ["", "unknown1", "approve:crab:rm", "\0", "x" * 10_000])
@@ -131,7 +131,7 @@ def test_nobody_answers_in_time(house: CoreFixture) -> None:
     house.approvals.expire_due()
     assert house.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
     assert _lock(house, f"hermit_deny.{approval.id}.lock")["status"] == "expired"
-    assert house.turns.steps(turn_of(approval))[0].status == "expired"
+    assert house.turns.list_steps(turn_of(approval))[0].status == "expired"
     with pytest.raises(Conflict, match="nobody answered in time"):
         _decide(house, approval)
 
@@ -149,18 +149,18 @@ def test_an_approval_grows_old(house: CoreFixture) -> None:
     """Approved but not used until its time is up: it serves no more."""
     approval = _decide(house, _asked(house))
     _make_overdue(house, approval)
-    assert not house.approvals.use(approval.id, house.turns.steps(turn_of(approval))[0])
+    assert not house.approvals.use_approval(approval.id, house.turns.list_steps(turn_of(approval))[0])
 
 
 def test_asking_anew_about_an_overdue_step_is_a_new_question(house: CoreFixture) -> None:
     """The old one is expired first, so the turn waits for the new one."""
     old = _asked(house)
     _make_overdue(house, old)
-    new = house.steps.ask(KEY, turn_of(old), 1)
+    new = house.steps.ask_person(KEY, turn_of(old), 1)
     assert new.id != old.id
     assert house.approvals.get(old.id).status is ApprovalStatus.EXPIRED
     assert house.turns.get(turn_of(old)).status is TurnStatus.WAITING
-    assert house.turns.steps(turn_of(old))[0].approval == new.id
+    assert house.turns.list_steps(turn_of(old))[0].approval == new.id
 
 
 def test_a_cubicle_asks_only_so_much_at_a_time(house: CoreFixture) -> None:
@@ -171,14 +171,14 @@ def test_a_cubicle_asks_only_so_much_at_a_time(house: CoreFixture) -> None:
         _asked(house, turn, 10)
     _asked(house, key=OTHER)
     _decide(house, asked[0], approve=False)
-    assert house.steps.ask(KEY, turn.id, 10).status is ApprovalStatus.PENDING
+    assert house.steps.ask_person(KEY, turn.id, 10).status is ApprovalStatus.PENDING
 
 
 def test_the_end_of_a_turn_cancels_its_questions(house: CoreFixture) -> None:
     """Nobody can decide them any more, no lock is left, and the turn's last news is its outcome."""
     approval = _asked(house)
     with watching(house.broker) as news:
-        house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
+        house.turns.end_turn(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
         statuses = [body["status"] for body in of_kind(heard(news), "turn")]
     assert statuses == ["failed"]
     assert house.approvals.get(approval.id).status is ApprovalStatus.CANCELLED
@@ -199,21 +199,21 @@ def test_a_change_of_the_agent_withdraws_its_questions(house: CoreFixture) -> No
 def test_an_unused_approval_goes_with_its_turn(house: CoreFixture) -> None:
     """Approved but not used: the lock goes, and it serves no more."""
     approval = _decide(house, _asked(house))
-    step = house.turns.steps(turn_of(approval))[0]
-    house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
+    step = house.turns.list_steps(turn_of(approval))[0]
+    house.turns.end_turn(KEY, turn_of(approval), TurnStatus.FAILED, error="x")
     assert house.lock_names() == set()
-    assert house.steps.start(KEY, step.turn, 1, thought="", command=COMMAND, approval=approval.id).do == "stop"
+    assert house.steps.start_step(KEY, step.turn, 1, thought="", command=COMMAND, approval=approval.id).do == "stop"
 
 
 def test_a_turn_that_has_ended_asks_nothing(house: CoreFixture) -> None:
     """Also when the end came between the crab's call and the question."""
     turn = house.under_way()
-    house.steps.start(KEY, turn.id, 1, thought="", command=COMMAND, approval=None)
-    step = house.turns.steps(turn.id)[0]
-    house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="x")
+    house.steps.start_step(KEY, turn.id, 1, thought="", command=COMMAND, approval=None)
+    step = house.turns.list_steps(turn.id)[0]
+    house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="x")
     with pytest.raises(Conflict):
-        house.step_approvals.ask(KEY, step, timeout_s=60, detail={})
-    assert house.approvals.every() == []
+        house.step_approvals.ask_person(KEY, step, timeout_s=60, detail={})
+    assert house.approvals.list_approvals() == []
 
 
 # --- restarts and broken disks ---------------------------------------------------------------------------------
@@ -239,10 +239,10 @@ def test_what_is_over_gets_no_lock_at_a_start(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with core_fixture(home) as house:
         used = _decide(house, _asked(house))
-        house.steps.start(KEY, turn_of(used), 1, thought="", command=COMMAND, approval=used.id)
-        house.turns.end(KEY, turn_of(used), TurnStatus.DONE, reply="ok")
+        house.steps.start_step(KEY, turn_of(used), 1, thought="", command=COMMAND, approval=used.id)
+        house.turns.end_turn(KEY, turn_of(used), TurnStatus.DONE, reply="ok")
         denied = _decide(house, _asked(house), approve=False)
-        house.turns.end(KEY, turn_of(denied), TurnStatus.DONE, reply="ok")
+        house.turns.end_turn(KEY, turn_of(denied), TurnStatus.DONE, reply="ok")
     with core_fixture(home) as house:
         house.approvals.reconcile()
         house.step_approvals.reconcile()
@@ -303,7 +303,7 @@ def test_a_lock_that_could_not_be_written_is_not_left_behind_a_turn_that_ended(h
     run.write_text("no folder")
     _decide(house, approval)
     run.unlink()
-    house.turns.end(KEY, turn_of(approval), TurnStatus.FAILED, error="the disk is full")
+    house.turns.end_turn(KEY, turn_of(approval), TurnStatus.FAILED, error="the disk is full")
     house.step_approvals.tell_again()
     assert house.lock_names() == set()
     house.step_approvals.tell_again()
@@ -341,7 +341,7 @@ def test_files_of_turns_that_ended_with_a_death_are_swept(house: CoreFixture) ->
     gone = {"hermit_stop.6.lock", "hermit_approval.x.lock", "hermit_deny.y.lock", ".hermit_deny.z.lock.new"}
     for name in kept | gone:
         (folder / name).touch()
-    house.locks.sweep(KEY, under_way={7})
+    house.locks.remove_stale(KEY, under_way={7})
     assert {path.name for path in folder.iterdir()} == kept
 
 
@@ -351,7 +351,7 @@ def test_a_forged_lock_decides_nothing(house: CoreFixture) -> None:
     name = f"hermit_approval.{approval.id}.lock"
     (house.home / "run" / "crab" / "1").mkdir(parents=True, exist_ok=True)
     (house.home / "run" / "crab" / "1" / name).write_text('{"status": "approved"}')
-    answer = house.steps.start(KEY, turn_of(approval), 1, thought="", command=COMMAND, approval=approval.id)
+    answer = house.steps.start_step(KEY, turn_of(approval), 1, thought="", command=COMMAND, approval=approval.id)
     assert answer.do == "refuse"
     assert house.approvals.get(approval.id).status is ApprovalStatus.PENDING
 

@@ -25,12 +25,12 @@ def house(tmp_path: Path) -> Iterator[CoreFixture]:
 
 
 def _start(house: CoreFixture, turn: Turn, n: int, command: str, approval: str | None = None) -> str:
-    return house.steps.start(turn.cubicle, turn.id, n, thought="", command=command, approval=approval).do
+    return house.steps.start_step(turn.cubicle, turn.id, n, thought="", command=command, approval=approval).do
 
 
 def _asked(house: CoreFixture, turn: Turn, n: int, command: str) -> Approval:
     assert _start(house, turn, n, command) == "ask"
-    return house.steps.ask(turn.cubicle, turn.id, n)
+    return house.steps.ask_person(turn.cubicle, turn.id, n)
 
 
 def _say(
@@ -54,7 +54,7 @@ def test_a_kind_is_approved_for_an_hour(house: CoreFixture) -> None:
     _say(house, _asked(house, turn, 1, "rm -rf build/x"), approve=True, said=DecisionDetails(scope=GrantScope.HOUR))
     assert _held(house) == [("delete below work/build/x/", "hour")]
     assert _start(house, turn, 2, "rm -rf build/x/y") == "run"
-    assert "Allowed in advance" in house.turns.steps(turn.id)[1].reason
+    assert "Allowed in advance" in house.turns.list_steps(turn.id)[1].reason
     assert house.audited("command")[-1].detail["verdict"] == "run"
     assert _start(house, turn, 3, "rm -rf build") == "ask"
     assert _start(house, turn, 4, "rm -rf build/x/z; kill 12") == "ask"
@@ -71,37 +71,41 @@ def test_a_conversation_ends_what_it_was_allowed(house: CoreFixture) -> None:
     )
     assert _start(house, turn, 2, "rm -rf build") == "run"
     assert _start(house, house.under_way(key=OTHER), 1, "rm -rf build") == "ask"
-    house.turns.clear(KEY)
+    house.turns.clear_history(KEY)
     assert _start(house, turn, 3, "rm -rf build") == "ask"
-    house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.CONVERSATION, by=house.operator, surface="test")
+    house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.CONVERSATION, by=house.operator, surface="test")
     _pass_time(house, 24 * 3600 + 1)
     assert _start(house, turn, 4, "rm -rf build") == "ask"
 
 
 def test_an_operator_allows_for_everybody_and_takes_it_back(house: CoreFixture) -> None:
     """Always holds in each conversation, until it is revoked; both are in the audit log."""
-    given = house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="cli")
+    given = house.grants.add_grant(
+        "crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="cli"
+    )
     assert (given.user, given.until, given.by) == (None, None, "ada (cli)")
     assert _start(house, house.under_way(key=OTHER), 1, "rm -rf build") == "run"
-    house.grants.revoke("crab", given.id, by=house.operator)
+    house.grants.revoke_grant("crab", given.id, by=house.operator)
     assert _start(house, house.under_way(), 1, "rm -rf build") == "ask"
     assert [len(house.audited(kind)) for kind in ("command.allowed", "command.revoked")] == [1, 1]
 
 
 def test_members_decide_for_their_own_conversation(house: CoreFixture) -> None:
     """They see what holds there, take back what is theirs, and allow nothing for ever."""
-    house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
-    own = house.grants.add(
+    house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
+    own = house.grants.add_grant(
         "crab", GrantKind.COMMAND, "stop processes", GrantScope.HOUR, by=house.member, surface="test"
     )
-    always = house.grants.add("crab", GrantKind.HOST, "a.example", GrantScope.ALWAYS, by=house.operator, surface="test")
+    always = house.grants.add_grant(
+        "crab", GrantKind.HOST, "a.example", GrantScope.ALWAYS, by=house.operator, surface="test"
+    )
     assert [grant.id for grant in house.grants.of_agent("crab", viewer=house.member)] == [own.id, always.id]
     assert len(house.grants.of_agent("crab", viewer=house.operator)) == 3
     with pytest.raises(Forbidden, match="operator"):
-        house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.member, surface="test")
+        house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.member, surface="test")
     with pytest.raises(NotFound):
-        house.grants.revoke("crab", always.id, by=house.member)
-    house.grants.revoke("crab", own.id, by=house.member)
+        house.grants.revoke_grant("crab", always.id, by=house.member)
+    house.grants.revoke_grant("crab", own.id, by=house.member)
     asked = _asked(house, house.under_way(key=OTHER), 1, "rm -rf build")
     with pytest.raises(Forbidden, match="operator"):
         _say(house, asked, approve=True, said=DecisionDetails(scope=GrantScope.ALWAYS), by=house.member)
@@ -121,20 +125,20 @@ def test_members_decide_for_their_own_conversation(house: CoreFixture) -> None:
 def test_what_is_no_subject_is_refused(house: CoreFixture, kind: str, subject: str) -> None:
     """By a sentence that says how it is written."""
     with pytest.raises(BadInput):
-        house.grants.add("crab", GrantKind(kind), subject, GrantScope.HOUR, by=house.operator, surface="test")
+        house.grants.add_grant("crab", GrantKind(kind), subject, GrantScope.HOUR, by=house.operator, surface="test")
     with pytest.raises(NotFound):
-        house.grants.add("nobody", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
+        house.grants.add_grant("nobody", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
     assert _held(house) == []
 
 
 def test_a_list_nobody_reads_is_not_made(house: CoreFixture) -> None:
     """At the bound there is an error; the same again replaces what was there."""
     for number in range(200):
-        house.grants.add(
+        house.grants.add_grant(
             "crab", GrantKind.HOST, f"a{number}.example", GrantScope.HOUR, by=house.operator, surface="test"
         )
     with pytest.raises(TooMany, match="200"):
-        house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
+        house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.HOUR, by=house.operator, surface="test")
 
 
 def test_what_has_no_kind_is_approved_once(house: CoreFixture) -> None:
@@ -149,7 +153,7 @@ def test_what_has_no_kind_is_approved_once(house: CoreFixture) -> None:
 
 def test_grants_go_with_their_agent(house: CoreFixture) -> None:
     """A new one of the same name begins with none."""
-    house.grants.add("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="test")
+    house.grants.add_grant("crab", GrantKind.COMMAND, BUILD, GrantScope.ALWAYS, by=house.operator, surface="test")
     house.agents.remove("crab")
     house.agents.create({"name": "crab"})
     assert _held(house) == []
@@ -184,11 +188,11 @@ def test_a_no_lasts_for_the_turn(house: CoreFixture) -> None:
     turn = house.under_way()
     _say(house, _asked(house, turn, 1, "rm -rf build"), approve=False, said=DecisionDetails())
     assert _start(house, turn, 2, "ls") == "run"
-    again = house.steps.start(KEY, turn.id, 3, thought="", command="rm -rf build", approval=None)
+    again = house.steps.start_step(KEY, turn.id, 3, thought="", command="rm -rf build", approval=None)
     assert (again.do, "Nobody is asked again" in again.reason) == ("refuse", True)
-    assert len(house.approvals.every()) == 1
+    assert len(house.approvals.list_approvals()) == 1
     house.turns.stop(turn.id)
-    house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     _asked(house, house.under_way(), 1, "rm -rf build")
 
 
@@ -198,7 +202,7 @@ def test_many_noes_end_the_asking(house: CoreFixture) -> None:
     for n in range(1, 6):
         _say(house, _asked(house, turn, n, f"rm -rf build{n}"), approve=False, said=DecisionDetails())
     assert _start(house, turn, 6, "rm -rf build6") == "refuse"
-    assert len(house.approvals.every()) == 5
+    assert len(house.approvals.list_approvals()) == 5
 
 
 # --- what scripts hold ---------------------------------------------------------------------------------------------
@@ -208,7 +212,7 @@ def test_many_noes_end_the_asking(house: CoreFixture) -> None:
 def careful(tmp_path: Path) -> Iterator[CoreFixture]:
     """An agent that asks before every command, with a workspace."""
     with core_fixture(tmp_path / "home", approval="all") as made:
-        made.workspaces.prepare(KEY, uid=1000, gid=1000)
+        made.workspaces.prepare_folders(KEY, uid=1000, gid=1000)
         yield made
 
 
@@ -225,7 +229,7 @@ def test_a_script_that_changed_does_not_run(careful: CoreFixture) -> None:
     assert [(one["path"], one["size_bytes"]) for one in asked.detail["scripts"]] == [("work/x.sh", 10)]
     _say(careful, asked, approve=True, said=DecisionDetails())
     script.write_text("rm -rf ~\n")
-    answer = careful.steps.start(KEY, turn.id, 1, thought="", command="bash x.sh", approval=asked.id)
+    answer = careful.steps.start_step(KEY, turn.id, 1, thought="", command="bash x.sh", approval=asked.id)
     assert (answer.do, "work/x.sh was changed" in answer.reason) == ("refuse", True)
     assert careful.audited("approval.void")[0].detail["path"] == "work/x.sh"
     asked = _asked(careful, turn, 2, "bash x.sh")

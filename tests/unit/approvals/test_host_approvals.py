@@ -42,7 +42,7 @@ class Gate:
     ) -> Approval:
         """A question, as a capability asks it."""
         with self.house.store.writing() as db:
-            return self.house.approvals.ask(
+            return self.house.approvals.ask_person(
                 db,
                 key,
                 turn,
@@ -69,7 +69,7 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
             made.ended.append((approval.text, approval.status, bool(approval.detail.get("always"))))
             house.store.after_commit(partial(made.followed.append, approval.id))
 
-        house.approvals.follow("asset", decided)
+        house.approvals.on_decision("asset", decided)
         yield made
 
 
@@ -121,7 +121,7 @@ def test_it_outlives_its_turn(gate: Gate) -> None:
     turn = gate.house.under_way()
     approval = gate.ask(turn=turn.id)
     assert gate.house.turns.get(turn.id).status is TurnStatus.RUNNING
-    gate.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    gate.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
     gate.house.approvals.reconcile()
     assert gate.house.approvals.get(approval.id).status is ApprovalStatus.PENDING
     gate.decide(approval, approve=False)

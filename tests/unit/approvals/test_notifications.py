@@ -38,7 +38,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
     """A board whose one button cancels."""
     with core_fixture(tmp_path / "home") as house:
         made = Board(house, Notifications(house.store, house.broker))
-        made.notices.on("calendar.cancel", _cancelling(made))
+        made.notices.on_button("calendar.cancel", _cancelling(made))
         yield made
 
 
@@ -62,14 +62,14 @@ def test_a_notice_is_a_row_before_anybody_hears(board: Board) -> None:
         bodies = of_kind(heard(news), "notice")
     assert bodies == [as_json(notice)]
     assert bodies[0]["offers"] == [{"label": "Cancel it", "do": "calendar.cancel"}]
-    assert board.notices.recent(KEY) == [notice]
-    assert board.notices.recent(OTHER) == []
+    assert board.notices.list_recent(KEY) == [notice]
+    assert board.notices.list_recent(OTHER) == []
 
 
 def test_one_of_many_presses_counts(board: Board) -> None:
     """The others are told how it ended; what follows happens once."""
     notice = board.post()
-    press = partial(board.notices.press, notice.id, "calendar.cancel", by=board.house.operator, surface="test")
+    press = partial(board.notices.press_button, notice.id, "calendar.cancel", by=board.house.operator, surface="test")
     results = at_once(*[press] * 10)
     assert sum(isinstance(result, Notice) for result in results) == 1
     assert {str(result) for result in results if isinstance(result, Conflict)} == {"That was already done: Cancelled."}
@@ -83,9 +83,9 @@ def test_a_press_is_for_whose_cubicle_it_is(board: Board) -> None:
     """For others the notice is not there; the operator may press for everybody."""
     notice = board.post()
     with pytest.raises(NotFound):
-        board.notices.press(notice.id, "calendar.cancel", by=board.house.member, surface="test")
+        board.notices.press_button(notice.id, "calendar.cancel", by=board.house.member, surface="test")
     with pytest.raises(BadInput, match="no such button"):
-        board.notices.press(notice.id, "calendar.undo", by=board.house.operator, surface="test")
+        board.notices.press_button(notice.id, "calendar.undo", by=board.house.operator, surface="test")
     assert board.done == []
 
 
@@ -93,7 +93,7 @@ def test_a_deed_that_fails_leaves_the_button(board: Board) -> None:
     """Nothing was settled, so the person may try again."""
     notice = board.post(subject="gone")
     with pytest.raises(NotFound, match="gone already"):
-        board.notices.press(notice.id, "calendar.cancel", by=board.house.operator, surface="test")
+        board.notices.press_button(notice.id, "calendar.cancel", by=board.house.operator, surface="test")
     assert board.notices.get(notice.id).settled_at is None
 
 
@@ -101,7 +101,7 @@ def test_what_is_settled_elsewhere_offers_nothing_more(board: Board) -> None:
     """Every notice about that thing says so, those about others stay."""
     first, second, other = board.post(), board.post(), board.post(subject="8")
     with watching(board.house.broker) as news:
-        board.notices.settle("calendar", "7", "It was deleted.")
+        board.notices.settle_buttons("calendar", "7", "It was deleted.")
         told = {body["id"]: body["outcome"] for body in of_kind(heard(news), "notice")}
     assert told == {first.id: "It was deleted.", second.id: "It was deleted."}
     assert board.notices.get(other.id).settled_at is None
@@ -110,5 +110,5 @@ def test_what_is_settled_elsewhere_offers_nothing_more(board: Board) -> None:
 def test_pages_go_back_in_order(board: Board) -> None:
     """Oldest first within a page."""
     posted = [board.post(subject=str(n)) for n in range(5)]
-    assert board.notices.recent(KEY, limit=2) == posted[3:]
-    assert board.notices.recent(KEY, before=posted[3].id, limit=2) == posted[1:3]
+    assert board.notices.list_recent(KEY, limit=2) == posted[3:]
+    assert board.notices.list_recent(KEY, before=posted[3].id, limit=2) == posted[1:3]

@@ -38,7 +38,7 @@ class Desk:
         self.house, self.drawing = house, FakePdfRenderer()
         self.outs: dict[object, Path] = {}
         for key in (KEY, OTHER):
-            house.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
+            house.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
             self.outs[key] = house.home / "workspaces" / key.agent / str(key.user) / "out"
         self.folder = house.home / "pages"
         self.jobs = Jobs(

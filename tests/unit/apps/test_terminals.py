@@ -60,7 +60,7 @@ def lines(house: AppFixture, all_lines: ScriptedTtys) -> Iterator[ScriptedTtys]:
 @pytest.fixture
 def key(house: AppFixture, lines: ScriptedTtys) -> CubicleKey:
     """A cubicle of an agent that no other test has."""
-    name = f"a{len(house.services.agents.every())}"
+    name = f"a{len(house.services.agents.list_agents())}"
     return CubicleKey(house.services.agents.create({"name": name}).name, 1)
 
 
@@ -79,18 +79,18 @@ def web(house: AppFixture) -> Flask:
 @pytest.fixture
 def ada(house: AppFixture, web: Flask) -> Browser:
     """The operator in a browser."""
-    return logged_in(house, web, house.services.people.operator())
+    return logged_in(house, web, house.services.people.get_operator())
 
 
 def opened(house: AppFixture, key: CubicleKey, *, is_welcome: bool = True) -> Terminal:
     """A terminal of somebody."""
-    opener = Opener(house.services.people.operator(), "login", lambda: is_welcome)
+    opener = Opener(house.services.people.get_operator(), "login", lambda: is_welcome)
     return house.services.terminals.open(key, opener, Size(80, 24))
 
 
 def audited(house: AppFixture, kind: str, key: CubicleKey | None = None) -> list[Any]:
     """What the audit log says of terminals."""
-    return house.services.audit.search(kind=f"terminal.{kind}", agent=key.agent if key else None)
+    return house.services.audit.search_records(kind=f"terminal.{kind}", agent=key.agent if key else None)
 
 
 def delete(who: Browser, path: str) -> int:
@@ -190,7 +190,7 @@ def test_closing_ends_what_runs_inside_and_is_written_down(
     terminal.type(1, "secret input")
     house.services.terminals.end(terminal, "Its page was closed.")
     house.services.terminals.end(terminal, "Its page was closed.")
-    assert lines.hung_up == [(house.services.cubicles.name(key), terminal.id)]
+    assert lines.hung_up == [(house.services.cubicles.container_name(key), terminal.id)]
     assert lines.lines[0].is_closed
     (begun,), (done,) = audited(house, "opened", key), audited(house, "closed", key)
     assert begun.text == f"ada opened a terminal in the cubicle of {key.agent}."
@@ -260,7 +260,7 @@ def test_what_a_dead_house_left_is_ended_by_the_next(tmp_path: Path, lines: Scri
     with run_app(tmp_path, environment=WITH_TERMINALS, lines=lines) as made:
         opened(made, CRAB)
         lines.is_broken = True
-        name = made.services.cubicles.name(CRAB)
+        name = made.services.cubicles.container_name(CRAB)
     with run_app(tmp_path, lines=lines):
         assert lines.hung_up == []
     lines.is_broken = False
@@ -336,7 +336,7 @@ def test_a_terminal_belongs_to_the_login_that_opened_it(
 ) -> None:
     """Another login of the same person, and another agent's address, find nothing."""
     number = ada.post(PATH, {"columns": 90, "rows": 20}).get_json()["id"]
-    again = logged_in(house, web, house.services.people.operator())
+    again = logged_in(house, web, house.services.people.get_operator())
     house.services.agents.create({"name": "other"})
     assert len(lines.lines) == 1
     assert again.post(f"{PATH}/{number}/input", {"seq": 1, "text": "x"}).status_code == 404

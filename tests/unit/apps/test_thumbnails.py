@@ -32,7 +32,7 @@ class Desk:
     def __init__(self, house: CoreFixture, browser: FakeBrowser) -> None:
         self.house, self.browser, self.now = house, browser, 1_000_000.0
         self.images = 0
-        house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
+        house.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
         self.www = house.home / "workspaces" / KEY.agent / str(KEY.user) / "www"
         self.folder = house.home / "thumbnails"
         self.folder.mkdir(exist_ok=True)
@@ -56,7 +56,7 @@ class Desk:
         house.hooks.turn_ended.subscribe(lambda ended: changes.note(ended.turn))
         house.hooks.turn_ended.subscribe(lambda ended: self.thumbnails.note(ended.turn))
         self.jobs.reconcile()
-        self.jobs.prepare()
+        self.jobs.prepare_kinds()
 
     def _image(self) -> str:
         self.images += 1
@@ -70,9 +70,9 @@ class Desk:
     def turn(self, deed: Callable[[], None], key: CubicleKey = KEY) -> int:
         """A turn in which this happened."""
         turn = self.house.under_way(key=key)
-        self.house.steps.start(key, turn.id, 1, thought="", command="ls", approval=None)
+        self.house.steps.start_step(key, turn.id, 1, thought="", command="ls", approval=None)
         deed()
-        self.house.turns.end(key, turn.id, TurnStatus.DONE, reply="Made it.")
+        self.house.turns.end_turn(key, turn.id, TurnStatus.DONE, reply="Made it.")
         return turn.id
 
     def works(self) -> int:
@@ -80,12 +80,12 @@ class Desk:
         known = self._open()
         while self.jobs.run_next():
             known |= self._open()
-        self.jobs.tidy()
+        self.jobs.delete_old()
         return len(known - self._open())
 
     def _open(self) -> set[int]:
         with self.house.store.reading() as db:
-            return {job.id for job in job_rows.every(db, KIND)}
+            return {job.id for job in job_rows.list_jobs(db, KIND)}
 
     def picture(self, app: str = "game") -> bytes | None:
         """The picture of an app."""
@@ -302,7 +302,7 @@ def test_a_picture_that_a_restored_house_lost_is_taken_anew(desk: Desk) -> None:
     for path in desk.folder.iterdir():
         path.unlink()
     assert desk.picture() is None
-    desk.jobs.prepare()
+    desk.jobs.prepare_kinds()
     assert desk.works() == 1
     assert desk.picture() == png()
 

@@ -139,7 +139,7 @@ def test_what_can_not_be_asked_says_why(
 def test_an_agent_has_what_its_toolsets_say(desk: Desk) -> None:
     """Without the toolset a capability is not there, and is not listed; what belongs to none is everybody's."""
     assert desk.calls.offered(KEY) == ["ASSET_REQUEST", "MEMORY_ADD", "STATUS"]
-    desk.house.agents.change("crab", {"toolsets": ["assets"]})
+    desk.house.agents.update_agent("crab", {"toolsets": ["assets"]})
     assert desk.calls.offered(KEY) == ["ASSET_REQUEST", "STATUS"]
     with pytest.raises(NotFound, match="switched off"):
         desk.calls.command(ME, "c1", "MEMORY_ADD", FACT)
@@ -284,7 +284,7 @@ def test_a_call_is_made_in_the_turn_that_it_names(desk: Desk) -> None:
     house = desk.house
     earlier = house.under_way("a")
     assert _turn_of(desk, None) == _turn_of(desk, earlier.id) == earlier.id
-    house.turns.end(KEY, earlier.id, TurnStatus.DONE, reply="ok")
+    house.turns.end_turn(KEY, earlier.id, TurnStatus.DONE, reply="ok")
     assert _turn_of(desk, None) is None
     assert _turn_of(desk, earlier.id) is None
     now, later = house.under_way("b"), house.turns.submit(KEY, "c", source="test")
@@ -294,7 +294,7 @@ def test_a_call_is_made_in_the_turn_that_it_names(desk: Desk) -> None:
             _turn_of(desk, stranger)
     with house.store.writing() as db:  # as when a cubicle works on two at once
         db.execute("UPDATE turns SET status = 'running', boot = 'boot' WHERE id = ?", (later.id,))
-    assert house.turns.held(KEY) == {now.id, later.id}
+    assert house.turns.list_held(KEY) == {now.id, later.id}
     assert (_turn_of(desk, now.id), _turn_of(desk, later.id)) == (now.id, later.id)
     for unclear in (None, earlier.id):
         with pytest.raises(BadInput, match="several turns"):

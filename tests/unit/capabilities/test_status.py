@@ -20,7 +20,7 @@ def told(home: Path, *, space: Space | None, upcoming: Next | None, toolsets: tu
     """What an agent with these hears."""
     with core_fixture(home) as house:
         report = StatusReport(
-            money=house.budget.standing,
+            money=house.budget.get_standing,
             space=lambda _key: space,
             upcoming=lambda _key: upcoming,
             toolsets=lambda _agent: toolsets,

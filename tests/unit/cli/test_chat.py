@@ -61,7 +61,7 @@ class Terminal:
     def wait_until_watched(self) -> None:
         """Somebody follows the house's news."""
         deadline = time.monotonic() + PATIENCE_S
-        while not self.house.services.broker.clients():
+        while not self.house.services.broker.count_clients():
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
@@ -78,7 +78,7 @@ def test_a_pipe_gets_the_reply_alone(terminal: Terminal) -> None:
     watchers: list[int] = []
 
     def play(scene: Scene) -> None:
-        watchers.append(terminal.house.services.broker.clients())
+        watchers.append(terminal.house.services.broker.count_clients())
         scene.stream("He", "Hel")
         scene.run(1, "ls -l")
         scene.say("Hello\n")
@@ -151,7 +151,7 @@ def test_ctrl_c_stops_the_turn(terminal: Terminal) -> None:
     terminal.house.plays["hi"] = play
     assert terminal.hermit("chat", "crab", "hi", screen=Interrupted()) == ("", "Stopped.\n")
     assert terminal.code == 130
-    assert terminal.house.services.turns.wait(1, PATIENCE_S).status is TurnStatus.STOPPED
+    assert terminal.house.services.turns.wait_for_end(1, PATIENCE_S).status is TurnStatus.STOPPED
 
 
 def test_a_pipe_gets_what_was_written_before_the_turn_was_stopped(terminal: Terminal) -> None:

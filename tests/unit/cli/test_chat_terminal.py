@@ -61,7 +61,7 @@ class Desk:
 
     def turn(self, number: int) -> TurnStatus:
         """How a turn ended."""
-        return self.house.services.turns.wait(number, PATIENCE_S).status
+        return self.house.services.turns.wait_for_end(number, PATIENCE_S).status
 
     def leaves(self) -> int:
         """Ctrl-D; the exit code."""
@@ -142,13 +142,13 @@ def test_lines_are_edited_and_remembered(desk: Desk) -> None:
     else to read."""
     desk.types("one\\\rtwo\x1b\rthree\r")
     desk.sees("You said: one two three", "› ")
-    assert desk.house.services.turns.wait(1, PATIENCE_S).prompt == "one\ntwo\nthree"
+    assert desk.house.services.turns.wait_for_end(1, PATIENCE_S).prompt == "one\ntwo\nthree"
     desk.types("\x1b[200~first\nsecond\x1b[201~")
     desk.types(" line\r")
     desk.sees("You said: first second line", "› ")
     desk.types("\x1b[A\r")
     desk.sees("You said: first second line", "› ")
-    assert desk.house.services.turns.wait(3, PATIENCE_S).prompt == "first\nsecond line"
+    assert desk.house.services.turns.wait_for_end(3, PATIENCE_S).prompt == "first\nsecond line"
     kept = desk.house.services.settings.home / "logs" / "chat-history"
     assert "+second line" in kept.read_text()
     assert kept.stat().st_mode & 0o077 == 0
@@ -187,7 +187,7 @@ def test_approvals_take_a_single_key(desk: Desk, key: str, *, is_run: bool) -> N
     desk.types("x")
     desk.types("\x1b[A")
     time.sleep(0.3)
-    assert len(desk.house.services.approvals.every(status=ApprovalStatus.PENDING)) == 1
+    assert len(desk.house.services.approvals.list_approvals(status=ApprovalStatus.PENDING)) == 1
     desk.types(f"{key}\r")
     desk.sees("ran" if is_run else "did not run", "› ")
 
@@ -227,11 +227,11 @@ def test_a_question_is_answered_in_place(desk: Desk) -> None:
 
     def play(scene: Scene) -> None:
         calls, steps = scene.house.app._capabilities.calls, scene.house.steps
-        steps.start(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
+        steps.start_step(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
         fields = {"question": "Which tea?", "choices": ["green", "black"]}
         calls.command(Caller(scene.key, scene.turn.id), "q1", "ASK", fields)
         done = calls.wait(scene.key, "q1", PATIENCE_S)
-        steps.end(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
+        steps.end_step(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
         scene.say(f"So {done.text}.")
 
     desk.house.plays["go"] = play
@@ -262,15 +262,15 @@ def test_what_is_decided_elsewhere_is_not_asked_any_more(desk: Desk) -> None:
     desk.types("go\r")
     desk.sees("Run it? (y/n) ")
     services = desk.house.services
-    (approval,) = services.approvals.every(status=ApprovalStatus.PENDING)
-    services.approvals.decide(approval.id, approve=True, by=services.people.operator(), surface="test")
+    (approval,) = services.approvals.list_approvals(status=ApprovalStatus.PENDING)
+    services.approvals.decide(approval.id, approve=True, by=services.people.get_operator(), surface="test")
     desk.sees("It was decided elsewhere.", "ran", "› ")
 
 
 def test_commands_of_the_chat(desk: Desk) -> None:
     """They are not sent to the agent; a path that only begins like one is."""
     key = CubicleKey("crab", 1)
-    mounts = desk.house.services.workspaces.prepare(key, uid=os.geteuid(), gid=os.getegid())
+    mounts = desk.house.services.workspaces.prepare_folders(key, uid=os.geteuid(), gid=os.getegid())
     (mounts.out / "report\x1b.txt").write_text("four")
     desk.types("/he\t\r")
     desk.sees("/clear", "Ctrl-D leaves", "› ")
@@ -287,7 +287,7 @@ def test_commands_of_the_chat(desk: Desk) -> None:
     time.sleep(_READ_S)
     desk.types("y")
     desk.sees("This is a new conversation.", "› ")
-    assert not desk.house.services.turns.wait(1, PATIENCE_S).prompt.startswith("/he")
+    assert not desk.house.services.turns.wait_for_end(1, PATIENCE_S).prompt.startswith("/he")
     desk.types("a line\n")  # as programs send it that sit at a terminal
     desk.sees("You said: a line", "› ")
     desk.types("/quit\r")

@@ -34,7 +34,7 @@ DEEDS: dict[str, tuple[list[str], str]] = {
 def house(tmp_path: Path) -> Iterator[AppFixture]:
     """An install with something to lose in it."""
     with run_app(tmp_path / "home") as made:
-        mounts = made.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
+        mounts = made.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
         (mounts.work / "notes.txt").write_text("irreplaceable")
         _run(made, "memory", "crab", "add", "I like green tea")
         _run(made, "calendar", "crab", "add", "Tea", "Make tea.", "2190-03-01T09:00")

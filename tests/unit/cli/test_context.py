@@ -18,7 +18,7 @@ import requests
 
 from orchestrator.cli.tunnel import has_browser, tunnel
 from orchestrator.core.config import load
-from orchestrator.core.home import HomeLock, prepare
+from orchestrator.core.home import HomeLock, prepare_home
 from orchestrator.core.models import CubicleKey
 from tests.support.app_fixture import API_TOKEN, run_app
 from tests.support.command_line import ROOT, CommandLine
@@ -64,7 +64,7 @@ def test_a_person_from_first_to_last(hermit: CommandLine) -> None:
     assert "--yes" in hermit.refused("user", "rm", "Benjamin")
     assert len(json.loads(hermit.good("user", "list", "--json"))["users"]) == 2
     assert hermit.good("user", "rm", "Benjamin", "--yes") == "Benjamin is deleted.\n"
-    assert [user.name for user in hermit.house.services.people.every()] == ["ada"]
+    assert [user.name for user in hermit.house.services.people.list_users()] == ["ada"]
 
 
 def test_json_of_a_new_person(hermit: CommandLine) -> None:
@@ -141,7 +141,7 @@ def test_on_a_server_the_line_for_ones_own_computer_is_told(hermit: CommandLine)
     for command in ("login-link", "open"):
         assert hermit.good(command).count("\n") == 1
         assert line in hermit.aside
-    claim = HomeLock(prepare(settings.home))
+    claim = HomeLock(prepare_home(settings.home))
     assert line in hermit.good("up")
     claim.release()
     assert "ssh" not in hermit.good("login-link", "--json") + hermit.aside
@@ -265,7 +265,7 @@ def test_a_cubicle_is_looked_at_and_put_in_order(hermit: CommandLine) -> None:
 def test_apps_have_addresses(hermit: CommandLine) -> None:
     """Of all agents, or of one."""
     assert hermit.good("apps").startswith("There are no apps yet.")
-    mounts = hermit.house.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
+    mounts = hermit.house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
     (mounts.www / "clock").mkdir()
     (mounts.www / "clock" / "index.html").write_text("<h1>now</h1>")
     for words in (["apps"], ["apps", "crab"]):

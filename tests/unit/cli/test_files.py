@@ -50,7 +50,7 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
     here = tmp_path / "here"
     here.mkdir()
     with run_app(tmp_path / "home") as house, monkeypatch.context() as moved:
-        mounts = house.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
+        mounts = house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.geteuid(), gid=os.getegid())
         moved.chdir(here)
         yield Terminal(house, mounts.out.parent, here, capsys)
 

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.cli.colors import Paint, paint_for
 from orchestrator.cli.context import Context, table
-from orchestrator.core.home import HomeLock, prepare
+from orchestrator.core.home import HomeLock, prepare_home
 from tests.support.app_fixture import PATIENCE_S, Scene, run_app
 from tests.support.command_line import ROOT, CommandLine
 
@@ -22,7 +22,7 @@ from tests.support.command_line import ROOT, CommandLine
 def hermit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
     """A command line in front of a house that counts as running."""
     with run_app(tmp_path / "home") as house:
-        claim = HomeLock(prepare(house.services.settings.home))
+        claim = HomeLock(prepare_home(house.services.settings.home))
         yield CommandLine(house, capsys)
         claim.release()
 
@@ -35,7 +35,7 @@ def test_status_tells_what_one_looks_up_next(hermit: CommandLine) -> None:
     assert "  engine     ok" in lines
     assert "  model      rehearsal: rehearsal" in lines
     assert "  approvals  none waiting" in lines
-    budget = hermit.house.services.budget.standing("crab").budget_micro / 1e6 + 2.5
+    budget = hermit.house.services.budget.get_standing("crab").budget_micro / 1e6 + 2.5
     assert f"  spent      $0.00 of ${budget:.2f} today" in lines
     assert any(re.fullmatch(r"  disk       [\d,.]+ of [\d,.]+ GB free", line) for line in lines)
     assert any(re.fullmatch(r"  clerk  \w+ +\$0\.00 of \$2\.50 +small", line) for line in lines)

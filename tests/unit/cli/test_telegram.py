@@ -85,7 +85,7 @@ def test_a_bot_from_nothing_to_gone(terminal: Terminal) -> None:
 
 def test_a_code_that_the_bot_sends(terminal: Terminal) -> None:
     """``add`` waits to hear which way it goes, then says what to type; a wrong code is refused, the right one pairs."""
-    terminal.house.services.people.change(1, {"telegram_id": ADA})
+    terminal.house.services.people.update_user(1, {"telegram_id": ADA})
     token = terminal.telegram.bot("Crab", username="crab_bot")
     terminal.telegram.person(ADA).opens(token)
     said = terminal.types("add", "crab", said=token)

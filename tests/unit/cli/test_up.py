@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.up import is_a_service, is_older
-from orchestrator.core.home import HomeLock, claimed_at, prepare
+from orchestrator.core.home import HomeLock, claimed_at, prepare_home
 
 
 def test_a_program_that_was_updated_is_noticed(tmp_path: Path) -> None:
     """By its files' times: a newer source tells, what Python makes of it and what lies beside it does not."""
-    home, root = prepare(tmp_path / "home"), tmp_path / "program"
+    home, root = prepare_home(tmp_path / "home"), tmp_path / "program"
     source, compiled = root / "orchestrator" / "app.py", root / "orchestrator" / "app.pyc"
     source.parent.mkdir(parents=True)
     claim = HomeLock(home)

@@ -15,7 +15,7 @@ from orchestrator.__main__ import main, parser
 from orchestrator.cli.context import Context
 from orchestrator.core.config import load
 from orchestrator.core.errors import OrchestratorError
-from orchestrator.core.home import HomeLock, prepare
+from orchestrator.core.home import HomeLock, prepare_home
 from orchestrator.core.version import VERSION
 
 GIT = shutil.which("git") or "git"
@@ -101,7 +101,7 @@ def test_what_is_new_is_said_and_fetched_after_a_yes(copy: Copy) -> None:
 
 def test_one_that_runs_is_restarted_where_that_is_wanted(copy: Copy) -> None:
     """By the launcher of the new program; otherwise the sentence says how."""
-    claim = HomeLock(prepare(copy.root.parent / "home"))
+    claim = HomeLock(prepare_home(copy.root.parent / "home"))
     copy.release("Second", program="2")
     assert "./hermit restart" in copy.update("--yes")
     copy.release("Third", hermit=LAUNCHER.replace("launched", "the new one:"))

@@ -20,10 +20,10 @@ def test_a_page_has_an_end(tmp_path: Path, limit: int, found: int) -> None:
             for n in range(MAX_PAGE + 50):
                 rows.insert_record(db, "noise", f"row {n}", now=float(n))
         audit = Audit(house.store)
-        page = audit.search(kind="noise", limit=limit)
+        page = audit.search_records(kind="noise", limit=limit)
         assert len(page) == found
         assert page[0].text == f"row {MAX_PAGE + 49}"
-        assert audit.search(kind="noise", before=page[-1].id, limit=1)[0].text == f"row {MAX_PAGE + 49 - found}"
+        assert audit.search_records(kind="noise", before=page[-1].id, limit=1)[0].text == f"row {MAX_PAGE + 49 - found}"
 
 
 def test_what_was_just_written_is_found_by_its_words(tmp_path: Path) -> None:
@@ -33,8 +33,8 @@ def test_what_was_just_written_is_found_by_its_words(tmp_path: Path) -> None:
         with house.store.writing() as db:
             for n in range(1_200):
                 rows.insert_record(db, "noise", f"row {n}", now=float(n))
-        assert [row.text for row in audit.search(words="row 1199")] == ["row 1199"]
-        assert len(audit.search(words="row", limit=MAX_PAGE)) == MAX_PAGE
+        assert [row.text for row in audit.search_records(words="row 1199")] == ["row 1199"]
+        assert len(audit.search_records(words="row", limit=MAX_PAGE)) == MAX_PAGE
         with house.store.reading() as db:
             assert rows.is_indexed(db)
 
@@ -47,9 +47,9 @@ def test_a_full_disk_can_be_searched_for(tmp_path: Path, monkeypatch: pytest.Mon
             with house.store.writing() as db:
                 rows.insert_record(db, "noise", text, now=1.0)
             if text == "an old reef":
-                audit.index()
+                audit.index_records()
         monkeypatch.setattr(house.store, "writing", _full)
-        assert [row.text for row in audit.search(words="reef")] == ["an old reef"]
+        assert [row.text for row in audit.search_records(words="reef")] == ["an old reef"]
 
 
 def _full() -> None:

@@ -122,7 +122,7 @@ def test_secrets_do_not_show(tmp_path: Path) -> None:
     assert "secret" not in repr(settings).replace("secrets", "")
     assert settings.secrets.get("GROQ_API_KEY") == "secret-3"
     assert settings.secrets.get("XAI_API_KEY") == ""
-    assert settings.secrets.every() == {"sk-secret-1", "secret-2", "secret-3"}
+    assert settings.secrets.list_values() == {"sk-secret-1", "secret-2", "secret-3"}
     assert list(settings.secrets.provider_keys()) == ["OPENAI_API_KEY", "GROQ_API_KEY"]
 
 

@@ -50,7 +50,7 @@ def test_only_what_is_wanted_is_heard() -> None:
     assert subscription.get(0.01) is None
     assert broker.is_wanted("bot")
     assert not broker.is_wanted("turn")
-    subscription.narrow(None)
+    subscription.set_kinds(None)
     broker.publish(_event(2))
     assert (heard := subscription.get(1)) is not None
     assert heard.body["n"] == 2

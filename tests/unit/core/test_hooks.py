@@ -59,11 +59,11 @@ def test_a_check_that_raises_prevents_the_moment() -> None:
 
     check: Check[str] = Check("cubicle_starting")
     check.subscribe(asked.append)
-    check.ask("a")
+    check.run_checks("a")
     check.subscribe(refuse)
     check.subscribe(asked.append)
     with pytest.raises(Unavailable):
-        check.ask("b")
+        check.run_checks("b")
     assert asked == ["a", "b"]
 
 

@@ -61,7 +61,7 @@ def at_the_door(error: OrchestratorError) -> int:
         raise error
 
     routes = DoorRoutes(lambda _: None)
-    routes.add("GET", "news", fail)
+    routes.add_route("GET", "news", fail)
     told: list[str] = []
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/api/internal/news", "QUERY_STRING": "", "CONTENT_LENGTH": "0"}
     keys = {DOOR_KEY: CubicleKey("crab", 1), ALLOWANCE: None, CONNECTION: None, HAND_OVER: None}

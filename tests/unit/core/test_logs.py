@@ -151,8 +151,8 @@ def test_blots_out_the_longer_of_two_secrets_whole(log: Path) -> None:
 def test_blots_out_what_becomes_a_secret_later(tmp_path: Path) -> None:
     """Such as the token of a bot that somebody sets up, also without its first half; words stay."""
     blots = logs.to_file(tmp_path / "log", ())
-    blots.add("a-later-secret")
-    blots.add("word")
+    blots.add_secret("a-later-secret")
+    blots.add_secret("word")
     logging.getLogger("test").error("bot7%%3A%s, a word", "a-later-secret", exc_info=ValueError("a-later-secret"))
     text = (tmp_path / "log").read_text()
     assert "a-later-secret" not in text

@@ -21,8 +21,8 @@ def test_a_ring_before_the_wait_is_heard() -> None:
     """Once; the next wait needs the next ring."""
     bells = LongPoll()
     with bells.listening(KEY) as ear:
-        assert bells.ring(KEY)
-        assert bells.ring(KEY)
+        assert bells.wake_listeners(KEY)
+        assert bells.wake_listeners(KEY)
         assert ear.wait(_soon())
         assert not ear.wait(_soon(0.01))
 
@@ -30,18 +30,18 @@ def test_a_ring_before_the_wait_is_heard() -> None:
 def test_rings_only_for_its_own_cubicle() -> None:
     """And only while somebody listens."""
     bells = LongPoll()
-    assert not bells.ring(KEY)
+    assert not bells.wake_listeners(KEY)
     with bells.listening(KEY) as ear:
-        assert not bells.ring(OTHER)
+        assert not bells.wake_listeners(OTHER)
         assert not ear.wait(_soon(0.01))
-    assert not bells.ring(KEY)
+    assert not bells.wake_listeners(KEY)
 
 
 def test_wakes_all_who_listen() -> None:
     """Each of them."""
     bells = LongPoll()
     with bells.listening(KEY) as one, bells.listening(KEY) as two:
-        bells.ring(KEY)
+        bells.wake_listeners(KEY)
         assert one.wait(_soon())
         assert two.wait(_soon())
 
@@ -53,7 +53,7 @@ def test_a_listener_whose_client_hangs_up_waits_no_longer() -> None:
     with ours, bells.listening(KEY, ours.fileno()) as ear:
         threading.Timer(0.02, theirs.close).start()
         assert not ear.wait(_soon())
-        bells.ring(KEY)
+        bells.wake_listeners(KEY)
         assert not ear.wait(_soon())
 
 
@@ -65,7 +65,7 @@ def test_no_descriptor_is_left() -> None:
 
     def ring() -> None:
         while not ended.is_set():
-            bells.ring(KEY)
+            bells.wake_listeners(KEY)
 
     ringer = threading.Thread(target=ring)
     ringer.start()
@@ -75,4 +75,4 @@ def test_no_descriptor_is_left() -> None:
     ended.set()
     ringer.join(5)
     assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208 - as above; another test's may just have gone
-    assert bells._ears == {}
+    assert bells._waiters == {}

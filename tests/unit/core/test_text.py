@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.core.text import chat_safe, one_line, terminal_safe, visible
+from orchestrator.core.text import chat_safe, escape_invisible, one_line, terminal_safe
 
 UNSEEN = {
     "bidi override": ("rm \u202ecod.txt", "rm \\u202ecod.txt"),
@@ -34,13 +34,13 @@ UNSEEN = {
 @pytest.mark.parametrize(("text", "shown"), UNSEEN.values(), ids=UNSEEN)
 def test_makes_visible(text: str, shown: str) -> None:
     """What an eye would miss in an approval is written out or counted."""
-    assert visible(text) == shown
+    assert escape_invisible(text) == shown
 
 
 @pytest.mark.parametrize("text", ["ls -l\n  cat 'a b'", "if x:\n\n\n\ty", "für 中文 नमस्ते", "a" * 5000 + "; rm x"])
 def test_leaves_ordinary_text_alone(text: str) -> None:
     """Readable text of any script stays as it is, and whole however long."""
-    assert visible(text) == text
+    assert escape_invisible(text) == text
 
 
 def test_one_line_is_one_line() -> None:

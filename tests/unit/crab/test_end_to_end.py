@@ -125,7 +125,7 @@ def test_many_turns_leave_nothing_behind(door: FakeDoor, crab: subprocess.Popen[
         sizes.append(size())
     assert sizes[-1][1] == sizes[5][1]
     assert sizes[-1][0] - sizes[5][0] < 512
-    assert door.connections == 2  # the loop's and the pier's
+    assert door.connections == 2  # the loop's and the tunnel listener's
 
 
 @pytest.mark.parametrize("python", sorted({sys.executable, "/usr/bin/python3"}))

@@ -17,7 +17,7 @@ import pytest
 from crab import hermit
 from crab.hermit_commands import FILE, Command, CommandList, read_commands, write_commands
 from crab.hermit_files import NoFile, into_out
-from crab.hermit_words import Misused, read
+from crab.hermit_words import Misused, parse_words
 from orchestrator.capabilities.actions.parse import read_command
 from orchestrator.capabilities.table import REGISTRY
 from orchestrator.core.errors import BadInput
@@ -33,9 +33,9 @@ START = ["--start", "2026-03-02T09:00"]
 
 def fields(line: list[str]) -> Json:
     """What a command line sends."""
-    command, count = COMMANDS.find(line)
+    command, count = COMMANDS.find_command(line)
     assert command is not None
-    return read(command, line[count:]).fields
+    return parse_words(command, line[count:]).fields
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_the_table_is_the_hosts() -> None:
 def test_examples_work(command: Command) -> None:
     """What help shows can be typed, and is what the host takes."""
     words = shlex.split(command.example)[1:]
-    found, count = COMMANDS.find(words)
+    found, count = COMMANDS.find_command(words)
     assert found is command
     try:
-        read_command(command.call, read(command, words[count:]).fields, REGISTRY.actions)
+        read_command(command.call, parse_words(command, words[count:]).fields, REGISTRY.actions)
     except BadInput as wrong:
         pytest.fail(wrong.message)
 
@@ -131,7 +131,7 @@ def test_what_is_written_for_a_cubicle_is_read_as_the_same() -> None:
     """Every word of usage and help."""
     again = read_commands(write_commands(COMMANDS))
     assert [command.page() for command in again.every] == [command.page() for command in COMMANDS.every]
-    assert again.overview(None) == COMMANDS.overview(None)
+    assert again.get_overview(None) == COMMANDS.get_overview(None)
 
 
 @pytest.mark.parametrize("text", [None, "", "[", "{}x", "[1]", '[{"odd": 1}]', '[{"words": "a"}]', "null"])
@@ -285,7 +285,7 @@ def test_help(door: FakeDoor, run: Callable[..., Ran]) -> None:
         assert ran.code == 0
         assert ran.out.startswith(command.usage)
         assert "Exit codes" in ran.out
-    for group in COMMANDS.groups():
+    for group in COMMANDS.list_groups():
         assert run("help", group).code == run(group, "--help").code == 0
     assert len(door.calls) == heard
     door.call = lambda _route, _body: (400, {"error": {"code": "no_route", "message": "?"}})

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crab.log import MAX_BYTES, Log, escaped
+from crab.log import MAX_BYTES, Log, escape_line
 
 
 def test_records(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_records(tmp_path: Path) -> None:
 @given(st.text())
 def test_escaped_is_safe_to_show(text: str) -> None:
     """No control character gets through, and a text stays one line."""
-    shown = escaped(text)
+    shown = escape_line(text)
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", shown)
     assert len(shown.splitlines()) <= 1
 

@@ -68,7 +68,7 @@ def test_what_it_says_is_true() -> None:
         fields = form.split("|")
         assert [field.name for field in REGISTRY.actions[name].fields][: len(fields)] == fields, name
     for words in re.findall(r"`hermit ((?:[a-z]+ ?){1,2})", text):
-        assert CommandList(REGISTRY.commands).find(words.split())[0] is not None, words
+        assert CommandList(REGISTRY.commands).find_command(words.split())[0] is not None, words
     (example,) = re.findall(r'"(CALENDAR_CREATE:.*?)"', text)
     assert read_action(example, REGISTRY.actions)
 

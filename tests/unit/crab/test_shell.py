@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crab.output import Output, shortened
-from crab.shell import Result, Shell, environment
+from crab.output import Output, shorten
+from crab.shell import Result, Shell, make_environment
 
 LIMIT = 16_000
 Run = Callable[..., Result]
@@ -31,7 +31,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         is_stopped: Callable[[], bool] = lambda: False,
         waited: Callable[[], tuple[float, bool]] = lambda: (0.0, False),
     ) -> Result:
-        return shell.run(
+        return shell.run_command(
             command,
             step=step,
             timeout_s=timeout_s,
@@ -87,7 +87,7 @@ def test_environment_is_clean(run: Run, monkeypatch: pytest.MonkeyPatch) -> None
     """A command sees its own environment and nothing of the crab's."""
     monkeypatch.setenv("CRAB_SECRET", "x")
     names = {line.partition("=")[0] for line in run("env").output.splitlines()}
-    assert names <= {*environment("/h", step="1", time_zone="UTC"), "PWD", "SHLVL", "_", "OLDPWD"}
+    assert names <= {*make_environment("/h", step="1", time_zone="UTC"), "PWD", "SHLVL", "_", "OLDPWD"}
     assert run("date -d @1772269200 +%H").output == "10\n"
 
 
@@ -266,8 +266,8 @@ def test_output_never_cuts_a_character(text: str, limit: int) -> None:
     output = Output(limit)
     raw = text.encode()
     for at in range(0, len(raw), 5):
-        output.add(raw[at : at + 5])
-    shown, omitted = output.text()
+        output.add_bytes(raw[at : at + 5])
+    shown, omitted = output.get_text()
     assert "�" not in shown
     note = f"\n[… {omitted} bytes omitted …]\n" if omitted else ""
     assert len(shown.encode()) - len(note.encode()) + omitted == len(raw)
@@ -275,5 +275,5 @@ def test_output_never_cuts_a_character(text: str, limit: int) -> None:
 
 def test_shortened() -> None:
     """A text over the limit keeps its two ends."""
-    assert shortened("abc", 3) == "abc"
-    assert shortened("a" * 10 + "b" * 10, 4) == "aa\n[… 16 characters omitted …]\nbb"
+    assert shorten("abc", 3) == "abc"
+    assert shorten("a" * 10 + "b" * 10, 4) == "aa\n[… 16 characters omitted …]\nbb"

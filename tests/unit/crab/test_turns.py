@@ -44,7 +44,7 @@ def serve(door: FakeDoor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         door.answers = list(answers)
         given = door.turn(**turn)
         door.turns.remove(given)
-        crab.serve(CrabTurn(given))
+        crab.serve_turn(CrabTurn(given))
         return door.finished[given["id"]]
 
     yield serve

@@ -61,9 +61,9 @@ def set_in_motion(paper: AppFixture, name: str, key: CubicleKey = KEY, turn: int
 def ask_about(paper: AppFixture, kind: str, detail: dict[str, Any], text: str, turn: int | None = None) -> str:
     """A question about what the host shall do; its id."""
     approvals = paper.services.approvals
-    approvals.follow(kind, lambda _db, _approval: ())
+    approvals.on_decision(kind, lambda _db, _approval: ())
     with paper.app._store.writing() as db:
-        return approvals.ask(db, KEY, turn, kind=kind, text=text, reason=EVIL, detail=detail, timeout_s=60).id
+        return approvals.ask_person(db, KEY, turn, kind=kind, text=text, reason=EVIL, detail=detail, timeout_s=60).id
 
 
 def asset(paper: AppFixture, turn: int | None = None) -> str:
@@ -94,12 +94,12 @@ def test_nothing_that_is_set_in_motion_reaches_the_browser_as_markup(paper: AppF
     """Cards, questions, answers, notices, entries, memories: hostile in all, text in all."""
     house = paper.services
     turn = house.turns.submit(KEY, EVIL, source="calendar").id
-    house.turns.wait(turn, PATIENCE_S)
+    house.turns.wait_for_end(turn, PATIENCE_S)
     asset(paper)
     packages(paper)
     set_in_motion(paper, "ASK", question=EVIL, choices=[EVIL[:40], "b"], free_text=True)
     answered = set_in_motion(paper, "ASK", question=EVIL)["question"]
-    house.questions.answer(answered, EVIL, by=house.people.operator(), surface="test")
+    house.questions.answer(answered, EVIL, by=house.people.get_operator(), surface="test")
     house.notices.post(KEY, "calendar", EVIL, turn=turn, offers=[Offer(EVIL, EVIL)])
     house.notices.post(KEY, "budget", EVIL)
     fields = {"title": EVIL, "prompt": EVIL, "start": "2099-01-01T09:00", "repeat": "FREQ=DAILY"}
@@ -142,10 +142,10 @@ def test_what_a_download_sends_is_written_out(paper: AppFixture, browser: Browse
 def test_members_may_not_allow_for_ever(paper: AppFixture, app: Flask, member: Api) -> None:
     """That button is the operator's."""
     approvals = paper.services.approvals
-    approvals.follow("asset", lambda _db, _approval: ())
+    approvals.on_decision("asset", lambda _db, _approval: ())
     key = CubicleKey("crab", member.user.id)
     with paper.app._store.writing() as db:
-        approvals.ask(
+        approvals.ask_person(
             db, key, None, kind="asset", text="https://a.example/", reason="", detail={"host": "a.example"}, timeout_s=9
         )
     mine = seen(logged_in(paper, app, member.user), "/")
@@ -156,10 +156,10 @@ def test_members_may_not_allow_for_ever(paper: AppFixture, app: Flask, member: A
 def test_what_was_decided_stands_at_its_turn(paper: AppFixture, browser: Browser) -> None:
     """How it ended, and who said so."""
     turn = paper.services.turns.submit(KEY, "hi", source="api").id
-    paper.services.turns.wait(turn, PATIENCE_S)
+    paper.services.turns.wait_for_end(turn, PATIENCE_S)
     asked = asset(paper, turn)
     assert "Approved by" not in seen(browser, "/agents/crab")
-    operator = paper.services.people.operator()
+    operator = paper.services.people.get_operator()
     paper.services.approvals.decide(asked, approve=True, by=operator, surface="telegram", always=True)
     assert "Approved by ada (telegram), and always for this host." in seen(browser, "/agents/crab")
 
@@ -169,15 +169,15 @@ def test_what_is_anothers_is_nowhere(paper: AppFixture, app: Flask, browser: Bro
     house = paper.services
     house.memories.add(KEY, "the code is in the clock", by="ada")
     fields = {"title": "secret meeting", "prompt": "x", "start": "2099-01-01T09:00"}
-    entry = house.agenda.create(KEY, fields, by=house.people.operator()).id
+    entry = house.agenda.create(KEY, fields, by=house.people.get_operator()).id
     notice = house.notices.post(KEY, "calendar", "secret notice").id
     turn = house.turns.submit(KEY, "hi", source="api").id
-    house.turns.wait(turn, PATIENCE_S)
+    house.turns.wait_for_end(turn, PATIENCE_S)
     set_in_motion(paper, "ASK", question="secret question")
     theirs = CubicleKey("crab", member.user.id)
     house.memories.add(theirs, "bens memory", by="ben")
-    operator = house.people.operator()
-    house.grants.add("crab", GrantKind.COMMAND, "run: my grant", GrantScope.HOUR, by=operator, surface="test")
+    operator = house.people.get_operator()
+    house.grants.add_grant("crab", GrantKind.COMMAND, "run: my grant", GrantScope.HOUR, by=operator, surface="test")
     them = logged_in(paper, app, member.user)
     for path in ("/", "/parts/waiting", *(f"/agents/crab{path}" for path in PAGES)):
         html = page(them, path)
@@ -200,7 +200,7 @@ def test_empty_pages_teach(paper: AppFixture, browser: Browser) -> None:
     assert "Nothing is scheduled. Tell crab in the chat" in seen(browser, "/agents/crab/calendar")
     assert "No memories yet. Add a fact above" in seen(browser, "/agents/crab/memory")
     assert "Nothing yet. You can approve something" in seen(browser, "/agents/crab/settings")
-    paper.services.agents.change("crab", {"toolsets": []})
+    paper.services.agents.update_agent("crab", {"toolsets": []})
     assert "Calendar is off" in seen(browser, "/agents/crab/calendar")
     assert "Memory is off" in seen(browser, "/agents/crab/memory")
 
@@ -220,7 +220,7 @@ def test_runs_of_the_calendar_are_marked(paper: AppFixture, browser: Browser) ->
     agenda, turns = paper.services.agenda, paper.services.turns
     entry = agenda.create(KEY, {"title": "Tides", "prompt": "tell", "start": "2099-01-01T09:00"}, by=None)
     paper.plays["tell"] = lambda scene: scene.say("High water at six.")
-    turns.wait(agenda.run_now(entry.id), PATIENCE_S)
+    turns.wait_for_end(agenda.run_now(entry.id), PATIENCE_S)
     assert "Tides, from the calendar" in seen(browser, "/agents/crab")
     assert '<details class="silent"' not in page(browser, "/agents/crab")
 
@@ -229,7 +229,7 @@ def test_runs_of_the_calendar_are_marked(paper: AppFixture, browser: Browser) ->
         scene.say("")
 
     paper.plays["tell"] = whisper
-    turns.wait(agenda.run_now(entry.id), PATIENCE_S)
+    turns.wait_for_end(agenda.run_now(entry.id), PATIENCE_S)
     html = page(browser, "/agents/crab")
     assert html.count('<details class="silent"') == 1
     assert "nothing to report" in html
@@ -240,7 +240,7 @@ def test_notices_stand_where_they_were_said(paper: AppFixture, browser: Browser)
     house = paper.services
     for n in range(3):
         turn = house.turns.submit(KEY, f"message {n}", source="api").id
-        house.turns.wait(turn, PATIENCE_S)
+        house.turns.wait_for_end(turn, PATIENCE_S)
         house.notices.post(KEY, "budget", f"notice {n}", turn=turn if n == 1 else None)
     html = page(browser, "/agents/crab")
     order = [html.index(text) for n in range(3) for text in (f'dir="auto">message {n}', f"notice {n}")]
@@ -274,7 +274,7 @@ def test_money_is_said_where_it_counts(paper: AppFixture, browser: Browser) -> N
     budget, agent = paper.services.budget, paper.services.agents.get("crab")
     assert "of today’s budget" not in page(browser, "/agents/crab")
     hold = budget.reserve(agent, KEY, None, provider="p", model="m", micro=4_500_000)
-    budget.settle(hold, 4_500_000, TokenUse(1, 1))
+    budget.settle_hold(hold, 4_500_000, TokenUse(1, 1))
     home = seen(browser, "/")
     assert "$4.50 of $5.00 today" in home
     assert "$0.50 left, resets in" in home
@@ -291,7 +291,7 @@ def test_ones_own_zone_is_set_by_hand_and_guessed_once(paper: AppFixture, member
     assert member.refused("PATCH", "/me", {"time_zone": "Mars/Olympus"})[0] == 400
     assert member.refused("PATCH", "/me", {"time_zone": "UTC", "role": "operator"})[0] == 400
     assert member.get("/me")["name"] == "ben"
-    assert paper.services.people.operator().time_zone == "UTC"
+    assert paper.services.people.get_operator().time_zone == "UTC"
 
 
 def test_days_and_times_are_in_the_persons_zone() -> None:

@@ -19,12 +19,12 @@ HIDDEN = "rm -rf work \u202e# fdp.exe"
 
 def asked(paper: AppFixture, command: str, user: int = 1, *, agent: str = "crab") -> str:
     """A question that waits; its id."""
-    key, before = CubicleKey(agent, user), {found.id for found in paper.services.approvals.every()}
+    key, before = CubicleKey(agent, user), {found.id for found in paper.services.approvals.list_approvals()}
     paper.plays[command] = lambda scene: scene.say(f"ran: {scene.run(1, command)}")
     paper.services.turns.submit(key, command, source="dashboard")
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
-        for found in paper.services.approvals.every(status=ApprovalStatus.PENDING):
+        for found in paper.services.approvals.list_approvals(status=ApprovalStatus.PENDING):
             if found.id not in before:
                 return found.id
         time.sleep(0.02)
@@ -34,7 +34,7 @@ def asked(paper: AppFixture, command: str, user: int = 1, *, agent: str = "crab"
 def decided(paper: AppFixture, command: str, user: int = 1, *, approve: bool, by: User | None = None) -> str:
     """A question that was answered on Telegram; its id."""
     question = asked(paper, command, user)
-    by = by or paper.services.people.operator()
+    by = by or paper.services.people.get_operator()
     paper.services.approvals.decide(question, approve=approve, by=by, surface="telegram")
     return question
 
@@ -54,7 +54,7 @@ def test_a_kind_without_a_card_of_its_own(paper: AppFixture, browser: Browser) -
     """Its exact text stands there as of any other, and its facts as text."""
     approvals = paper.services.approvals
     with paper.app._store.writing() as db:
-        approvals.ask(
+        approvals.ask_person(
             db,
             CubicleKey("crab", 1),
             None,

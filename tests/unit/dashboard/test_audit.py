@@ -30,8 +30,8 @@ def page(browser: Browser, path: str) -> str:
 
 def test_rows_are_readable_and_hostile_ones_stay_text(paper: AppFixture, browser: Browser) -> None:
     """Kind in words, names of people, facts with their names, times by the viewer's clock."""
-    paper.services.people.change(1, {"time_zone": "Asia/Tokyo"})
-    paper.services.audit.note("file.uploaded", EVIL, KEY, path=EVIL, expires_at=1772268300)
+    paper.services.people.update_user(1, {"time_zone": "Asia/Tokyo"})
+    paper.services.audit.record_event("file.uploaded", EVIL, KEY, path=EVIL, expires_at=1772268300)
     seen = page(browser, "/audit?kind=file.uploaded")
     assert "File uploaded · crab · ada" in seen
     assert "Expires atSat 28 Feb 2026, 17:45:00 JST" in seen
@@ -41,8 +41,8 @@ def test_rows_are_readable_and_hostile_ones_stay_text(paper: AppFixture, browser
 
 def test_a_row_is_one_line_and_the_whole_of_it_within(paper: AppFixture, browser: Browser) -> None:
     """Line breaks are blanks on the line; what it does not say, or says otherwise, is told when it is opened."""
-    paper.services.audit.note("test.noted", "one\n\n```\ntwo", KEY)
-    paper.services.audit.note("test.noted", "plain", KEY)
+    paper.services.audit.record_event("test.noted", "one\n\n```\ntwo", KEY)
+    paper.services.audit.record_event("test.noted", "plain", KEY)
     html = browser.client.get("/audit?kind=test.noted").get_data(as_text=True)
     assert ">one ``` two</span>" in html
     assert html.count("Full text") == 1
@@ -64,7 +64,7 @@ def test_inner_names_are_told_in_plain_words(paper: AppFixture, browser: Browser
 def test_all_filters_hold_on_every_page(paper: AppFixture, browser: Browser) -> None:
     """The way to older rows carries the search; the newest rows can be come back to; nothing is shown twice."""
     for n in range(120):
-        paper.services.audit.note("test.noted", f"walrus number n{n}", KEY)
+        paper.services.audit.record_event("test.noted", f"walrus number n{n}", KEY)
     first = browser.client.get("/audit?q=walrus&agent=crab&kind=test.noted").get_data(as_text=True)
     older = first.split('rel="next"')[0].rpartition('href="')[2].partition('"')[0].replace("&amp;", "&")
     assert older.startswith("/audit?q=walrus&agent=crab&kind=test.noted&before=")
@@ -78,7 +78,7 @@ def test_a_deleted_agent_and_person_stay_in_the_log(paper: AppFixture, browser: 
     """What they did can be found by their name; nothing leads to pages that are gone."""
     ben = paper.services.people.add({"name": "ben"})
     paper.services.agents.create({"name": "other"})
-    paper.services.audit.note("test.noted", "They were here.", CubicleKey("other", ben.id))
+    paper.services.audit.record_event("test.noted", "They were here.", CubicleKey("other", ben.id))
     paper.services.remove_agent("other")
     paper.services.remove_user(ben.id)
     seen = page(browser, "/audit?agent=other&kind=test.noted")
@@ -104,8 +104,8 @@ def test_the_same_rows_as_csv_and_json_lines(paper: AppFixture, operator: Api) -
     """More than a page of them, under the same filters, whole and in order."""
     count = MAX_PAGE + 3
     for n in range(count):
-        paper.services.audit.note("test.noted", f'=walrus "{n}",\nsecond line', KEY, n=n)
-    paper.services.audit.note("other.noted", "walrus", KEY)
+        paper.services.audit.record_event("test.noted", f'=walrus "{n}",\nsecond line', KEY, n=n)
+    paper.services.audit.record_event("other.noted", "walrus", KEY)
     saved = operator.call("GET", "/audit?q=walrus&kind=test.noted&format=csv")
     assert saved.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert saved.headers["Content-Disposition"].startswith('attachment; filename="audit-')
@@ -121,15 +121,15 @@ def test_the_same_rows_as_csv_and_json_lines(paper: AppFixture, operator: Api) -
 def test_an_export_holds_one_page_at_a_time(paper: AppFixture) -> None:
     """The next page is read when the one before was taken."""
     for n in range(MAX_PAGE + 1):
-        paper.services.audit.note("test.noted", f"n{n}", KEY)
+        paper.services.audit.record_event("test.noted", f"n{n}", KEY)
     asked: list[int] = []
 
     class Watched(Audit):
-        def search(self, **wanted: object) -> list:  # type: ignore[type-arg]  # it only counts
+        def search_records(self, **wanted: object) -> list:  # type: ignore[type-arg]  # it only counts
             asked.append(1)
-            return super().search(**wanted)  # type: ignore[arg-type]  # as given
+            return super().search_records(**wanted)  # type: ignore[arg-type]  # as given
 
-    pieces = lines(Watched(paper.app._store).pages(kind="test.noted"), "jsonl")
+    pieces = lines(Watched(paper.app._store).iterate_pages(kind="test.noted"), "jsonl")
     assert next(pieces).count(b"\n") == MAX_PAGE
     assert len(asked) == 1
     assert b"".join(pieces).count(b"\n") == 1

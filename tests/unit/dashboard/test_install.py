@@ -19,8 +19,8 @@ def test_a_key_is_set_or_not_and_never_shown(tmp_path: Path) -> None:
     """Neither on the page nor in what it is made of; where the environment has one, that is said."""
     given = {"GROQ_API_KEY": SECRET, "HERMIT_LLM_API_KEY": SECRET + "2", "HERMIT_LLM_BASE_URL": "http://127.0.0.1:9/v1"}
     with run_app(tmp_path, environment=given) as house:
-        house.services.providers.set("mistral", SECRET, "", by="ada")
-        browser = logged_in(house, create_app(house.services), house.services.people.operator())
+        house.services.providers.set_key("mistral", SECRET, "", by="ada")
+        browser = logged_in(house, create_app(house.services), house.services.people.get_operator())
         html = browser.client.get("/settings").get_data(as_text=True)
         assert "very-secret" not in html
         seen = page(browser, "/settings")
@@ -44,7 +44,7 @@ def test_what_does_not_work_is_said(paper: AppFixture, browser: Browser) -> None
 def test_prices_of_ones_own_come_first(paper: AppFixture, browser: Browser) -> None:
     """With a way to take them away again; ours are below."""
     assert "No prices of your own" in page(browser, "/parts/prices")
-    paper.services.prices.set("custom", "own/model-*", {"in": 3, "out": 15.5}, by="ada")
+    paper.services.prices.set_price("custom", "own/model-*", {"in": 3, "out": 15.5}, by="ada")
     html = browser.client.get("/parts/prices").get_data(as_text=True)
     assert 'data-path="/api/prices/custom/own/model-%2A"' in html
     assert "own/model-* custom$3 in, $15.5 out" in page(browser, "/settings")

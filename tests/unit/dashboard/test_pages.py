@@ -221,7 +221,7 @@ def test_a_disk_that_fills_up_is_said(paper: AppFixture, browser: Browser) -> No
     assert "Disk: 0.0 MB of 2,048 MB" in page
     assert "nearly full" not in page
     (work / "file").write_bytes(b"x" * 15 * 2**20)
-    paper.services.agents.change("crab", {"limits": {"disk_mb": 16}})
+    paper.services.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
     paper.services.disk.forget("crab")
     part = browser.client.get("/parts/disk/crab").get_data(as_text=True)
     assert "is nearly full" in part

@@ -43,7 +43,9 @@ def test_logging_out_everywhere_ends_sessions_and_links_alone(
     assert app.test_client().post(f"/login/{link}", headers={"Origin": "http://localhost"}).status_code == 404
     assert member.get("/me")["name"] == "ben"
     assert browser.client.get("/").status_code == 200
-    assert [row.text for row in paper.services.audit.search(kind="logout")] == ["ben was logged out everywhere."]
+    assert [row.text for row in paper.services.audit.search_records(kind="logout")] == [
+        "ben was logged out everywhere."
+    ]
     assert operator.refused("DELETE", "/users/99/sessions")[0] == 404
 
 
@@ -90,14 +92,14 @@ def test_how_the_operator_came_and_what_the_settings_say(tmp_path: Path) -> None
     """Without a choice the name that the operator's browser uses; HERMIT_PUBLIC_URL comes before everything."""
     with run_app(tmp_path / "a", environment={"HERMIT_ALLOWED_HOSTS": "nas.local"}) as house:
         app = create_app(house.services)
-        api = someone(house, app, house.services.people.operator())
+        api = someone(house, app, house.services.people.get_operator())
         ben = house.services.people.add({"name": "ben"})
         made = api.call("POST", "/login-links", {"user": ben.id}, Host="nas.local:3000").get_json()
         assert (made["url"].startswith("http://nas.local:3000/login/"), made["is_local"]) == (True, False)
     public = "https://hermit.example.org"
     with run_app(tmp_path / "b", environment={"HERMIT_PUBLIC_URL": public}) as house:
         app = create_app(house.services)
-        api = someone(house, app, house.services.people.operator())
+        api = someone(house, app, house.services.people.get_operator())
         ben = house.services.people.add({"name": "ben"})
         assert api.post("/login-links", {"user": ben.id})["url"].startswith(f"{public}/login/")
         status, message = api.refused("PATCH", "/settings", {"address": "http://localhost:1"})

@@ -43,7 +43,7 @@ def test_days_are_the_viewers_when_clocks_are_changed(
     paper: AppFixture, browser: Browser, view: str, month: int
 ) -> None:
     """Just after one midnight and just before the next one, on the day that has 23 hours or 25."""
-    paper.services.people.change(1, {"time_zone": "Europe/Vienna"})
+    paper.services.people.update_user(1, {"time_zone": "Europe/Vienna"})
     day = sundays(month)
     plan(paper, "early bird", f"{day}T00:10")
     plan(paper, "night owl", f"{day}T23:50")
@@ -91,7 +91,7 @@ def test_one_agent_alone(paper: AppFixture, browser: Browser) -> None:
 
 def test_a_day_of_a_series_is_left_out(paper: AppFixture, browser: Browser) -> None:
     """The button sends the day of the entry's own zone beside those before; its page says them, and puts them back."""
-    paper.services.people.change(1, {"time_zone": "Asia/Tokyo"})
+    paper.services.people.update_user(1, {"time_zone": "Asia/Tokyo"})
     entry = plan(paper, "tides", f"{YEAR}-03-01T20:00", repeat="FREQ=DAILY", time_zone="UTC", without=[f"{YEAR}-03-10"])
     html = page(browser, f"/calendar?view=list&at={YEAR}-03-13")
     assert f"[&#34;{YEAR}-03-10&#34;, &#34;{YEAR}-03-12&#34;]" in html, "20:00 there is the 13th here"
@@ -118,7 +118,7 @@ def test_what_came_of_it_is_on_its_day(paper: AppFixture, browser: Browser) -> N
     """A run leads to its turn; several of one day are one line, and the worst speaks for all."""
     entry = plan(paper, "tides", f"{YEAR}-03-10T09:00", repeat="FREQ=WEEKLY")
     turn = paper.services.agenda.run_now(entry.id)
-    paper.services.turns.wait(turn, PATIENCE_S)
+    paper.services.turns.wait_for_end(turn, PATIENCE_S)
     with paper.app._store.writing() as db:
         for n, outcome in enumerate((RunResult.FAILED, RunResult.DONE, RunResult.MISSED)):
             due = datetime(2026, 2, 10, 9 + n, tzinfo=UTC).timestamp()

@@ -17,7 +17,7 @@ KEY = CubicleKey("crab", 1)
 def said(paper: AppFixture, text: str, key: CubicleKey = KEY) -> int:
     """A turn that has ended."""
     turn = paper.services.turns.submit(key, text, source="dashboard").id
-    paper.services.turns.wait(turn, PATIENCE_S)
+    paper.services.turns.wait_for_end(turn, PATIENCE_S)
     return turn
 
 
@@ -51,7 +51,7 @@ def test_a_moment_stands_in_its_conversation(paper: AppFixture, browser: Browser
     later = page(browser, f"/agents/crab/turns?after={ids[16]}")
     assert [n for n in range(20) if f"word-{n}-</div>" in later] == [17, 18, 19]
     assert "data-later" not in later
-    paper.services.turns.clear(KEY)
+    paper.services.turns.clear_history(KEY)
     alone = page(browser, f"/agents/crab/turns/{ids[10]}")
     assert "word-10-" in alone
     assert "word-11-" not in alone
@@ -63,7 +63,7 @@ def test_the_summary_is_shown_as_a_models_words(paper: AppFixture, browser: Brow
     turn = said(paper, "hi")
     assert "Summary of earlier" not in seen(browser, "/agents/crab/memory")
     with paper.app._store.writing() as db:
-        summary_rows.make(db, KEY, turn, EVIL, 1_700_000_000.0)
+        summary_rows.insert_summary(db, KEY, turn, EVIL, 1_700_000_000.0)
     paper.services.notices.post(KEY, "summary", "It has grown long.", subject=str(turn))
     html = page(browser, "/agents/crab/memory")
     assert "A model wrote it" in html

@@ -122,7 +122,9 @@ def text(browser: Browser, path: str) -> str:
 
 def test_every_setting_is_on_the_page_and_saved_as_it_is(browser: Browser, operator: Api, paper: AppFixture) -> None:
     """What the forms send changes nothing while nobody typed; between them they have every setting there is."""
-    paper.services.agents.change("crab", {"approval_timeout_s": 4_321, "limits": {"cpus": 0.25}, "personality": EVIL})
+    paper.services.agents.update_agent(
+        "crab", {"approval_timeout_s": 4_321, "limits": {"cpus": 0.25}, "personality": EVIL}
+    )
     before = paper.services.agents.get("crab")
     forms = [form for form in Forms(page(browser)).found if form.method == "PATCH"]
     for form in forms:
@@ -148,7 +150,7 @@ def test_choices_are_told_in_words(browser: Browser, paper: AppFixture) -> None:
         assert words in said, words
     with paper.app._store.writing() as db:
         db.execute("UPDATE agents SET provider = 'gone' WHERE name = 'crab'")
-    paper.services.agents.change("crab", {})  # whoever changes agents behind its back must say so
+    paper.services.agents.update_agent("crab", {})  # whoever changes agents behind its back must say so
     assert "gone (not set up)" in text(browser, SETTINGS)
 
 
@@ -192,7 +194,7 @@ def test_a_code_that_the_bot_sent_is_shown_nowhere(
     browser: Browser, operator: Api, paper: AppFixture, telegram: BotApi
 ) -> None:
     """It is typed in; when it is too old, another one is offered."""
-    paper.services.people.change(1, {"telegram_id": ADA})
+    paper.services.people.update_user(1, {"telegram_id": ADA})
     token = telegram.bot("Crab", username="crab_bot")
     telegram.person(ADA).opens(token)
     operator.post("/agents/crab/telegram", {"token": token})

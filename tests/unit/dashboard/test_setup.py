@@ -48,7 +48,7 @@ def test_it_is_the_operators_alone_and_no_more_once_it_was_left(
     """A stranger goes to the login, a member is refused; afterwards Settings opens it anew, nobody else."""
     people = paper.services.people
     member = logged_in(paper, app, people.add({"name": "ben"}))
-    operator = someone(paper, app, people.operator())
+    operator = someone(paper, app, people.get_operator())
     for path in PAGES:
         page = browser.client.get(path)
         assert page.status_code == 200

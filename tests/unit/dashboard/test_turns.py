@@ -14,9 +14,9 @@ from tests.unit.dashboard.test_agent import KEY, seen
 def decide(paper: AppFixture, *, approve: bool) -> None:
     """The operator says yes or no as soon as there is a question."""
     services, pause = paper.services, threading.Event()
-    while not (pending := services.approvals.every(status="pending")):  # type: ignore[arg-type]
+    while not (pending := services.approvals.list_approvals(status="pending")):  # type: ignore[arg-type]
         pause.wait(0.02)
-    services.approvals.decide(pending[0].id, approve=approve, by=services.people.operator(), surface="test")
+    services.approvals.decide(pending[0].id, approve=approve, by=services.people.get_operator(), surface="test")
 
 
 def asked(paper: AppFixture, operator: Api, times: tuple[str, ...], *, approve: bool = True) -> int:
@@ -79,7 +79,7 @@ def test_where_a_message_came_from_is_said_in_words(paper: AppFixture, operator:
     )
     turns = paper.services.turns
     for source, words in (("telegram", "From Telegram"), ("dashboard", "")):
-        turn = turns.wait(turns.submit(KEY, "b", source=source).id, PATIENCE_S)
+        turn = turns.wait_for_end(turns.submit(KEY, "b", source=source).id, PATIENCE_S)
         told = part_of(browser)(turn.id)
         assert words in told
         assert source not in told
@@ -94,5 +94,5 @@ def test_another_persons_answer_was_not_stopped_by_whoever_looks(
     for api, words in ((operator, "You stopped this answer."), (member, "This answer was stopped.")):
         turn = api.post("/agents/crab/messages", {"text": "long"})["turn"]
         api.post(f"/turns/{turn}/stop")
-        paper.services.turns.wait(turn, PATIENCE_S)
+        paper.services.turns.wait_for_end(turn, PATIENCE_S)
         assert words in part_of(browser)(turn)

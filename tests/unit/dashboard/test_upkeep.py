@@ -136,7 +136,7 @@ def test_a_backup_is_made_downloaded_and_deleted(paper: AppFixture, operator: Ap
     assert operator.call("DELETE", f"/backups/{name}").status_code == 204
     assert operator.refused("GET", f"/backups/{name}")[0] == 404
     assert operator.refused("DELETE", f"/backups/{name}")[0] == 404
-    kinds = [row.kind for row in paper.services.audit.search(limit=50) if row.kind.startswith("backup.")]
+    kinds = [row.kind for row in paper.services.audit.search_records(limit=50) if row.kind.startswith("backup.")]
     assert kinds == ["backup.deleted", "backup.downloaded", "backup.made"]
     assert list((paper.services.settings.home / "backups").iterdir()) == []
 
@@ -189,7 +189,7 @@ def test_a_house_that_stops_gives_a_backup_up(paper: AppFixture, tmp_path: Path)
             assert going.wait(30)
 
     slow = Slow(services.backups._home, services.audit, services.broker)
-    operator = services.people.operator()
+    operator = services.people.get_operator()
     slow.begin(operator)
     assert begun.wait(30)
     with pytest.raises(Conflict):
@@ -207,10 +207,10 @@ def test_a_house_that_stops_gives_a_backup_up(paper: AppFixture, tmp_path: Path)
 def test_the_grants_of_all_agents_stand_together(paper: AppFixture, browser: Browser) -> None:
     """Each with its agent and a way to revoke it; and the names that the dashboard answers to."""
     paper.services.agents.create({"name": "reader"})
-    operator = paper.services.people.operator()
+    operator = paper.services.people.get_operator()
     with paper.app._store.writing() as db:
         for agent, host in (("crab", "a.example"), ("reader", "b.example")):
-            paper.services.grants.give(
+            paper.services.grants.insert_grant(
                 db, CubicleKey(agent, 1), GrantKind.HOST, (host,), GrantScope.ALWAYS, by=operator, surface="telegram"
             )
     seen = page(browser, "/settings")

@@ -79,7 +79,7 @@ def test_the_next_turn_is_told_of_the_one_before(street: TwoDoors) -> None:
     """The history of its own cubicle, and of no other."""
     for key, text in ((KEY, "mine"), (OTHER, "theirs")):
         turn = street.rooms.under_way(text, key)
-        street.rooms.turns.end(key, turn.id, TurnStatus.DONE, reply=f"about {text}")
+        street.rooms.turns.end_turn(key, turn.id, TurnStatus.DONE, reply=f"about {text}")
     street.rooms.turns.submit(KEY, "and now?", source="test")
     _, body = street.call("GET", "turns/next?boot=b&wait=0")
     contents = json.dumps(body["turn"]["history"])
@@ -186,7 +186,7 @@ def test_an_odd_step_is_bad_input_and_the_next_call_works(street: TwoDoors, body
     turn = street.rooms.under_way()
     answer = street.post(f"turns/{turn.id}/steps", body)
     assert (answer[0], street.code(answer)) == (400, "bad_input")
-    assert street.rooms.turns.steps(turn.id) == []
+    assert street.rooms.turns.list_steps(turn.id) == []
     assert street.post(f"turns/{turn.id}/steps", START) == (200, {"do": "run"})
 
 
@@ -347,10 +347,10 @@ def test_what_a_death_left_behind_is_cleared(street: TwoDoors) -> None:
     for name in ("door.sock", ".door.new"):
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(folder / name))
-    street.doors.clear(KEY)
+    street.doors.remove_stale(KEY)
     assert list(folder.iterdir()) == []
     street.doors.open(KEY, uid=os.geteuid(), gid=os.getegid())
-    street.doors.clear(KEY)
+    street.doors.remove_stale(KEY)
     assert street.call("GET", "memories")[0] == 200
 
 
@@ -390,7 +390,7 @@ def test_hundreds_of_idle_crabs_keep_nobody_waiting(street: TwoDoors) -> None:
         crab.request("GET", "/api/internal/turns/next?boot=b&wait=30")
         crabs.append(crab)
     deadline = time.monotonic() + 20
-    while len(street.rooms.turns._bells._ears) < len(keys):
+    while len(street.rooms.turns._long_poll._ears) < len(keys):
         assert time.monotonic() < deadline, "not every poll was taken"
         time.sleep(0.02)
     for key in (KEY, keys[0], keys[-1]):

@@ -42,4 +42,4 @@ def engine() -> Iterator[DockerCubicles]:
 def test_one_that_ends_while_it_is_measured_does_not_run(engine: DockerCubicles) -> None:
     """The engine then answers nothing, which is no sign that it is away."""
     with pytest.raises(NotFound):
-        engine.stats("hermit-test-crab-1")
+        engine.get_usage("hermit-test-crab-1")

@@ -25,7 +25,7 @@ KEY = CubicleKey("crab", 1)
 def rooms(tmp_path: Path) -> Workspaces:
     """Workspaces, the one of ``KEY`` with its folders."""
     made = Workspaces(tmp_path)
-    made.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
+    made.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
     return made
 
 
@@ -46,21 +46,21 @@ def texts(page: agent_log.LogPage) -> list[str]:
 
 def test_there_is_nothing_until_something_is_written(rooms: Workspaces, tmp_path: Path) -> None:
     """Then it is followed from the very beginning."""
-    page = agent_log.latest(rooms, KEY)
+    page = agent_log.read_latest(rooms, KEY)
     assert (page.records, page.earlier) == ((), None)
     log(tmp_path).write_text(line(1))
-    assert texts(agent_log.after(rooms, KEY, page.end)) == ["line 1"]
+    assert texts(agent_log.read_after(rooms, KEY, page.end)) == ["line 1"]
 
 
 def test_all_of_it_is_read_backwards_through_both_parts(rooms: Workspaces, tmp_path: Path) -> None:
     """Each line once, in order, the older part before the newer one."""
     log(tmp_path).with_name(".hermit.log.1").write_text("".join(line(n) for n in range(700)))
     log(tmp_path).write_text("".join(line(n) for n in range(700, 1_000)))
-    page = agent_log.latest(rooms, KEY)
+    page = agent_log.read_latest(rooms, KEY)
     assert len(page.records) == PAGE_LINES
     found = texts(page)
     while page.earlier is not None:
-        page = agent_log.before(rooms, KEY, page.earlier)
+        page = agent_log.read_before(rooms, KEY, page.earlier)
         found = texts(page) + found
     assert found == [f"line {n}" for n in range(1_000)]
 
@@ -68,17 +68,17 @@ def test_all_of_it_is_read_backwards_through_both_parts(rooms: Workspaces, tmp_p
 def test_it_is_followed_line_by_line(rooms: Workspaces, tmp_path: Path) -> None:
     """A line that is not finished yet waits; a lot of news comes in several pages."""
     log(tmp_path).write_text(line(1))
-    end = agent_log.latest(rooms, KEY).end
+    end = agent_log.read_latest(rooms, KEY).end
     with log(tmp_path).open("a") as file:
         file.write(line(2) + "2026-11-22T07:00")
-    page = agent_log.after(rooms, KEY, end)
+    page = agent_log.read_after(rooms, KEY, end)
     assert (texts(page), page.has_more) == (["line 2"], True)
-    assert texts(agent_log.after(rooms, KEY, page.end)) == []
+    assert texts(agent_log.read_after(rooms, KEY, page.end)) == []
     with log(tmp_path).open("a") as file:
         file.write(":00.003Z 7.1 exit 0 exited after 0.1 s\n" + "".join(line(n, text="x" * 4_000) for n in range(100)))
-    page = agent_log.after(rooms, KEY, page.end)
+    page = agent_log.read_after(rooms, KEY, page.end)
     assert (page.records[0].kind, page.has_more) == ("exit", True)
-    rest = agent_log.after(rooms, KEY, page.end)
+    rest = agent_log.read_after(rooms, KEY, page.end)
     assert len(page.records) + len(rest.records) == 101
 
 
@@ -86,12 +86,12 @@ def test_it_is_followed_line_by_line(rooms: Workspaces, tmp_path: Path) -> None:
 def test_another_log_begins_anew(rooms: Workspaces, tmp_path: Path, then: str) -> None:
     """Whoever follows is told so, and given its end."""
     log(tmp_path).write_text("".join(line(n) for n in range(50)))
-    end = agent_log.latest(rooms, KEY).end
+    end = agent_log.read_latest(rooms, KEY).end
     after = {"cut": line(1), "replaced": line(2), "far": line(3, text="y" * 200) * 20_000, "gone": ""}[then]
     log(tmp_path).unlink()
     if after:
         log(tmp_path).write_text(after)
-    page = agent_log.after(rooms, KEY, end)
+    page = agent_log.read_after(rooms, KEY, end)
     assert page.is_fresh
     assert len(page.records) == min(PAGE_LINES, after.count("\n"))
 
@@ -103,13 +103,13 @@ JUNK = (b"", b"\n\n\n", b"\0" * 3_000_000, b"x" * 600_000 + b"\n", b"\xff\xfe\r\
 def test_whatever_lies_there_is_read_to_its_beginning(rooms: Workspaces, tmp_path: Path, junk: bytes) -> None:
     """Bounded pages, forward or backward, and it ends."""
     log(tmp_path).write_bytes(junk)
-    page, pages = agent_log.latest(rooms, KEY), 1
+    page, pages = agent_log.read_latest(rooms, KEY), 1
     while page.earlier is not None:
         assert sum(len(record.text) for record in page.records) < 6_000_000
-        page, pages = agent_log.before(rooms, KEY, page.earlier), pages + 1
+        page, pages = agent_log.read_before(rooms, KEY, page.earlier), pages + 1
         assert pages < 40
     place, pages = LogPosition(0, 0), 0
-    while (page := agent_log.after(rooms, KEY, place)).has_more and page.end != place:
+    while (page := agent_log.read_after(rooms, KEY, place)).has_more and page.end != place:
         place, pages = page.end, pages + 1
         assert pages < 40
 
@@ -124,8 +124,8 @@ def test_what_nobody_opens_is_empty(rooms: Workspaces, tmp_path: Path, what: str
         os.mkfifo(path)
     else:
         path.mkdir()
-    assert agent_log.latest(rooms, KEY).records == ()
-    assert agent_log.after(rooms, KEY, LogPosition(0, 9)).records == ()
+    assert agent_log.read_latest(rooms, KEY).records == ()
+    assert agent_log.read_after(rooms, KEY, LogPosition(0, 9)).records == ()
 
 
 @pytest.mark.parametrize("text", ["", "2:0", "0:-1", "0:1x", "٠:١", "0:" + "9" * 13])

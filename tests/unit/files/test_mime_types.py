@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.files.attachments import MOST, Attachment, told, untold
+from orchestrator.files.attachments import MOST, Attachment, prompt_with_files, split_prompt
 from orchestrator.files.mime_types import showable_type, type_of
 
 PDF = Attachment("in/report.pdf", 12_345, "application/pdf")
@@ -48,12 +48,12 @@ def test_nothing_that_may_hold_a_script_is_shown(name: str) -> None:
 
 def test_no_files_change_nothing() -> None:
     """The text is the message."""
-    assert told("hello ", []) == "hello "
+    assert prompt_with_files("hello ", []) == "hello "
 
 
 def test_the_agent_is_told_of_each_file() -> None:
     """Path, size and type, one a line, after the text."""
-    told_ = told("Sum it up.\n", [PDF, Attachment("in/a b.png", 1, "image/png")])
+    told_ = prompt_with_files("Sum it up.\n", [PDF, Attachment("in/a b.png", 1, "image/png")])
     assert told_.splitlines() == [
         "Sum it up.",
         "",
@@ -66,7 +66,7 @@ def test_the_agent_is_told_of_each_file() -> None:
 @pytest.mark.parametrize(("files", "words"), [([PDF], "Here is a file."), ([PDF, PDF], "Here are some files.")])
 def test_files_without_a_word_get_one(files: list[Attachment], words: str) -> None:
     """A message is never empty."""
-    assert told(" \n", files).startswith(words)
+    assert prompt_with_files(" \n", files).startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_files_without_a_word_get_one(files: list[Attachment], words: str) -> No
 )
 def test_a_name_is_one_quoted_line(name: str) -> None:
     """It can't begin a line of its own, nor end its quotes, nor hide anything."""
-    lines = told("Look.", [Attachment(f"in/{name}", 1, "text/plain")]).split("\n")
+    lines = prompt_with_files("Look.", [Attachment(f"in/{name}", 1, "text/plain")]).split("\n")
     assert len(lines) == 4
     assert lines[3].startswith('- "/app/workspace/in/a')
     assert lines[3].endswith('" (1 bytes, text/plain)')
@@ -88,13 +88,13 @@ def test_a_name_is_one_quoted_line(name: str) -> None:
 def test_what_was_told_is_read_again(text: str, count: int) -> None:
     """The words and each file, for whoever shows the message."""
     files = tuple(Attachment(f"in/{number} b.txt", 5_000 ** (number % 5), "text/plain") for number in range(count))
-    assert untold(told(text, files)) == (text, files)
+    assert split_prompt(prompt_with_files(text, files)) == (text, files)
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a\u202eb", "a (1 bytes, text/plain)", "ä", "\ud800"])
 def test_odd_names_are_shown_as_they_were_told(name: str) -> None:
     """One tag a file, on one line, nothing hidden."""
-    text, files = untold(told("Look.", [Attachment(f"in/{name}", 1, "text/plain")]))
+    text, files = split_prompt(prompt_with_files("Look.", [Attachment(f"in/{name}", 1, "text/plain")]))
     assert (text, len(files)) == ("Look.", 1)
     assert files[0].path.startswith("in/")
     assert files[0].path.isprintable()
@@ -125,10 +125,10 @@ _LINE = '- "/app/workspace/in/a" (1 bytes, text/plain)'
 def test_what_is_not_quite_our_block_stays_text(block: str) -> None:
     """It is shown as it was typed."""
     prompt = f"Look.\n\n[Files that came with this message: {block}"
-    assert untold(prompt) == (prompt, ())
+    assert split_prompt(prompt) == (prompt, ())
 
 
 def test_reading_takes_no_time_to_speak_of() -> None:
     """A text of many almost-blocks is read once."""
     prompt = '\n\n[Files that came with this message: 1]\n- "' * 5_000
-    assert untold(prompt) == (prompt, ())
+    assert split_prompt(prompt) == (prompt, ())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.errors import UnsafePath
 from orchestrator.files.models import FilePath
-from orchestrator.files.names import MOST_BYTES, numbered, parts_of, safe_name, shown
+from orchestrator.files.names import MOST_BYTES, add_number, display_path, parts_of, safe_name
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_name_from_outside_becomes_safe(untrusted: str | bytes, safe: str) -> 
 @given(st.one_of(st.text(max_size=600), st.binary(max_size=600)), st.integers(2, 99))
 def test_no_name_gets_out(untrusted: str | bytes, number: int) -> None:
     """Every safe name is one visible component of at most 255 bytes, also with a number."""
-    for name in (safe_name(untrusted), numbered(safe_name(untrusted), str(number))):
+    for name in (safe_name(untrusted), add_number(safe_name(untrusted), str(number))):
         raw = name.encode()
         assert 0 < len(raw) <= MOST_BYTES
         assert not set(name) & set('/\\\0\n\r\x1b\u202e<>"|?*')
@@ -120,7 +120,7 @@ def test_no_name_gets_out(untrusted: str | bytes, number: int) -> None:
 )
 def test_a_number_goes_before_the_extension(name: str, with_number: str) -> None:
     """And never makes a name too long, nor cuts a character in two."""
-    assert numbered(name, "2") == with_number
+    assert add_number(name, "2") == with_number
 
 
 def test_a_name_of_three_hundred_bytes_keeps_its_extension() -> None:
@@ -130,4 +130,4 @@ def test_a_name_of_three_hundred_bytes_keeps_its_extension() -> None:
 
 def test_shown_names_hide_nothing() -> None:
     """What draws nothing or turns the line around is written out, and so are bytes that are no text."""
-    assert shown(b"out", "a\u202eb\nc".encode(), b"\xff") == "out/a\\u202eb\\nc/\\xff"
+    assert display_path(b"out", "a\u202eb\nc".encode(), b"\xff") == "out/a\\u202eb\\nc/\\xff"

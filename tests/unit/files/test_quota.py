@@ -22,7 +22,7 @@ def use(megabytes: float, inodes: int = 10) -> Use:
 )
 def test_the_allowance_grows_with_the_limit(disk_mb: int, inodes: int) -> None:
     """Files in proportion, but never more than can be counted."""
-    assert rules.allowance(CubicleLimits(disk_mb=disk_mb)) == Allowance(disk_mb * MB, inodes)
+    assert rules.get_allowance(CubicleLimits(disk_mb=disk_mb)) == Allowance(disk_mb * MB, inodes)
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,18 @@ def test_the_allowance_grows_with_the_limit(disk_mb: int, inodes: int) -> None:
 )
 def test_warned_at_80_percent_and_stopped_at_the_limit(used: Use, level: QuotaLevel, must_stop: bool) -> None:  # noqa: FBT001 - a table's column
     """Of bytes or of files, whichever comes first."""
-    standing, stops = rules.judged(QuotaState(), used, LIMIT)
+    standing, stops = rules.judge_usage(QuotaState(), used, LIMIT)
     assert (standing.level, stops) == (level, must_stop)
 
 
 def test_above_the_limit_there_is_room_to_clean_up() -> None:
     """It may grow by a little, then it is stopped again; below the limit all is forgotten."""
-    standing, _ = rules.judged(QuotaState(), use(120), LIMIT)
+    standing, _ = rules.judge_usage(QuotaState(), use(120), LIMIT)
     standing = rules.with_room_to_clean_up(standing, use(120), LIMIT)
-    assert rules.judged(standing, use(126), LIMIT)[1] is False
-    assert rules.judged(standing, use(127), LIMIT)[1] is True
-    assert rules.judged(standing, use(110), LIMIT)[1] is False
-    assert rules.judged(standing, use(99), LIMIT) == (QuotaState(QuotaLevel.NEARLY_FULL), False)
+    assert rules.judge_usage(standing, use(126), LIMIT)[1] is False
+    assert rules.judge_usage(standing, use(127), LIMIT)[1] is True
+    assert rules.judge_usage(standing, use(110), LIMIT)[1] is False
+    assert rules.judge_usage(standing, use(99), LIMIT) == (QuotaState(QuotaLevel.NEARLY_FULL), False)
 
 
 def test_starting_again_and_again_gives_no_more_room() -> None:
@@ -66,20 +66,20 @@ def test_after_some_tries_a_person_is_needed() -> None:
     standing, used = QuotaState(), 100.0
     for tried in range(TRIES):
         assert not standing.is_out_of_tries, tried
-        standing, must_stop = rules.judged(standing, use(used), LIMIT)
+        standing, must_stop = rules.judge_usage(standing, use(used), LIMIT)
         assert must_stop
         standing = rules.with_room_to_clean_up(standing, use(used), LIMIT)
         used += 20
     assert standing.is_out_of_tries
-    assert not rules.judged(standing, use(50), LIMIT)[0].is_out_of_tries
+    assert not rules.judge_usage(standing, use(50), LIMIT)[0].is_out_of_tries
 
 
 def test_a_writer_at_full_speed_is_looked_at_a_few_times() -> None:
     """However large the limit: each look comes half way to the next mark."""
-    limit = rules.allowance(CubicleLimits(disk_mb=1024 * 1024))
+    limit = rules.get_allowance(CubicleLimits(disk_mb=1024 * 1024))
     used, looks = use(0), 0
     while not limit.is_reached(used):
-        used = Use(used.bytes + rules.step(used, limit, None).bytes, 10, is_complete=True)
+        used = Use(used.bytes + rules.next_check_after(used, limit, None).bytes, 10, is_complete=True)
         looks += 1
     assert looks < 20
     assert used.bytes < limit.bytes * 1.02

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.core.errors import Changing, NotFound, OrchestratorError, TooLarge, UnsafePath
 from orchestrator.files.safe_open import FILE, Opening, best_opening, by_steps, in_one_call, open_file, open_folder
-from orchestrator.files.tree import remove
+from orchestrator.files.tree import remove_tree
 
 CANARY = b"canary-4711"
 RACE_S = 1.5
@@ -169,7 +169,7 @@ def test_goes_deeper_than_any_path(opening: Opening, folder: int, levels: int, n
         assert _read(opening, folder, *[name] * levels, b"file") == b""
         assert _open_descriptors() == before
     finally:
-        remove(folder, name)  # pytest's own tidying gives up on so deep a tree
+        remove_tree(folder, name)  # pytest's own tidying gives up on so deep a tree
 
 
 def test_a_lease_keeps_nobody_waiting(opening: Opening, folder: int, top: Path) -> None:

@@ -103,10 +103,10 @@ def test_measures_and_deletes(top: Path, parent: int, folder: int, shape: str) -
     make, count = SHAPES[shape]
     make(top)
     before = _open_descriptors()
-    use = tree.measure(folder, max_entries=100_000)
+    use = tree.measure_tree(folder, max_entries=100_000)
     assert (use.inodes, use.is_complete) == (count, True)
-    tree.remove(parent, "top")
-    tree.remove(parent, "top")
+    tree.remove_tree(parent, "top")
+    tree.remove_tree(parent, "top")
     assert [path.name for path in top.parent.iterdir()] == ["keep"]
     assert (top.parent / "keep" / "file").read_bytes() == b"x"
     assert _open_descriptors() == before
@@ -116,9 +116,9 @@ def test_more_files_than_one_pass_takes(top: Path, parent: int, folder: int) -> 
     """In a time that nobody minds, and in bounded steps."""
     _fill(top, 60_000)
     began = time.monotonic()
-    assert tree.measure(folder, max_entries=1_000_000).inodes == 60_000
+    assert tree.measure_tree(folder, max_entries=1_000_000).inodes == 60_000
     assert len(tree.names_after(folder, b"5", 100)) == 100
-    tree.remove(parent, "top")
+    tree.remove_tree(parent, "top")
     assert time.monotonic() - began < 60
     assert not top.exists()
 
@@ -129,7 +129,7 @@ def test_measures_what_is_on_the_disk(top: Path, folder: int) -> None:
         file.truncate(1 << 40)
     (top / "real").write_bytes(b"x" * 1_000_000)
     (top / "again").hardlink_to(top / "real")
-    use = tree.measure(folder, max_entries=10)
+    use = tree.measure_tree(folder, max_entries=10)
     assert 1_000_000 <= use.bytes < 1_200_000
     assert use.inodes == 2
 
@@ -142,7 +142,7 @@ def test_finds_what_takes_the_most(top: Path, folder: int) -> None:
         path.write_bytes(b"x" * size)
     (top / "work" / "link").symlink_to(top / "work" / "a")
     (top / "www").symlink_to(top / "work")
-    found = tree.largest(folder, (b"work", b"out", b"www", b"gone"), 3)
+    found = tree.find_largest(folder, (b"work", b"out", b"www", b"gone"), 3)
     assert [name for name, _ in found] == [(b"work", b"deep"), (b"work", b"a"), (b"out", b"d")]
     assert [size >= least for (_, size), least in zip(found, (400_000, 300_000, 100_000), strict=True)] == [True] * 3
 
@@ -151,9 +151,9 @@ def test_finds_what_takes_the_most(top: Path, folder: int) -> None:
 def test_measures_no_more_than_allowed(top: Path, folder: int, allowed: int) -> None:
     """And says that it is not all."""
     _dig(top, 50, "c")
-    use = tree.measure(folder, max_entries=allowed)
+    use = tree.measure_tree(folder, max_entries=allowed)
     assert (use.inodes, use.is_complete) == (allowed, False)
-    assert tree.measure(folder, max_entries=100).is_complete
+    assert tree.measure_tree(folder, max_entries=100).is_complete
 
 
 def test_names_come_in_pages(top: Path, folder: int) -> None:
@@ -168,7 +168,7 @@ def test_names_come_in_pages(top: Path, folder: int) -> None:
 def test_deletes_what_is_no_folder(top: Path, parent: int, make: Callable[[Path], object]) -> None:
     """The thing itself, never what it leads to."""
     make(top.parent / "thing")
-    tree.remove(parent, b"thing")
+    tree.remove_tree(parent, b"thing")
     assert {path.name for path in top.parent.iterdir()} == {"keep", "top"}
     assert (top.parent / "keep" / "file").exists()
 
@@ -195,10 +195,10 @@ def test_deletes_closed_folders_without_being_root(top: Path, parent: int, folde
 
     def measured() -> bool:
         _close_folders(Path("top"))
-        return not tree.measure(folder, max_entries=100).is_complete
+        return not tree.measure_tree(folder, max_entries=100).is_complete
 
     def removed() -> bool:
-        tree.remove(parent, "top")
+        tree.remove_tree(parent, "top")
         return not Path("top").exists()
 
     assert _as_nobody(parent, measured)
@@ -223,7 +223,7 @@ def test_says_what_may_not_be_deleted(top: Path, parent: int) -> None:
 
     def refused() -> bool:
         try:
-            tree.remove(parent, "top")
+            tree.remove_tree(parent, "top")
         except PermissionError:
             return True
         return False
@@ -264,10 +264,10 @@ def test_a_link_put_in_a_folders_place_leads_nowhere(top: Path, parent: int) -> 
     try:
         while time.monotonic() < end:
             with_descriptor = os.open(top.parent, os.O_RDONLY | os.O_DIRECTORY)
-            assert tree.measure(with_descriptor, max_entries=1000).inodes < 30
+            assert tree.measure_tree(with_descriptor, max_entries=1000).inodes < 30
             os.close(with_descriptor)
             try:
-                tree.remove(parent, "top")
+                tree.remove_tree(parent, "top")
             except Unavailable:
                 continue
             top.mkdir(exist_ok=True)
@@ -292,11 +292,11 @@ def test_a_folder_moved_while_it_is_measured_ends_it(top: Path, folder: int, tmp
     thread, end = _in_a_loop(move, stop), time.monotonic() + 1
     try:
         while time.monotonic() < end:
-            assert tree.measure(folder, max_entries=10_000).inodes <= 600
+            assert tree.measure_tree(folder, max_entries=10_000).inodes <= 600
     finally:
         stop.set()
         thread.join()
-    assert tree.measure(folder, max_entries=10_000) == tree.measure(folder, max_entries=600)
+    assert tree.measure_tree(folder, max_entries=10_000) == tree.measure_tree(folder, max_entries=600)
 
 
 def test_what_is_newer_is_found_at_any_depth(top: Path, folder: int) -> None:

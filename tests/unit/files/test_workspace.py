@@ -29,7 +29,7 @@ def workspaces(tmp_path: Path) -> Workspaces:
 
 
 def _prepare(workspaces: Workspaces) -> Path:
-    return workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid()).work.parent
+    return workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid()).work.parent
 
 
 def test_makes_five_folders_and_one_for_the_door(workspaces: Workspaces, tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_makes_five_folders_and_one_for_the_door(workspaces: Workspaces, tmp_pat
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give folders away")
 def test_gives_the_agent_its_own_folders_alone(workspaces: Workspaces) -> None:
     """``in`` and ``data`` stay the host's; an owner that went astray is set right."""
-    folder = workspaces.prepare(KEY, uid=20_001, gid=20_001).work.parent
+    folder = workspaces.prepare_folders(KEY, uid=20_001, gid=20_001).work.parent
     os.chown(folder / "work", 0, 0)
-    workspaces.prepare(KEY, uid=20_001, gid=20_001)
+    workspaces.prepare_folders(KEY, uid=20_001, gid=20_001)
     owners = {path.name: path.stat().st_uid for path in folder.iterdir() if path.is_dir()}
     assert owners == {"work": 20_001, "out": 20_001, "www": 20_001, "in": 0, "data": 0}
 
@@ -135,7 +135,7 @@ def test_a_work_folder_that_is_a_link_gives_nothing_away(workspaces: Workspaces,
 
 def test_deletes_everything_and_nothing_else(workspaces: Workspaces, tmp_path: Path) -> None:
     """Links go, what they lead to stays; unreadable folders go; another person's cubicle stays."""
-    other = workspaces.prepare(CubicleKey("crab", 2), uid=os.geteuid(), gid=os.getegid()).work
+    other = workspaces.prepare_folders(CubicleKey("crab", 2), uid=os.geteuid(), gid=os.getegid()).work
     folder, outside = _prepare(workspaces), tmp_path / "outside"
     outside.mkdir()
     (outside / "keep").write_text("x")
@@ -145,8 +145,8 @@ def test_deletes_everything_and_nothing_else(workspaces: Workspaces, tmp_path: P
     (folder / "work" / "deep").chmod(0)
     os.mkfifo(folder / "out" / "fifo")
     (folder / "out" / os.fsdecode(b"\xff\n..name")).write_text("x")
-    workspaces.remove(KEY)
-    workspaces.remove(KEY)
+    workspaces.remove_cubicle(KEY)
+    workspaces.remove_cubicle(KEY)
     assert not folder.exists()
     assert (outside / "keep").read_text() == "x"
     assert other.is_dir()
@@ -162,15 +162,15 @@ def test_deletes_what_is_deeper_than_any_path(workspaces: Workspaces) -> None:
         os.close(here)
         here = below
     os.close(here)
-    workspaces.remove(KEY)
+    workspaces.remove_cubicle(KEY)
     assert not folder.exists()
 
 
 def test_deletes_an_agent_with_all_its_people(workspaces: Workspaces, tmp_path: Path) -> None:
     """Gone already is fine."""
     for user in (1, 2):
-        workspaces.prepare(CubicleKey("crab", user), uid=os.geteuid(), gid=os.getegid())
-    helper = workspaces.prepare(CubicleKey("helper", 1), uid=os.geteuid(), gid=os.getegid()).work
+        workspaces.prepare_folders(CubicleKey("crab", user), uid=os.geteuid(), gid=os.getegid())
+    helper = workspaces.prepare_folders(CubicleKey("helper", 1), uid=os.geteuid(), gid=os.getegid()).work
     for _ in range(2):
         workspaces.remove_agent("crab")
     assert not (tmp_path / "workspaces" / "crab").exists()
@@ -206,7 +206,7 @@ def test_a_lock_says_what_was_decided(
     """Readable for the cubicle's user, whole at once, nothing else in the folder; again is the same."""
     locks = LockFiles(workspaces)
     for _ in range(2):
-        locks.decided(_approval(status))
+        locks.write_decision(_approval(status))
     folder = tmp_path / "run" / "crab" / "1"
     assert [path.name for path in folder.iterdir()] == [name]
     assert stat.S_IMODE((folder / name).stat().st_mode) == 0o644
@@ -226,7 +226,7 @@ def test_a_lock_says_what_was_decided(
 def test_a_stop_is_a_lock_too(workspaces: Workspaces, tmp_path: Path) -> None:
     """Named after its turn."""
     locks = LockFiles(workspaces)
-    locks.stop(KEY, 9)
+    locks.write_stop(KEY, 9)
     path = tmp_path / "run" / "crab" / "1" / "hermit_stop.9.lock"
     assert json.loads(path.read_text()) == {"turn": 9}
     locks.clear_stop(KEY, 9)
@@ -239,4 +239,4 @@ def test_a_lock_that_can_not_be_written_is_said(workspaces: Workspaces, tmp_path
     folder = tmp_path / "run" / "crab" / "1"
     (folder / "hermit_stop.9.lock").mkdir(parents=True)
     with pytest.raises(Unavailable, match="could not be written"):
-        LockFiles(workspaces).stop(KEY, 9)
+        LockFiles(workspaces).write_stop(KEY, 9)

@@ -49,7 +49,7 @@ def workspaces(request: pytest.FixtureRequest, tmp_path: Path) -> Workspaces:
 def folder(workspaces: Workspaces, tmp_path: Path) -> Path:
     """The cubicle's folder; beside the workspaces lies a secret."""
     (tmp_path / "secret").write_bytes(CANARY)
-    return workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid()).work.parent
+    return workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid()).work.parent
 
 
 def _copied(workspaces: Workspaces, path: FilePath, max_bytes: int = MB) -> bytes:
@@ -62,14 +62,14 @@ def _copied(workspaces: Workspaces, path: FilePath, max_bytes: int = MB) -> byte
 
 def test_lists_the_five_and_what_is_in_them(workspaces: Workspaces, folder: Path) -> None:
     """The note for the host's own people is none of it."""
-    assert [entry.name for entry in workspaces.listing(KEY).entries] == ["data", "in", "out", "work", "www"]
+    assert [entry.name for entry in workspaces.list_folder(KEY).entries] == ["data", "in", "out", "work", "www"]
     (folder / "out" / "a.txt").write_bytes(b"four")
     (folder / "out" / "b").mkdir()
     (folder / "out" / "c").symlink_to(folder.parents[2] / "secret")
     os.mkfifo(folder / "out" / "d")
     (folder / "out" / "e").write_bytes(b"x")
     (folder / "out" / "f").hardlink_to(folder / "out" / "e")
-    entries = workspaces.listing(KEY, "out").entries
+    entries = workspaces.list_folder(KEY, "out").entries
     assert [(entry.name, entry.kind, entry.size_bytes) for entry in entries] == [
         ("a.txt", "file", 4),
         ("b", "folder", 0),
@@ -88,13 +88,13 @@ def test_lists_in_pages(workspaces: Workspaces, folder: Path) -> None:
         (folder / "work" / os.fsdecode(name)).touch()
     seen, after = [], None
     while True:
-        page = workspaces.listing(KEY, "work", after=after, limit=4)
+        page = workspaces.list_folder(KEY, "work", after=after, limit=4)
         seen += [entry.raw for entry in page.entries]
         if page.next is None:
             break
         after = page.next
     assert seen == names
-    assert all(entry.name.isprintable() for entry in workspaces.listing(KEY, "work").entries)
+    assert all(entry.name.isprintable() for entry in workspaces.list_folder(KEY, "work").entries)
 
 
 @pytest.mark.parametrize("seconds", [-(2**31), 0, 2**31, 15_032_385_535])
@@ -102,37 +102,37 @@ def test_times_are_for_looking_at(workspaces: Workspaces, folder: Path, seconds:
     """1901 or 2446: a calendar can take it."""
     (folder / "out" / "old").touch()
     os.utime(folder / "out" / "old", (seconds, seconds))
-    (entry,) = workspaces.listing(KEY, "out").entries
+    (entry,) = workspaces.list_folder(KEY, "out").entries
     assert time.gmtime(entry.modified).tm_year >= 1970
     assert _copied(workspaces, "out/old") == b""
 
 
 def test_what_was_never_made_is_empty(workspaces: Workspaces) -> None:
     """Before the first start nothing is there, and nobody minds."""
-    assert workspaces.listing(KEY).entries == workspaces.listing(KEY, "out").entries == ()
-    assert workspaces.measure(KEY) == Use(0, 0, is_complete=True)
-    for refused in (lambda: workspaces.listing(KEY, "out/x"), lambda: _copied(workspaces, "out/x")):
+    assert workspaces.list_folder(KEY).entries == workspaces.list_folder(KEY, "out").entries == ()
+    assert workspaces.measure_usage(KEY) == Use(0, 0, is_complete=True)
+    for refused in (lambda: workspaces.list_folder(KEY, "out/x"), lambda: _copied(workspaces, "out/x")):
         with pytest.raises(NotFound):
             refused()
     with pytest.raises(NotFound):
-        workspaces.delete(KEY, "out/x")
+        workspaces.delete_path(KEY, "out/x")
 
 
 @pytest.mark.parametrize("limit", [0, -1, 10_001])
 def test_a_page_has_a_size(workspaces: Workspaces, folder: Path, limit: int) -> None:
     """From one to ten thousand."""
     with pytest.raises(BadInput):
-        workspaces.listing(KEY, "out", limit=limit)
+        workspaces.list_folder(KEY, "out", limit=limit)
     with pytest.raises(BadInput):
-        workspaces.listing(KEY, "out", after="\ud800")
+        workspaces.list_folder(KEY, "out", after="\ud800")
 
 
 # --- paths -----------------------------------------------------------------------------------------------------
 
 ASKS: dict[str, Callable[[Workspaces, FilePath], object]] = {
-    "list": lambda workspaces, path: workspaces.listing(KEY, path),
+    "list": lambda workspaces, path: workspaces.list_folder(KEY, path),
     "copy": _copied,
-    "delete": lambda workspaces, path: workspaces.delete(KEY, path),
+    "delete": lambda workspaces, path: workspaces.delete_path(KEY, path),
 }
 
 
@@ -421,7 +421,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_said_and_left_clean(small_disk: Path) -> None:
     """Coming in and going out."""
     workspaces = Workspaces(small_disk)
-    folder = workspaces.prepare(KEY, uid=0, gid=0).work.parent
+    folder = workspaces.prepare_folders(KEY, uid=0, gid=0).work.parent
     with pytest.raises(Unavailable, match="disk is full"):
         _store(workspaces, "x", b"x" * 3 * MB, max_bytes=9 * MB)
     assert list((folder / "in").iterdir()) == []
@@ -444,13 +444,13 @@ def test_deletes_files_folders_and_links(workspaces: Workspaces, folder: Path, t
     (folder / "www" / "link").symlink_to(tmp_path)
     (folder / "out" / os.fsdecode(b"\xff")).touch()
     for path in ("work/a", "www/link", b"out/\xff"):
-        workspaces.delete(KEY, path)
+        workspaces.delete_path(KEY, path)
         with pytest.raises(NotFound):
-            workspaces.delete(KEY, path)
+            workspaces.delete_path(KEY, path)
     assert (tmp_path / "secret").exists()
     for path in ("work", "in", "data/calendar.db"):
         with pytest.raises(UnsafePath):
-            workspaces.delete(KEY, path)
+            workspaces.delete_path(KEY, path)
     assert (folder / "work").is_dir()
 
 
@@ -459,15 +459,15 @@ def test_what_can_not_be_removed_is_said(workspaces: Workspaces, folder: Path) -
     folder.parent.rename(folder.parents[1] / "moved")
     folder.parent.symlink_to("moved")
     with pytest.raises(UnsafePath):
-        workspaces.remove(KEY)
+        workspaces.remove_cubicle(KEY)
     assert (folder.parents[1] / "moved" / "1" / "work").is_dir()
 
 
 def test_measures_the_whole_workspace(workspaces: Workspaces, folder: Path) -> None:
     """The five folders and the note included."""
-    empty = workspaces.measure(KEY)
+    empty = workspaces.measure_usage(KEY)
     (folder / "out" / "big").write_bytes(b"x" * MB)
-    use = workspaces.measure(KEY)
+    use = workspaces.measure_usage(KEY)
     assert (empty.inodes, use.inodes, use.is_complete) == (6, 7, True)
     assert MB <= use.bytes - empty.bytes < 1.1 * MB
-    assert not workspaces.measure(KEY, max_entries=5).is_complete
+    assert not workspaces.measure_usage(KEY, max_entries=5).is_complete

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from orchestrator.core.models import CubicleKey
 from orchestrator.files.names import MOST_BYTES, archived_name
 from orchestrator.files.workspace import Workspaces
-from orchestrator.files.zip_stream import LEFT_OUT, packed
+from orchestrator.files.zip_stream import LEFT_OUT, stream_zip
 
 KEY = CubicleKey("crab", 1)
 CANARY = "canary-that-must-not-appear"
@@ -28,12 +28,12 @@ CANARY = "canary-that-must-not-appear"
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """The ``out`` of a workspace."""
-    return Workspaces(tmp_path).prepare(KEY, uid=os.geteuid(), gid=os.getegid()).out
+    return Workspaces(tmp_path).prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid()).out
 
 
 def archive_of(home: Path, *parts: bytes, most_entries: int = 1_000) -> ZipFile:
     """The archive of a folder, taken in one go."""
-    pieces = packed(Workspaces(home), KEY, parts, most_entries=most_entries)
+    pieces = stream_zip(Workspaces(home), KEY, parts, most_entries=most_entries)
     archive = ZipFile(io.BytesIO(b"".join(pieces)))
     assert archive.testzip() is None
     return archive
@@ -207,7 +207,7 @@ def test_a_reader_who_leaves_leaves_nothing_behind(tmp_path: Path, out: Path) ->
     """In the middle of a file; no descriptor stays open, and no copy."""
     (out / "noise").write_bytes(os.urandom(20_000_000))
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors, not files
-    pieces: Iterator[bytes] = packed(Workspaces(tmp_path), KEY, (b"out",))
+    pieces: Iterator[bytes] = stream_zip(Workspaces(tmp_path), KEY, (b"out",))
     next(pieces)
     pieces.close()  # type: ignore[attr-defined]  # it is a generator
     assert set(os.listdir("/proc/self/fd")) - before == set()  # noqa: PTH208 - as above

@@ -63,7 +63,7 @@ class Desk:
     def look(self, job: Job) -> Job | None:
         """The job as it stands."""
         with self.house.store.reading() as db:
-            return rows.one(db, job.kind, job.name)
+            return rows.get_job(db, job.kind, job.name)
 
     def state(self, job: Job) -> str:
         """Where it stands."""
@@ -110,7 +110,7 @@ def test_it_is_done_and_told(at: Desk) -> None:
     assert (found.state, found.progress, found.result, found.tries) == (JobState.DONE, "done", {"size": 3}, 1)
     assert at.finished == [(f"task:{job.name}", True, "done")]
     assert [row.kind for row in at.house.audited("task.done")] == ["task.done"]
-    assert at.notices.recent(KEY) == []
+    assert at.notices.list_recent(KEY) == []
 
 
 def test_a_failure_is_told_to_everybody(at: Desk) -> None:
@@ -124,12 +124,12 @@ def test_a_failure_is_told_to_everybody(at: Desk) -> None:
     job = at.submit()
     at.work()
     assert at.finished == [(f"task:{job.name}", False, "It can't be done.")]
-    assert [notice.text for notice in at.notices.recent(KEY)] == ["It can't be done."]
+    assert [notice.text for notice in at.notices.list_recent(KEY)] == ["It can't be done."]
     turn = at.house.under_way()
-    assert [told.id for told in at.jobs.tell("task", turn, most=5)] == [job.id]
-    assert [told.id for told in at.jobs.tell("task", turn, most=5)] == [job.id]
+    assert [told.id for told in at.jobs.report_ends("task", turn, most=5)] == [job.id]
+    assert [told.id for told in at.jobs.report_ends("task", turn, most=5)] == [job.id]
     at.house.turns.stop(turn.id)
-    assert at.jobs.tell("task", at.house.under_way("next"), most=5) == []
+    assert at.jobs.report_ends("task", at.house.under_way("next"), most=5) == []
 
 
 def test_a_job_that_is_not_written_down_is_not_done(at: Desk) -> None:
@@ -154,7 +154,7 @@ def test_progress_is_a_row(at: Desk) -> None:
     def halfway(running: Running) -> Mapping[str, Any]:
         if running.job.progress == "halfway":
             return {"second": 2}
-        running.record("halfway", first=1)
+        running.record_progress("halfway", first=1)
         raise TryLater(0.0)
 
     at.deed = halfway
@@ -177,7 +177,7 @@ def test_it_waits_and_is_resumed(at: Desk) -> None:
         if running.job.waits_for:
             return {}
         with at.house.store.writing() as db:
-            assert rows.wait(db, running.job.id, "approval:k3j9", "asked", {"more": 1})
+            assert rows.make_wait(db, running.job.id, "approval:k3j9", "asked", {"more": 1})
         return None
 
     at.deed = ask
@@ -187,9 +187,9 @@ def test_it_waits_and_is_resumed(at: Desk) -> None:
     assert found is not None
     assert (found.state, found.progress, found.payload) == (JobState.WAITING, "asked", {"text": "a", "more": 1})
     with at.house.store.writing() as db:
-        (waiting,) = rows.waiting_for(db, "task", "approval:k3j9")
-        assert at.jobs.resume(db, waiting, "going on")
-        assert not at.jobs.resume(db, waiting, "going on")
+        (waiting,) = rows.list_waiting_for(db, "task", "approval:k3j9")
+        assert at.jobs.resume_job(db, waiting, "going on")
+        assert not at.jobs.resume_job(db, waiting, "going on")
     at.work()
     assert (at.state(job), len(at.ran)) == ("done", 2)
 
@@ -353,7 +353,7 @@ def test_cancelling(at: Desk, *, is_begun: bool) -> None:
         while running.is_wanted():
             time.sleep(0.01)
         with pytest.raises(Stopped):
-            running.record("further")
+            running.record_progress("further")
         return {"brought": 1}
 
     at.deed = slow
@@ -362,8 +362,8 @@ def test_cancelling(at: Desk, *, is_begun: bool) -> None:
         at.jobs.start()
         assert begun.wait(PATIENCE_S)
     with at.house.store.writing() as db:
-        assert at.jobs.cancel(db, job)
-        assert not at.jobs.cancel(db, job)
+        assert at.jobs.cancel_job(db, job)
+        assert not at.jobs.cancel_job(db, job)
     at.until(lambda: not at.jobs._running)
     at.work()
     found = at.look(job)
@@ -513,7 +513,7 @@ def test_old_ones_are_forgotten(at: Desk) -> None:
     assert (at.state(old), at.state(brief)) == ("done", "gone")
     at.now += 101
     young = at.submit()
-    at.jobs.tidy()
+    at.jobs.delete_old()
     assert (at.state(old), gone, at.state(young)) == ("gone", [old.name], "queued")
 
 

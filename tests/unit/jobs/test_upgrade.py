@@ -210,14 +210,14 @@ def test_what_else_waited_waits_on(old: Old, home: Path) -> None:
     old.mine("summaries", id=2, upto=9, wanted_at=NOW + 2, tries=1, not_before=NOW + 900)
     old.close()
     with closing(Store(home / "hermit.db")) as store, store.reading() as db:
-        (sending,) = job_rows.open_of(db, "send", KEY)
+        (sending,) = job_rows.list_open_jobs(db, "send", KEY)
         assert (sending.name, sending.payload) == ("00ff", {"file": "a.txt", "caption": "look"})
-        (picture,) = job_rows.open_of(db, thumbnails.KIND, KEY)
+        (picture,) = job_rows.list_open_jobs(db, thumbnails.KIND, KEY)
         assert (picture.payload, picture.tries, picture.created) == ({"app": "game"}, 2, NOW)
         assert {one.app: one.file for one in thumbnail_rows.every(db)} == {"game": "1-x.png", "other": "2-x.png"}
-        (wanted,) = job_rows.open_of(db, summary_rows.KIND, KEY)
+        (wanted,) = job_rows.list_open_jobs(db, summary_rows.KIND, KEY)
         assert (wanted.tries, wanted.not_before, wanted.name) == (1, NOW + 900, str(wanted.id))
-        made = summary_rows.latest(db, KEY)
+        made = summary_rows.get_latest(db, KEY)
         assert made is not None
         assert (made.text, made.upto, made.made_at) == ("They like tea.", 3, NOW + 1)
-        assert summary_rows.latest(db, OTHER) is None
+        assert summary_rows.get_latest(db, OTHER) is None

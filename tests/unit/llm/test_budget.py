@@ -12,8 +12,8 @@ from orchestrator.approvals.notifications import Notifications
 from orchestrator.core.errors import NotFound, OverBudget
 from orchestrator.core.hooks import BudgetCrossed
 from orchestrator.core.models import CubicleKey, TokenUse
-from orchestrator.llm.budget import Budget, Hold, dollars
-from orchestrator.llm.budget_notifications import NEARLY, WHOLLY, BudgetNotices
+from orchestrator.llm.budget import Budget, Hold, format_dollars
+from orchestrator.llm.budget_notifications import NEARLY, WHOLLY, BudgetNotifications
 from orchestrator.llm.ledger_rows import SpendingDay
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, at_once, core_fixture, heard, of_kind, watching
 
@@ -30,7 +30,7 @@ def _hold(house: CoreFixture, micro: int = 1_000_000, turn: int | None = None) -
 
 
 def _day(house: CoreFixture) -> tuple[int, int]:
-    day = house.budget.today("crab")
+    day = house.budget.get_today("crab")
     return day.spent_micro, day.reserved_micro
 
 
@@ -54,7 +54,7 @@ def test_the_budget_is_the_agents_over_all_people(house: CoreFixture) -> None:
 def test_settling_books_the_cost_and_frees_the_rest(house: CoreFixture) -> None:
     """What was held above the cost can be held again."""
     hold = _hold(house, 3_000_000)
-    house.budget.settle(hold, 10_000, TokenUse(prompt=100, completion=20))
+    house.budget.settle_hold(hold, 10_000, TokenUse(prompt=100, completion=20))
     assert _day(house) == (10_000, 0)
     _hold(house, 2_990_000)
     with pytest.raises(OverBudget):
@@ -63,7 +63,7 @@ def test_settling_books_the_cost_and_frees_the_rest(house: CoreFixture) -> None:
 
 def test_a_cost_above_the_hold_is_booked_whole(house: CoreFixture) -> None:
     """The bill is the bill; the next call finds nothing left."""
-    house.budget.settle(_hold(house), 5_000_000, TokenUse(prompt=1, completion=1))
+    house.budget.settle_hold(_hold(house), 5_000_000, TokenUse(prompt=1, completion=1))
     assert _day(house) == (5_000_000, 0)
     with pytest.raises(OverBudget):
         _hold(house, 1)
@@ -71,13 +71,13 @@ def test_a_cost_above_the_hold_is_booked_whole(house: CoreFixture) -> None:
 
 def test_an_unknown_end_costs_the_whole_hold(house: CoreFixture) -> None:
     """Kept, not given back."""
-    house.budget.keep(_hold(house), TokenUse(), "the answer broke off")
+    house.budget.book_hold(_hold(house), TokenUse(), "the answer broke off")
     assert _day(house) == (1_000_000, 0)
 
 
 def test_a_refused_call_costs_nothing(house: CoreFixture) -> None:
     """Released."""
-    house.budget.release(_hold(house), "it was refused")
+    house.budget.release_hold(_hold(house), "it was refused")
     assert _day(house) == (0, 0)
 
 
@@ -85,8 +85,8 @@ def test_a_hold_ends_once(house: CoreFixture) -> None:
     """Whatever comes second changes nothing, also from twenty threads."""
     hold = _hold(house)
     ends = [
-        partial(house.budget.settle, hold, 7, TokenUse(prompt=1, completion=1)),
-        partial(house.budget.release, hold, "x"),
+        partial(house.budget.settle_hold, hold, 7, TokenUse(prompt=1, completion=1)),
+        partial(house.budget.release_hold, hold, "x"),
     ]
     at_once(*ends * 10)
     assert _day(house) in ((7, 0), (0, 0))
@@ -97,7 +97,7 @@ def test_what_was_under_way_at_a_death_is_booked_whole(tmp_path: Path) -> None:
     """Spent money stays spent; reconciling again changes nothing."""
     home = tmp_path / "home"
     with core_fixture(home, daily_budget_usd=3) as house:
-        house.budget.settle(_hold(house), 5, TokenUse(prompt=1, completion=1))
+        house.budget.settle_hold(_hold(house), 5, TokenUse(prompt=1, completion=1))
         _hold(house)
     for _ in range(2):
         with core_fixture(home) as house:
@@ -111,7 +111,7 @@ def test_the_day_is_that_of_the_hold(house: CoreFixture) -> None:
     with house.store.writing() as db:
         db.execute("UPDATE spending SET day = '2000-01-01'")
         db.execute("UPDATE spending_days SET day = '2000-01-01'")
-    house.budget.settle(hold, 500, TokenUse(prompt=1, completion=1))
+    house.budget.settle_hold(hold, 500, TokenUse(prompt=1, completion=1))
     assert _day(house) == (0, 0)
     with house.store.reading() as db:
         assert tuple(db.execute("SELECT day, cost_micro, reserved_micro FROM spending_days").fetchone()) == (
@@ -124,16 +124,16 @@ def test_the_day_is_that_of_the_hold(house: CoreFixture) -> None:
 def test_a_turn_knows_what_it_cost(house: CoreFixture) -> None:
     """Kept holds count, released ones do not."""
     turn = house.under_way()
-    house.budget.settle(_hold(house, turn=turn.id), 100, TokenUse(prompt=30, completion=4))
-    house.budget.keep(_hold(house, 200, turn=turn.id), TokenUse(prompt=5), "it was cut off")
-    house.budget.release(_hold(house, turn=turn.id), "it was refused")
+    house.budget.settle_hold(_hold(house, turn=turn.id), 100, TokenUse(prompt=30, completion=4))
+    house.budget.book_hold(_hold(house, 200, turn=turn.id), TokenUse(prompt=5), "it was cut off")
+    house.budget.release_hold(_hold(house, turn=turn.id), "it was refused")
     found = house.turns.get(turn.id)
     assert (found.cost_micro, found.tokens) == (300, 39)
 
 
 def test_no_budget_is_no_call_but_a_free_one_passes(house: CoreFixture) -> None:
     """With 0 dollars only what costs nothing goes through."""
-    house.agents.change("crab", {"daily_budget_usd": 0})
+    house.agents.update_agent("crab", {"daily_budget_usd": 0})
     with pytest.raises(OverBudget):
         _hold(house, 1)
     assert _hold(house, 0).micro == 0
@@ -141,7 +141,7 @@ def test_no_budget_is_no_call_but_a_free_one_passes(house: CoreFixture) -> None:
 
 def test_an_unknown_agent_has_spent_nothing(house: CoreFixture) -> None:
     """Asking is no error."""
-    assert house.budget.today("nobody") == SpendingDay(0, 0)
+    assert house.budget.get_today("nobody") == SpendingDay(0, 0)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_an_unknown_agent_has_spent_nothing(house: CoreFixture) -> None:
 )
 def test_dollars(micro: int, shown: str) -> None:
     """Small sums show more digits."""
-    assert dollars(micro) == shown
+    assert format_dollars(micro) == shown
 
 
 # --- tokens of models without a known price --------------------------------------------------------------------
@@ -169,31 +169,31 @@ def _hold_tokens(house: CoreFixture, tokens: int, micro: int = 1) -> Hold:
 
 def test_fifty_calls_at_once_with_tokens_for_three(house: CoreFixture) -> None:
     """Exactly three are let through; the others are told what it would take, a price among it."""
-    house.agents.change("crab", {"daily_budget_tokens": 3_500})
+    house.agents.update_agent("crab", {"daily_budget_tokens": 3_500})
     results = at_once(*[partial(_hold_tokens, house, 1_000)] * 50)
     assert sum(isinstance(result, Hold) for result in results) == 3
     refusals = [result.message for result in results if isinstance(result, OverBudget)]
     assert len(refusals) == 47
     assert all("daily_budget_tokens" in message and "prices set own x" in message for message in refusals)
-    assert house.budget.standing("crab").tokens == 3_000
+    assert house.budget.get_standing("crab").tokens == 3_000
 
 
 def test_tokens_are_booked_as_money_is(house: CoreFixture) -> None:
     """Settled at the count, kept whole, released to nothing; a death keeps what was held."""
-    house.budget.settle(_hold_tokens(house, 100), 1, TokenUse(prompt=30, completion=10), tokens=40)
-    house.budget.keep(_hold_tokens(house, 100), TokenUse(), "the answer broke off")
-    house.budget.release(_hold_tokens(house, 100), "it was refused")
+    house.budget.settle_hold(_hold_tokens(house, 100), 1, TokenUse(prompt=30, completion=10), tokens=40)
+    house.budget.book_hold(_hold_tokens(house, 100), TokenUse(), "the answer broke off")
+    house.budget.release_hold(_hold_tokens(house, 100), "it was refused")
     _hold_tokens(house, 7)
     house.budget.reconcile()
-    day = house.budget.today("crab")
+    day = house.budget.get_today("crab")
     assert (day.spent_tokens, day.reserved_tokens) == (147, 0)
 
 
 def test_tokens_of_models_with_a_price_do_not_count(house: CoreFixture) -> None:
     """There dollars say enough."""
-    house.agents.change("crab", {"daily_budget_tokens": 0})
-    house.budget.settle(_hold(house), 5, TokenUse(prompt=10**6, completion=10**6), tokens=2 * 10**6)
-    assert house.budget.standing("crab").tokens == 0
+    house.agents.update_agent("crab", {"daily_budget_tokens": 0})
+    house.budget.settle_hold(_hold(house), 5, TokenUse(prompt=10**6, completion=10**6), tokens=2 * 10**6)
+    assert house.budget.get_standing("crab").tokens == 0
     with pytest.raises(OverBudget):
         _hold_tokens(house, 1)
 
@@ -222,15 +222,15 @@ def test_a_clock_that_steps_refunds_nothing(house: CoreFixture) -> None:
         clock[0] = moment
         with pytest.raises(OverBudget):
             budget.reserve(house.crab, KEY, None, provider="fake", model="fake-1", micro=1)
-        return budget.today("crab").spent_micro == 3_000_000
+        return budget.get_today("crab").spent_micro == 3_000_000
 
-    budget.settle(spend(), 3_000_000, TokenUse())
+    budget.settle_hold(spend(), 3_000_000, TokenUse())
     assert is_refused_at(MORNING - 40 * DAY)
     assert is_refused_at(MORNING)
     clock[0] = MORNING + 40 * DAY
     hold = spend()
     clock[0] = MORNING - 40 * DAY  # it steps while the call is under way
-    budget.settle(hold, 3_000_000, TokenUse())
+    budget.settle_hold(hold, 3_000_000, TokenUse())
     for moment in (MORNING - 40 * DAY, MORNING, MORNING + 40 * DAY, MORNING + DAY):
         assert is_refused_at(moment)
     with house.store.reading() as db:
@@ -244,14 +244,14 @@ def test_how_the_day_stands(house: CoreFixture) -> None:
     budget = Budget(house.store, now=lambda: clock[0])
     hold = budget.reserve(house.crab, KEY, None, provider="own", model="x", micro=1_000_000, tokens=500)
     budget.reserve(house.crab, KEY, None, provider="fake", model="y", micro=500_000)
-    budget.settle(hold, 250_000, TokenUse(prompt=1, completion=2), tokens=3)
-    standing = budget.standing("crab")
+    budget.settle_hold(hold, 250_000, TokenUse(prompt=1, completion=2), tokens=3)
+    standing = budget.get_standing("crab")
     assert (standing.spent_micro, standing.held_micro, standing.budget_micro) == (250_000, 500_000, 3_000_000)
     assert (standing.left_micro, standing.tokens, standing.token_budget) == (2_250_000, 3, 2_000_000)
     assert standing.resets_at == MORNING + 14 * 3600
     assert not standing.is_stopped
     with pytest.raises(NotFound):
-        budget.standing("nobody")
+        budget.get_standing("nobody")
 
 
 def test_it_has_stopped_when_the_rest_covers_no_call(house: CoreFixture) -> None:
@@ -259,18 +259,18 @@ def test_it_has_stopped_when_the_rest_covers_no_call(house: CoreFixture) -> None
     hold = _hold(house, 2_900_000)
     with pytest.raises(OverBudget):
         _hold(house, 200_000)
-    assert house.budget.standing("crab").is_stopped
-    house.budget.release(hold, "it was refused")
-    assert not house.budget.standing("crab").is_stopped
-    house.budget.settle(_hold(house), 3_000_000, TokenUse())
-    assert house.budget.standing("crab").is_stopped
-    house.agents.change("crab", {"daily_budget_usd": 4})
-    assert not house.budget.standing("crab").is_stopped
+    assert house.budget.get_standing("crab").is_stopped
+    house.budget.release_hold(hold, "it was refused")
+    assert not house.budget.get_standing("crab").is_stopped
+    house.budget.settle_hold(_hold(house), 3_000_000, TokenUse())
+    assert house.budget.get_standing("crab").is_stopped
+    house.agents.update_agent("crab", {"daily_budget_usd": 4})
+    assert not house.budget.get_standing("crab").is_stopped
 
 
 def test_the_refusal_says_what_to_do(house: CoreFixture) -> None:
     """How much is spent and held, when it goes on, and how it goes on now."""
-    house.budget.settle(_hold(house), 1_500_000, TokenUse())
+    house.budget.settle_hold(_hold(house), 1_500_000, TokenUse())
     _hold(house)
     with pytest.raises(OverBudget) as caught:
         _hold(house, 600_000)
@@ -285,13 +285,13 @@ def test_the_refusal_says_what_to_do(house: CoreFixture) -> None:
 def told(house: CoreFixture) -> Callable[[CubicleKey], list[str]]:
     """What a cubicle's person was told of the budget."""
     notices = Notifications(house.store, house.broker)
-    house.budget._booked = BudgetNotices(house.store, notices, house.agents, house.hooks).book
-    return lambda key: [notice.text for notice in notices.recent(key) if notice.kind == "budget"]
+    house.budget._booked = BudgetNotifications(house.store, notices, house.agents, house.hooks).notify_booking
+    return lambda key: [notice.text for notice in notices.list_recent(key) if notice.kind == "budget"]
 
 
 def _spend(house: CoreFixture, micro: int, key: CubicleKey = KEY, turn: int | None = None) -> None:
     hold = house.budget.reserve(house.crab, key, turn, provider="fake", model="m", micro=micro)
-    house.budget.settle(hold, micro, TokenUse())
+    house.budget.settle_hold(hold, micro, TokenUse())
 
 
 def test_people_hear_at_four_fifths_and_at_the_end_once(
@@ -331,7 +331,7 @@ def test_one_that_ends_the_day_at_once_is_told_once(
 ) -> None:
     """No word at four fifths after that."""
     _spend(house, 3_000_000)
-    house.agents.change("crab", {"daily_budget_usd": 3.5})
+    house.agents.update_agent("crab", {"daily_budget_usd": 3.5})
     _spend(house, 1)
     assert len(told(KEY)) == 1
 
@@ -342,7 +342,7 @@ def test_what_calls_under_way_hold_is_not_used_up(house: CoreFixture, told: Call
     with pytest.raises(OverBudget):
         _hold(house, 2_000_000)
     assert told(KEY) == []
-    house.budget.settle(hold, 1_500_000, TokenUse())
+    house.budget.settle_hold(hold, 1_500_000, TokenUse())
     with pytest.raises(OverBudget):
         _hold(house, 2_000_000)
     assert "does not cover another call" in told(KEY)[0]
@@ -350,22 +350,22 @@ def test_what_calls_under_way_hold_is_not_used_up(house: CoreFixture, told: Call
 
 def test_tokens_are_told_of_too(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:
     """With how many there are."""
-    house.agents.change("crab", {"daily_budget_tokens": 1_000})
+    house.agents.update_agent("crab", {"daily_budget_tokens": 1_000})
     hold = _hold_tokens(house, 900)
-    house.budget.settle(hold, 1, TokenUse(prompt=800, completion=50), tokens=850)
+    house.budget.settle_hold(hold, 1, TokenUse(prompt=800, completion=50), tokens=850)
     assert "850 of 1,000 tokens" in told(KEY)[0]
 
 
 def test_an_agent_that_is_gone_is_booked_quietly(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:
     """Its call ends after it does, and its person may be gone as well."""
     hold = house.budget.reserve(house.crab, CubicleKey("crab", 99), None, provider="fake", model="m", micro=3_000_000)
-    house.budget.settle(hold, 3_000_000, TokenUse())
+    house.budget.settle_hold(hold, 3_000_000, TokenUse())
     assert len(told(KEY)) == 1
-    house.agents.change("crab", {"daily_budget_usd": 9})
+    house.agents.update_agent("crab", {"daily_budget_usd": 9})
     last = _hold(house)
     house.agents.remove("crab")
-    house.budget.settle(last, 9_000_000, TokenUse())
-    assert house.budget.today("crab").spent_micro == 12_000_000
+    house.budget.settle_hold(last, 9_000_000, TokenUse())
+    assert house.budget.get_today("crab").spent_micro == 12_000_000
 
 
 def test_whoever_follows_hears_of_each_level_once(house: CoreFixture, told: Callable[[CubicleKey], list[str]]) -> None:

@@ -11,16 +11,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crab.answer import read_answer
-from orchestrator.llm.partial_reply import MOST_CHARS, Draft
+from orchestrator.llm.partial_reply import MOST_CHARS, PartialReply
 
 texts = st.text(alphabet=st.characters(codec="utf-8"))
 
 
 def drafts(pieces: Iterable[str]) -> list[str]:
     """What is shown after each piece."""
-    draft, shown = Draft(), []
+    draft, shown = PartialReply(), []
     for piece in pieces:
-        draft.add(piece)
+        draft.add_piece(piece)
         shown.append(draft.text)
     return shown
 
@@ -131,9 +131,9 @@ def test_words_before_an_object_give_way_to_its_message() -> None:
 
 def test_a_long_message_is_shown_up_to_a_bound() -> None:
     """What is shown is bounded, whatever comes."""
-    draft = Draft()
+    draft = PartialReply()
     for piece in ('{"message": "', *["word " * 1000] * 20):
-        draft.add(piece)
+        draft.add_piece(piece)
     assert draft.text == ("word " * MOST_CHARS)[:MOST_CHARS]
 
 
@@ -156,9 +156,9 @@ HOSTILE = {
 def test_hostile_text_costs_little(text: str) -> None:
     """Hundreds of thousands of letters, one at a time, are read in about linear time."""
     started = time.thread_time()
-    draft = Draft()
+    draft = PartialReply()
     for n, letter in enumerate(text):
-        draft.add(letter)
+        draft.add_piece(letter)
         if n % 1000 == 0:
             assert len(draft.text) <= MOST_CHARS
     assert time.thread_time() - started < 10

@@ -42,20 +42,20 @@ def prices(house: CoreFixture) -> Prices:
 
 
 def _of(prices: Prices, provider: str, model: str) -> Price:
-    return price_of(provider, model, prices.table())
+    return price_of(provider, model, prices.get_table())
 
 
 def test_a_price_of_ones_own_wins_and_goes_again(prices: Prices, house: CoreFixture) -> None:
     """At once, for every spelling of the name; when it goes, ours counts again."""
     ours = _of(prices, "openai", "gpt-4o")
-    row = prices.set("openai", "GPT-4o", CHEAP, by="ada (api)")
+    row = prices.set_price("openai", "GPT-4o", CHEAP, by="ada (api)")
     assert (row.pattern, words_of(row.price)) == ("gpt-4o", "$1 in, $2.5 out")
     assert _of(prices, "openai", "gpt-4o") == row.price
-    assert prices.own() == (row,)
+    assert prices.list_own() == (row,)
     document = json.loads((house.home / "prices.json").read_text())
-    assert (document["date"], prices.table().date) == ("2026-07-01", "2026-07-01")
+    assert (document["date"], prices.get_table().date) == ("2026-07-01", "2026-07-01")
     assert (house.home / "prices.json").stat().st_mode & 0o777 == 0o600
-    prices.remove("openai", "gpt-4O", by="ada (api)")
+    prices.remove_price("openai", "gpt-4O", by="ada (api)")
     assert _of(prices, "openai", "gpt-4o") == ours
     assert [row.text for row in house.audited("prices.changed")] == [
         "The price of openai gpt-4o is $1 in, $2.5 out now. By ada (api).",
@@ -65,10 +65,10 @@ def test_a_price_of_ones_own_wins_and_goes_again(prices: Prices, house: CoreFixt
 
 def test_the_last_that_was_set_comes_first(prices: Prices) -> None:
     """So an exact name wins over a pattern that was there before; setting it again replaces it."""
-    prices.set("custom", "*", CHEAP, by="ada")
-    prices.set("custom", "big", {"in": 9, "out": 9, "cached": 0.5, "written": 10}, by="ada")
-    prices.set("custom", "big", {"in": 8, "out": 9}, by="ada")
-    assert len(prices.own()) == 2
+    prices.set_price("custom", "*", CHEAP, by="ada")
+    prices.set_price("custom", "big", {"in": 9, "out": 9, "cached": 0.5, "written": 10}, by="ada")
+    prices.set_price("custom", "big", {"in": 8, "out": 9}, by="ada")
+    assert len(prices.list_own()) == 2
     assert _of(prices, "custom", "big").prompt_micro_per_mtok == 8_000_000
     assert _of(prices, "custom", "small").prompt_micro_per_mtok == 1_000_000
 
@@ -78,8 +78,8 @@ def test_what_else_the_file_says_stays(house: CoreFixture) -> None:
     long = {"provider": "x", "model": "l", **CHEAP, "long": {"over": 10, "in": 2, "out": 3}}
     (house.home / "prices.json").write_text(json.dumps({"fallback": {"in": 7, "out": 7}, "prices": [long]}))
     prices = Prices(house.home / "prices.json")
-    prices.set("custom", "a", CHEAP, by="ada")
-    assert prices.table().fallback.prompt_micro_per_mtok == 7_000_000
+    prices.set_price("custom", "a", CHEAP, by="ada")
+    assert prices.get_table().fallback.prompt_micro_per_mtok == 7_000_000
     assert _of(prices, "x", "l").long_over == 10
 
 
@@ -92,8 +92,8 @@ def test_a_file_edited_by_hand_counts_at_once(prices: Prices, house: CoreFixture
     file.write_text("{")
     assert _of(prices, "custom", "x") == known
     for change in (
-        partial(prices.set, "custom", "y", CHEAP, by="ada"),
-        partial(prices.remove, "custom", "*", by="ada"),
+        partial(prices.set_price, "custom", "y", CHEAP, by="ada"),
+        partial(prices.remove_price, "custom", "*", by="ada"),
     ):
         with pytest.raises(ConfigError):
             change()
@@ -126,20 +126,20 @@ def test_a_broken_file_is_said_at_the_start(house: CoreFixture) -> None:
 def test_what_is_no_price_is_refused(prices: Prices, house: CoreFixture, price: dict[str, Any]) -> None:
     """And nothing is written."""
     with pytest.raises(BadInput):
-        prices.set("custom", "x", price, by="ada")
+        prices.set_price("custom", "x", price, by="ada")
     with pytest.raises(BadInput):
-        prices.set(" ", "x", CHEAP, by="ada")
+        prices.set_price(" ", "x", CHEAP, by="ada")
     assert not (house.home / "prices.json").exists()
     with pytest.raises(NotFound):
-        prices.remove("custom", "x", by="ada")
+        prices.remove_price("custom", "x", by="ada")
 
 
 def test_many_changes_at_once_are_all_kept(prices: Prices) -> None:
     """While others read; the file is whole at every moment."""
-    deeds: list[Callable[[], Any]] = [partial(prices.set, "custom", f"m{n}", CHEAP, by="ada") for n in range(10)]
-    results = at_once(*deeds, *[partial(load_prices, prices._file)] * 10, *[prices.table] * 10)
+    deeds: list[Callable[[], Any]] = [partial(prices.set_price, "custom", f"m{n}", CHEAP, by="ada") for n in range(10)]
+    results = at_once(*deeds, *[partial(load_prices, prices._file)] * 10, *[prices.get_table] * 10)
     assert [result for result in results if isinstance(result, Exception)] == []
-    assert {row.pattern for row in prices.own()} == {f"m{n}" for n in range(10)}
+    assert {row.pattern for row in prices.list_own()} == {f"m{n}" for n in range(10)}
 
 
 # --- over the API and in the terminal --------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_prices_over_the_api(paper: AppFixture, operator: Api) -> None:
     assert operator.refused("PUT", "/prices/x/y", {**CHEAP, "long": 1})[0] == 400
     assert operator.call("DELETE", "/prices/openrouter/maker/model-1").status_code == 204
     assert operator.refused("DELETE", "/prices/openrouter/maker/model-1")[0] == 404
-    [added, removed] = paper.services.audit.search(kind="prices.changed")[::-1]
+    [added, removed] = paper.services.audit.search_records(kind="prices.changed")[::-1]
     assert "By ada (api)" in added.text
     assert "taken away" in removed.text
 
@@ -168,7 +168,7 @@ def test_models_without_a_price_are_listed(paper: AppFixture, operator: Api) -> 
     hold = paper.services.budget.reserve(
         agent, CubicleKey("crab", 1), None, provider="custom", model="own", micro=1, tokens=5
     )
-    paper.services.budget.keep(hold, TokenUse(), "nobody said")
+    paper.services.budget.book_hold(hold, TokenUse(), "nobody said")
     [unknown] = operator.get("/prices")["unknown"]
     assert (unknown["provider"], unknown["model"], unknown["calls"], unknown["tokens"]) == ("custom", "own", 1, 5)
     operator.call("PUT", "/prices/custom/own", CHEAP)
@@ -183,7 +183,7 @@ def test_the_budget_over_the_api_and_in_the_terminal(
     hold = services.budget.reserve(
         services.agents.get("crab"), CubicleKey("crab", 1), None, provider="p", model="m", micro=500_000
     )
-    services.budget.settle(hold, 250_000, TokenUse())
+    services.budget.settle_hold(hold, 250_000, TokenUse())
     budget = member.get("/agents/crab/budget")
     assert (budget["spent_usd"], budget["held_usd"], budget["budget_usd"], budget["left_usd"]) == (0.25, 0, 5, 4.75)
     assert (budget["tokens"], budget["token_budget"], budget["is_stopped"]) == (0, 2_000_000, False)
@@ -200,13 +200,13 @@ def test_prices_in_the_terminal(paper: AppFixture, capsys: pytest.CaptureFixture
     assert hermit(paper, capsys, "prices", "set", "custom", "llama-*", "in=0", "out=0.5") == (
         "custom llama-* costs $0 in and $0.5 out per million tokens.\n"
     )
-    assert price_of("custom", "llama-4", paper.services.prices.table()).known
+    assert price_of("custom", "llama-4", paper.services.prices.get_table()).known
     said = hermit(paper, capsys, "prices", "list")
     assert "custom    llama-*          $0  $0.5  $0      you" in said
     assert "any       without a price" in said
     assert len(hermit(paper, capsys, "prices", "list", "--all").splitlines()) > 100
     hermit(paper, capsys, "prices", "rm", "custom", "llama-*")
-    assert not price_of("custom", "llama-4", paper.services.prices.table()).known
+    assert not price_of("custom", "llama-4", paper.services.prices.get_table()).known
 
 
 @pytest.mark.parametrize("given", ["in=1", "in=1 out=x", "in=1 out=-1", "in=1 out=nan", "in=1 out=inf", "in=1 up=2"])

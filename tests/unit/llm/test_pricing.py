@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.models import TokenUse
-from orchestrator.llm.pricing import TABLE_FILE, Price, PriceTable, cost, load_prices, price_of, reservation
+from orchestrator.llm.pricing import TABLE_FILE, Price, PriceTable, compute_cost, load_prices, price_of, reserve_for
 
 TABLE = load_prices()
 DOLLAR = 1_000_000
@@ -128,7 +128,7 @@ FREE = Price(0, 0, known=True)
 )
 def test_cost(price: Price, use: TokenUse, reserved: int, expected: int) -> None:
     """The provider's figure wins, then its counts, then the reservation; always rounded up, never below zero."""
-    charged = cost(price, use, reserved)
+    charged = compute_cost(price, use, reserved)
     assert charged == expected
     assert type(charged) is int
 
@@ -150,8 +150,8 @@ def test_the_reservation_covers_the_cost(size: int, max_tokens: int, messages: i
         cached=prompt if caching == "cached" else 0,
         cache_written=prompt if caching == "written" else 0,
     )
-    held = reservation(price, size, max_tokens, messages=messages)
-    assert 0 <= cost(price, use, held) <= held
+    held = reserve_for(price, size, max_tokens, messages=messages)
+    assert 0 <= compute_cost(price, use, held) <= held
 
 
 @pytest.mark.parametrize(
@@ -164,13 +164,13 @@ def test_the_reservation_covers_the_cost(size: int, max_tokens: int, messages: i
 )
 def test_the_bound_holds_for_usual_text(text: str, tokens: int) -> None:
     """English, code and Chinese (their tokens counted with o200k_base, rounded up) stay under the bound."""
-    held = reservation(Price(DOLLAR, 0, known=True), len(text.encode()), 0)
+    held = reserve_for(Price(DOLLAR, 0, known=True), len(text.encode()), 0)
     assert held >= tokens
 
 
 def test_free_models_reserve_nothing() -> None:
     """A rehearsal needs no budget."""
-    assert reservation(price_of("rehearsal", "rehearsal", TABLE), 10**6, 10**5, messages=100) == 0
+    assert reserve_for(price_of("rehearsal", "rehearsal", TABLE), 10**6, 10**5, messages=100) == 0
 
 
 def write(path: Path, document: Any) -> Path:

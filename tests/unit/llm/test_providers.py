@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.agents.install_settings import Preferences
+from orchestrator.agents.install_settings import InstallSettings
 from orchestrator.cli.context import surroundings
 from orchestrator.cli.providers import with_own
 from orchestrator.core.db import audit_rows
@@ -44,7 +44,7 @@ class Desk:
             {"rehearsal": Rehearsal(), **(given or {})},
             default,
             KeyStore(self.folder / "providers.json"),
-            Preferences(self.store),
+            InstallSettings(self.store),
             build=build_own,
             blot=self.blotted.append,
             ollama_url=ollama_url,
@@ -80,7 +80,7 @@ def test_a_key_that_is_given_holds_at_once_and_after_a_start(desk: Desk) -> None
     """It makes its provider usable and the default one; in the file, and in nobody's text."""
     providers = desk.providers()
     assert (providers.default(), "openai" in providers) == ("rehearsal", False)
-    state = providers.set("openai", f" {KEY}\n", "", by="ada")
+    state = providers.set_key("openai", f" {KEY}\n", "", by="ada")
     assert (state.origin, state.is_default, state.is_usable) == ("dashboard", True, True)
     file = desk.folder / "providers.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -89,18 +89,18 @@ def test_a_key_that_is_given_holds_at_once_and_after_a_start(desk: Desk) -> None
     again = desk.providers()
     assert again.default() == "openai"
     assert KEY in desk.blotted
-    again.remove("openai", by="ada")
+    again.remove_key("openai", by="ada")
     assert (again.default(), "openai" in again, KEY in file.read_text(encoding="utf-8")) == ("rehearsal", False, False)
     with pytest.raises(NotFound, match="No key of OpenAI"):
-        again.remove("openai", by="ada")
+        again.remove_key("openai", by="ada")
 
 
 def test_the_audit_log_names_the_provider_and_never_the_key(desk: Desk) -> None:
     """Set, replaced, removed; and no file beside the key's own holds it."""
     providers = desk.providers()
-    providers.set("groq", KEY, "", by="ada")
-    providers.set("groq", KEY + "2", "", by="ada")
-    providers.remove("groq", by="ada")
+    providers.set_key("groq", KEY, "", by="ada")
+    providers.set_key("groq", KEY + "2", "", by="ada")
+    providers.remove_key("groq", by="ada")
     with desk.store.reading() as db:
         said = [
             row.text
@@ -114,31 +114,31 @@ def test_the_audit_log_names_the_provider_and_never_the_key(desk: Desk) -> None:
 
 def test_what_the_settings_say_comes_first(desk: Desk) -> None:
     """A key here is refused where the settings have one, and an older one here rests."""
-    desk.providers().set("openai", KEY, "", by="ada")
+    desk.providers().set_key("openai", KEY, "", by="ada")
     given = build_own("openai", "sk-of-the-environment-1")
     providers = desk.providers({"openai": given}, default="openai")
     assert providers["openai"] is given
     assert providers.get_state("openai").origin == "settings"
     with pytest.raises(Conflict, match="OpenAI is set by OPENAI_API_KEY in the environment"):
-        providers.set("openai", KEY, "", by="ada")
-    providers.set("groq", KEY, "", by="ada")
+        providers.set_key("openai", KEY, "", by="ada")
+    providers.set_key("groq", KEY, "", by="ada")
     assert providers.default() == "openai"
-    providers.choose("groq", by="ada")
+    providers.choose_default("groq", by="ada")
     assert (providers.default(), desk.providers({"openai": given}, default="openai").default()) == ("groq", "groq")
-    providers.choose("", by="ada")
+    providers.choose_default("", by="ada")
     assert providers.default() == "openai"
 
 
 def test_a_model_that_is_chosen_is_asked_for(desk: Desk) -> None:
     """Until the choice is taken back; a server elsewhere begins anew."""
     providers = desk.providers()
-    providers.set("custom", "", "http://127.0.0.1:9/v1", by="ada")
+    providers.set_key("custom", "", "http://127.0.0.1:9/v1", by="ada")
     assert providers["custom"].default_model == ""
     providers.choose_model("custom", " qwen3 ", by="ada")
     assert (providers["custom"].default_model, desk.providers()["custom"].default_model) == ("qwen3", "qwen3")
-    providers.set("custom", "", "http://127.0.0.1:8/v1", by="ada")
+    providers.set_key("custom", "", "http://127.0.0.1:8/v1", by="ada")
     assert providers["custom"].default_model == ""
-    providers.set("mistral", KEY, "", by="ada")
+    providers.set_key("mistral", KEY, "", by="ada")
     first = providers["mistral"].default_model
     providers.choose_model("mistral", "another", by="ada")
     providers.choose_model("mistral", "", by="ada")
@@ -173,7 +173,7 @@ def test_what_is_no_use_is_refused_and_nothing_kept(desk: Desk, name: str, key: 
     """With a sentence that says what to write, without the key."""
     providers = desk.providers()
     with pytest.raises(BadInput, match=said) as refused:
-        providers.set(name, key, base_url, by="ada")
+        providers.set_key(name, key, base_url, by="ada")
     assert KEY not in refused.value.message
     assert not (desk.folder / "providers.json").exists()
 
@@ -182,14 +182,14 @@ def test_unknown_names_and_models_are_refused(desk: Desk) -> None:
     """None of them changes anything."""
     providers = desk.providers()
     for deed in (
-        lambda: providers.set("nobody", KEY, "", by="ada"),
-        lambda: providers.choose("openai", by="ada"),
+        lambda: providers.set_key("nobody", KEY, "", by="ada"),
+        lambda: providers.choose_default("openai", by="ada"),
         lambda: providers.choose_model("rehearsal", "x", by="ada"),
         lambda: providers.choose_model("openai", "x" * 201, by="ada"),
     ):
         with pytest.raises((NotFound, BadInput)):
             deed()
-    assert Preferences(desk.store).every() == {}
+    assert InstallSettings(desk.store).list_settings() == {}
 
 
 def test_a_file_that_is_broken_stops_the_start_and_is_not_quoted(desk: Desk) -> None:
@@ -203,7 +203,7 @@ def test_a_file_that_is_broken_stops_the_start_and_is_not_quoted(desk: Desk) -> 
 def test_the_doctor_knows_the_keys_that_were_given_here(tmp_path: Path) -> None:
     """Beside those of the settings, which come first."""
     (tmp_path / "keys").mkdir()
-    KeyStore(tmp_path / "keys" / "providers.json").put("openai", OwnKey(KEY))
+    KeyStore(tmp_path / "keys" / "providers.json").save_key("openai", OwnKey(KEY))
     for environment, default in (({}, "openai"), ({"GROQ_API_KEY": "gsk-of-the-environment"}, "groq")):
         upstreams, chosen = with_own(surroundings({"HERMIT_HOME": str(tmp_path), **environment}))
         assert (chosen, "openai" in upstreams) == (default, True)
@@ -223,9 +223,9 @@ def test_suggestions_begin_with_what_is_asked_when_nothing_is_chosen() -> None:
 def test_a_model_chosen_for_a_key_that_is_gone_is_still_told(desk: Desk) -> None:
     """It counts again with the next key, so the page says so before."""
     providers = desk.providers()
-    providers.set("openai", KEY, "", by="ada")
+    providers.set_key("openai", KEY, "", by="ada")
     providers.choose_model("openai", "gpt-6-luna", by="ada")
-    providers.remove("openai", by="ada")
+    providers.remove_key("openai", by="ada")
     assert providers.get_state("openai").model == "gpt-6-luna"
-    providers.set("openai", KEY, "", by="ada")
+    providers.set_key("openai", KEY, "", by="ada")
     assert providers["openai"].default_model == "gpt-6-luna"

@@ -233,7 +233,7 @@ def test_the_fallback_answers_when_the_model_does_not(
     house: CoreFixture, fallback: str, provider: str, model: str
 ) -> None:
     """Written as MODEL or MODEL@PROVIDER."""
-    house.agents.change("crab", {"fallback_model": fallback})
+    house.agents.update_agent("crab", {"fallback_model": fallback})
     line = line_of(house, failing(may_retry=False), Reply())
     assert line.ask()["model"] == model
     asked = {"fake": line.fake, "other": line.other}[provider]
@@ -242,7 +242,7 @@ def test_the_fallback_answers_when_the_model_does_not(
 
 def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(house: CoreFixture) -> None:
     """A local server that is down has no list of models."""
-    house.agents.change("crab", {"fallback_model": "tiny@other"})
+    house.agents.update_agent("crab", {"fallback_model": "tiny@other"})
     line = line_of(house)
     line.fake.default_model = ""
     assert line.ask()["model"] == "tiny"
@@ -250,7 +250,7 @@ def test_the_fallback_answers_when_the_default_model_can_not_even_be_found_out(h
 
 def test_a_fallback_that_fails_too_is_the_error(house: CoreFixture) -> None:
     """The last word is the fallback's."""
-    house.agents.change("crab", {"fallback_model": "tiny@other"})
+    house.agents.update_agent("crab", {"fallback_model": "tiny@other"})
     line = line_of(house, failing("one", may_retry=False), other=(failing("two", may_retry=False),))
     with pytest.raises(UpstreamFailed, match="two"):
         line.ask()
@@ -258,7 +258,7 @@ def test_a_fallback_that_fails_too_is_the_error(house: CoreFixture) -> None:
 
 def test_a_provider_that_was_taken_away_is_named(house: CoreFixture) -> None:
     """With what to do."""
-    house.agents.change("crab", {"provider": "other"})
+    house.agents.update_agent("crab", {"provider": "other"})
     line = line_of(house)
     line.proxy._upstreams = {"fake": line.fake}
     with pytest.raises(NotFound, match="other is not set up"):
@@ -276,7 +276,7 @@ def _stopped_while(line: ProxyFixture, turn: int, is_there: Callable[[], bool]) 
         assert caller.is_alive()
         caller.join(0.005)
     assert line.proxy.is_busy(KEY)
-    line.proxy.abort(turn)
+    line.proxy.abort_turn(turn)
     caller.join(10)
     assert not line.proxy.is_busy(KEY)
     return results[0]

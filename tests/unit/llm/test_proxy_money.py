@@ -26,7 +26,7 @@ def house(tmp_path: Path) -> Iterator[CoreFixture]:
 
 def test_over_budget_nothing_is_sent(house: CoreFixture) -> None:
     """The person is told what it would take."""
-    house.agents.change("crab", {"daily_budget_usd": 0.000001})
+    house.agents.update_agent("crab", {"daily_budget_usd": 0.000001})
     line = line_of(house)
     with pytest.raises(OverBudget):
         line.ask()
@@ -39,7 +39,7 @@ def test_fifty_calls_at_once_with_a_budget_for_three(house: CoreFixture) -> None
     line.ask()
     with house.store.reading() as db:
         hold = db.execute("SELECT reserved_micro FROM spending").fetchone()[0]
-    house.agents.change("crab", {"daily_budget_usd": (line.spent()[0] + 3.5 * hold) / 1e6})
+    house.agents.update_agent("crab", {"daily_budget_usd": (line.spent()[0] + 3.5 * hold) / 1e6})
     refused: list[Any] = []
     crowd = threading.Thread(target=lambda: at_once(*[lambda: refused.append(swallow(line.ask))] * 50))
     crowd.start()
@@ -87,12 +87,12 @@ def test_a_refusal_costs_nothing_unless_it_may_have(house: CoreFixture, may_have
 def test_fifty_calls_at_once_with_tokens_for_three(house: CoreFixture) -> None:
     """A model without a price: the provider sees exactly three, however many dollars there are."""
     line = line_of(house, Reply(), Reply(hold_head=True))
-    house.agents.change("crab", {"daily_budget_usd": 1_000})
+    house.agents.update_agent("crab", {"daily_budget_usd": 1_000})
     line.ask()
     with house.store.reading() as db:
         hold = db.execute("SELECT reserved_tokens FROM spending").fetchone()[0]
     assert hold > 4_096
-    house.agents.change("crab", {"daily_budget_tokens": 110 + 3 * hold + hold // 2})
+    house.agents.update_agent("crab", {"daily_budget_tokens": 110 + 3 * hold + hold // 2})
     refused: list[Any] = []
     crowd = threading.Thread(target=lambda: at_once(*[lambda: refused.append(swallow(line.ask))] * 50))
     crowd.start()
@@ -102,7 +102,7 @@ def test_fifty_calls_at_once_with_tokens_for_three(house: CoreFixture) -> None:
     line.fake.release.set()
     crowd.join(20)
     assert len(line.fake.requests) == 1 + 3
-    assert house.budget.standing("crab").tokens == 4 * 110
+    assert house.budget.get_standing("crab").tokens == 4 * 110
 
 
 NO_COUNTS: dict[str, Any] = {
@@ -132,7 +132,7 @@ def test_a_bill_that_can_not_be_true_costs_the_hold(house: CoreFixture, odd: Any
     with house.store.reading() as db:
         row = db.execute("SELECT reserved_micro, cost_micro, reserved_tokens, cost_tokens FROM spending").fetchone()
     assert row["cost_micro"] == row["reserved_micro"] == line.spent()[0] > 0
-    assert row["cost_tokens"] == row["reserved_tokens"] == house.budget.today("crab").spent_tokens > 0
+    assert row["cost_tokens"] == row["reserved_tokens"] == house.budget.get_today("crab").spent_tokens > 0
 
 
 @pytest.mark.parametrize("odd", [value for value in NO_COUNTS.values() if value is not None])
@@ -171,7 +171,7 @@ def test_more_than_was_held_is_booked_whole(house: CoreFixture) -> None:
 
 def test_hanging_up_early_is_no_way_to_save(house: CoreFixture) -> None:
     """A hundred calls that are cut after the first token: each costs its hold, until nothing is left."""
-    house.agents.change("crab", {"daily_budget_usd": 1})
+    house.agents.update_agent("crab", {"daily_budget_usd": 1})
     line = line_of(house, cut_off("h", may_retry=False))
     ends = [swallow(line.ask) for _ in range(100)]
     assert isinstance(ends[0], UpstreamFailed)
@@ -185,12 +185,12 @@ def test_hanging_up_early_is_no_way_to_save(house: CoreFixture) -> None:
 def test_a_price_that_is_set_counts_from_the_next_call(house: CoreFixture, tmp_path: Path) -> None:
     """No restart: then the model has a price, its tokens are counted no more, and it costs what was said."""
     prices = Prices(tmp_path / "prices.json", house.store)
-    line = line_of(house, prices=prices.table)
+    line = line_of(house, prices=prices.get_table)
     line.ask()
-    before, tokens = line.spent()[0], house.budget.standing("crab").tokens
-    assert [(model.provider, model.model, model.calls) for model in prices.unknown()] == [("fake", "fake-1", 1)]
-    prices.set("fake", "Fake-1", {"in": 1, "out": 2}, by="ada")
+    before, tokens = line.spent()[0], house.budget.get_standing("crab").tokens
+    assert [(model.provider, model.model, model.calls) for model in prices.list_unknown()] == [("fake", "fake-1", 1)]
+    prices.set_price("fake", "Fake-1", {"in": 1, "out": 2}, by="ada")
     line.ask()
     assert line.spent()[0] - before == 100 * 1 + 10 * 2
-    assert house.budget.standing("crab").tokens == tokens
-    assert prices.unknown() == []
+    assert house.budget.get_standing("crab").tokens == tokens
+    assert prices.list_unknown() == []

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import BadInput, Conflict, OrchestratorError, Unavailable, UnsafePath
-from orchestrator.core.home import Home, HomeLock, prepare
+from orchestrator.core.home import Home, HomeLock, prepare_home
 from orchestrator.operations.backup import manifest as layout
 from orchestrator.operations.backup import restore as restoring
 from orchestrator.operations.backup import tar_format as tape
@@ -62,7 +62,7 @@ def test_what_goes_in_comes_out(tmp_path: Path, name: str) -> None:
     assert files(tmp_path / "other" / "home") == files(home.path)
     assert restored.before is None
     assert written.files == restored.checked.files
-    assert prepare(tmp_path / "other" / "home").install == home.install == restored.checked.manifest.install
+    assert prepare_home(tmp_path / "other" / "home").install == home.install == restored.checked.manifest.install
     there = {path.name for path in (tmp_path / "other" / "home").iterdir()}
     assert not there & {"scratch", "old.tar"}
     assert not list((tmp_path / "other" / "home" / "run").glob("x"))
@@ -232,7 +232,7 @@ def test_a_full_disk_leaves_nothing_behind(small_disk: Path, tmp_path: Path) -> 
 
 def test_a_backup_on_the_houses_disk_leaves_it_its_reserve(small_disk: Path) -> None:
     """It gives up before the house has no room to write."""
-    home = prepare(small_disk / "home")
+    home = prepare_home(small_disk / "home")
     (small_disk / "filler").write_bytes(b"x" * 4_100_000)
     with pytest.raises(Unavailable, match="too full"):
         writing.keeps_reserve(home.path, home.backups)()
@@ -500,7 +500,7 @@ def test_a_killed_restore_has_not_begun_or_is_finished_by_the_next(tmp_path: Pat
 def test_every_moment_of_the_move_is_finished(tmp_path: Path, at: str) -> None:
     """Whichever of its few steps was the last, the next restore sees it and keeps the old house."""
     home = kept_home.make(tmp_path / "home").path
-    back_up(prepare(home), tmp_path / "b.tar")
+    back_up(prepare_home(home), tmp_path / "b.tar")
     put_back(tmp_path / "b.tar", tmp_path / "fresh")
     old = files(home)
     stage, before = tmp_path / "home.restoring", tmp_path / "home.before-restore-x"

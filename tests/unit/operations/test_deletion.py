@@ -75,7 +75,7 @@ def way(tmp_path: Path) -> Iterator[Exit]:
     with core_fixture(tmp_path / "home") as house:
         made = Exit(house)
         for key in (KEY, OTHER):
-            made.cubicles.ensure(key)
+            made.cubicles.ensure_running(key)
         yield made
 
 
@@ -98,7 +98,7 @@ def test_a_person_goes_with_everything(way: Exit) -> None:
     never_ran = CubicleKey("second", OTHER.user)
     way.house.workspaces.write_in(never_ran, "a.txt", BytesIO(b"x"), max_bytes=10)
     way.house.turns.submit(OTHER, "hello", source="test")
-    queued = way.house.turns.history(OTHER)[0]
+    queued = way.house.turns.list_history(OTHER)[0]
     way.leaving.remove_user(OTHER.user)
     assert way.folders() == {"workspaces/crab/1", "run/crab/1"}
     assert way.house.turns.get(queued.id).error == "This person was removed."
@@ -117,12 +117,12 @@ def test_a_deletion_that_was_cut_off_is_finished_at_the_next_start(way: Exit, wh
     assert way.folders() != set()
     way.engine.is_stuck = False
     with pytest.raises(NotFound, match="being deleted"):
-        way.cubicles.ensure(OTHER)
+        way.cubicles.ensure_running(OTHER)
     again = Exit(way.house)
     again.engine.containers = way.engine.containers
     again.leaving.reconcile()
     assert "workspaces/crab/2" not in way.folders()
-    assert OTHER not in again.cubicles.running()
+    assert OTHER not in again.cubicles.list_running()
     with pytest.raises(NotFound):
         _remove(way, who)
     again.leaving.reconcile()
@@ -137,14 +137,14 @@ def test_what_can_not_be_deleted_yet_does_not_keep_the_house_closed(way: Exit) -
     assert way.house.crab.name == "crab"
     way.engine.is_stuck = False
     way.leaving.reconcile()
-    assert way.house.agents.every() == []
+    assert way.house.agents.list_agents() == []
 
 
 def test_a_name_is_free_again(way: Exit) -> None:
     """A new agent of that name starts with nothing."""
     way.leaving.remove_agent("crab")
     way.house.agents.create({"name": "crab"})
-    assert way.cubicles.ensure(KEY).running
+    assert way.cubicles.ensure_running(KEY).running
     assert way.house.under_way().status is TurnStatus.RUNNING
 
 

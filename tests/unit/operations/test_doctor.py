@@ -12,9 +12,9 @@ import pytest
 
 from orchestrator.core.errors import UpstreamFailed
 from orchestrator.core.finding import Finding, FindingState
-from orchestrator.core.home import prepare
+from orchestrator.core.home import prepare_home
 from orchestrator.engine import probe_inside
-from orchestrator.engine.probe import judge_walls, lacks
+from orchestrator.engine.probe import find_missing_walls, judge_walls
 from orchestrator.llm.upstreams.openai_compatible import OpenAICompatible
 from orchestrator.llm.upstreams.rehearsal import Rehearsal
 from orchestrator.operations.doctor.engine import examine_engine, numbers
@@ -130,7 +130,7 @@ def test_each_hole_is_one_failure(seen: dict[str, Any], named: str) -> None:
 )
 def test_what_keeps_a_cubicle_from_work(seen: dict[str, Any], runtime: str, lacking: int) -> None:
     """A wall does, a folder that it can't write does not; a runtime with its own kernel needs no filter of ours."""
-    assert len(lacks({**WHOLE_WALLS, **seen}, runtime=runtime)) == lacking
+    assert len(find_missing_walls({**WHOLE_WALLS, **seen}, runtime=runtime)) == lacking
 
 
 def test_the_probe_can_tell(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_the_probe_can_tell(tmp_path: Path) -> None:
 
 def test_a_home_that_is_well(tmp_path: Path) -> None:
     """As ``up`` makes it, and one that does not exist yet."""
-    home = prepare(tmp_path / "home").path
+    home = prepare_home(tmp_path / "home").path
     assert states(examine_permissions(home)) == ["ok"]
     assert not list(home.glob(".doctor*"))
     assert states(examine_permissions(tmp_path / "new")) == ["ok"]
@@ -157,7 +157,7 @@ def test_a_home_that_is_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize("open_one", [".", "hermit.env", "keys/command.token"])
 def test_what_others_may_read(tmp_path: Path, open_one: str) -> None:
     """The folder, the settings, a key: named, with the command that closes it."""
-    home = prepare(tmp_path / "home").path
+    home = prepare_home(tmp_path / "home").path
     (home / "hermit.env").touch(mode=0o600)
     (home / open_one).chmod(0o744)
     (only,) = examine_permissions(home)
@@ -167,7 +167,7 @@ def test_what_others_may_read(tmp_path: Path, open_one: str) -> None:
 
 def test_a_very_deep_home_can_hold_sockets(tmp_path: Path) -> None:
     """Although the path of a socket may have 107 bytes alone."""
-    home = prepare(tmp_path / ("x" * 120)).path
+    home = prepare_home(tmp_path / ("x" * 120)).path
     assert states(examine_permissions(home)) == ["ok"]
 
 
@@ -298,6 +298,6 @@ def test_a_provider_that_is_not_there() -> None:
     """Also one that takes no connection is one sentence."""
     upstream = OpenAICompatible("custom", "http://127.0.0.1:9/v1", "k", "m", key_setting="HERMIT_LLM_API_KEY")
     with pytest.raises(UpstreamFailed):
-        upstream.models()
+        upstream.list_models()
     assert examine_model({"custom": upstream}, "custom").state is FindingState.FAIL
     upstream.close()

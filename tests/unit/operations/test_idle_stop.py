@@ -39,7 +39,7 @@ class Dormitory:
         self.hibernation = Hibernation(
             self.cubicles, house.store, after_s=HOUR_S, is_waking=lambda _: self.waking, now=lambda: self.now
         )
-        self.cubicles.ensure(KEY)
+        self.cubicles.ensure_running(KEY)
 
     @property
     def is_up(self) -> bool:
@@ -73,9 +73,9 @@ def test_it_sleeps_after_an_hour(dormitory: Dormitory) -> None:
 def test_a_turn_begins_the_hour_anew(dormitory: Dormitory) -> None:
     """From its end on."""
     turn = dormitory.turns.submit(KEY, "go", source="test")
-    assert dormitory.turns.take(KEY, "boot", 0) is not None
+    assert dormitory.turns.take_next(KEY, "boot", 0) is not None
     assert dormitory.look(HOUR_S + 60)
-    dormitory.turns.end(KEY, turn.id, TurnStatus.DONE, reply="done")
+    dormitory.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="done")
     dormitory.now = time.time()
     assert dormitory.look(HOUR_S - 60)
     assert not dormitory.look(120)
@@ -101,14 +101,14 @@ def test_no_turn_goes_to_a_cubicle_that_is_being_stopped(dormitory: Dormitory) -
     def is_idle() -> bool:
         answer = dormitory.hibernation.is_idle(KEY)
         dormitory.turns.submit(KEY, "just now", source="test")
-        taken.append(dormitory.turns.take(KEY, "boot", 0))
+        taken.append(dormitory.turns.take_next(KEY, "boot", 0))
         return answer
 
     assert dormitory.cubicles.put_to_sleep(KEY, is_idle=is_idle)
     assert taken == [None]
     assert KEY in dormitory.house.woken
-    dormitory.cubicles.ensure(KEY)
-    handed = dormitory.turns.take(KEY, "boot", 0)
+    dormitory.cubicles.ensure_running(KEY)
+    handed = dormitory.turns.take_next(KEY, "boot", 0)
     assert handed is not None
     assert handed.prompt == "just now"
 
@@ -116,7 +116,7 @@ def test_no_turn_goes_to_a_cubicle_that_is_being_stopped(dormitory: Dormitory) -
 def test_a_turn_that_came_before_keeps_it_awake(dormitory: Dormitory) -> None:
     """It was claimed between the look and the stop."""
     dormitory.turns.submit(KEY, "go", source="test")
-    assert dormitory.turns.take(KEY, "boot", 0) is not None
+    assert dormitory.turns.take_next(KEY, "boot", 0) is not None
     assert not dormitory.cubicles.put_to_sleep(KEY, is_idle=lambda: dormitory.hibernation.is_idle(KEY))
     assert dormitory.is_up
 
@@ -134,8 +134,8 @@ def test_a_clock_that_jumped_keeps_nobody_awake_for_years(dormitory: Dormitory, 
     """Back or ahead: it sleeps at once, as after an hour; and a turn is claimed by nobody meanwhile."""
     dormitory.turns.submit(KEY, "go", source="test")
     assert dormitory.look(years * 365 * 24 * HOUR_S)
-    turn = dormitory.turns.take(KEY, "boot", 0)
+    turn = dormitory.turns.take_next(KEY, "boot", 0)
     assert turn is not None
     assert dormitory.look(0)
-    dormitory.turns.end(KEY, turn.id, TurnStatus.DONE, reply="done")
+    dormitory.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="done")
     assert not dormitory.look(0)

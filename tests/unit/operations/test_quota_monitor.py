@@ -54,7 +54,7 @@ class Scales(Workspaces):
         self.looks: list[CubicleKey] = []
         self.cost_s = 0.001
 
-    def measure(self, key: CubicleKey, *, max_entries: int = 1_000_000) -> Use:
+    def measure_usage(self, key: CubicleKey, *, max_entries: int = 1_000_000) -> Use:
         """What it was told."""
         self.looks.append(key)
         self.clock.now += self.cost_s
@@ -92,11 +92,11 @@ class PaperDisk(Reserve):
         self.free = 50 * GB
         self.free_inodes = 1_000_000
 
-    def room(self) -> Room:
+    def measure_room(self) -> Room:
         """What is left."""
         return Room(self.free, self.free_inodes, 100 * GB)
 
-    def keep(self, room: Room) -> None:
+    def keep_reserve(self, room: Room) -> None:
         """There is no real disk to keep anything on."""
 
 
@@ -139,7 +139,7 @@ class Post:
 
     def running(self, key: CubicleKey = KEY) -> Turn:
         """A turn in a cubicle that runs, which was looked at."""
-        self.cubicles.ensure(key)
+        self.cubicles.ensure_running(key)
         turn = self.house.under_way(key=key)
         self.look()
         return turn
@@ -219,7 +219,7 @@ def test_what_others_free_hides_nothing(post: Post) -> None:
 def test_looks_take_a_small_share_of_the_time(post: Post, is_filling: bool, most: float) -> None:  # noqa: FBT001 - a table's column
     """With workspaces that take seconds to walk, and somebody on the host who writes all the time or nobody."""
     for key in (KEY, OTHER):
-        post.cubicles.ensure(key)
+        post.cubicles.ensure_running(key)
     post.look()
     post.scales.cost_s = 3.0
     post.scales.looks.clear()
@@ -235,7 +235,7 @@ def test_many_small_workspaces_are_looked_at_in_one_pass(post: Post) -> None:
     """Nobody has to wait for the next when looks are cheap."""
     keys = [CubicleKey("crab", post.house.people.add({"name": f"p{number}"}).id) for number in range(20)]
     for key in keys:
-        post.cubicles.ensure(key)
+        post.cubicles.ensure_running(key)
     post.look()
     post.scales.looks.clear()
     post.paper.free -= 60 * MB
@@ -289,7 +289,7 @@ def test_at_the_limit_the_turn_fails_and_the_container_is_stopped(post: Post) ->
 
 def test_a_background_writer_is_stopped_too(post: Post) -> None:
     """Without any turn."""
-    post.cubicles.ensure(KEY)
+    post.cubicles.ensure_running(KEY)
     post.look()
     post.writes(150)
     post.look()
@@ -323,11 +323,11 @@ def test_one_that_only_grows_needs_a_person_in_the_end(post: Post, way_out: str)
         post.look()
     assert len(post.engine.stopped) == TRIES
     with pytest.raises(Conflict, match="can't start until you delete"):
-        post.cubicles.ensure(KEY)
+        post.cubicles.ensure_running(KEY)
     if way_out == "delete":
         post.scales.used[KEY] = Use(10 * MB, 5, is_complete=True)
     else:
-        post.house.agents.change("crab", {"limits": {"disk_mb": 1_000}})
+        post.house.agents.update_agent("crab", {"limits": {"disk_mb": 1_000}})
     post.running()
     post.look(ROUTINE_S)
     assert len(post.engine.stopped) == TRIES
@@ -357,8 +357,8 @@ def test_an_agent_that_is_deleted_meanwhile_is_left_out(post: Post) -> None:
     """And the others are looked after."""
     post.house.agents.create({"name": "second", "limits": {"disk_mb": LIMIT_MB}})
     other = CubicleKey("second", 1)
-    post.cubicles.ensure(KEY)
-    post.cubicles.ensure(other)
+    post.cubicles.ensure_running(KEY)
+    post.cubicles.ensure_running(other)
     post.look()
     post.house.agents.remove("second")
     post.disk.forget("second")
@@ -387,7 +387,7 @@ def test_an_engine_that_does_not_answer_is_asked_again(post: Post) -> None:
 
 def test_below_the_reserve_those_who_write_are_stopped(post: Post) -> None:
     """With the reason; the quiet one goes on, but nothing starts, and a row says so once."""
-    post.house.agents.change("crab", {"limits": {"disk_mb": 100_000}})
+    post.house.agents.update_agent("crab", {"limits": {"disk_mb": 100_000}})
     quiet, turn = post.running(OTHER), post.running()
     post.paper.free = int(0.9 * GB)
     post.writes(20)
@@ -399,9 +399,9 @@ def test_below_the_reserve_those_who_write_are_stopped(post: Post) -> None:
     assert post.engine.stopped == [NAMES[KEY]]
     assert len(post.house.audited("disk.host_full")) == 1
     with pytest.raises(Unavailable, match="kept in reserve"):
-        post.cubicles.ensure(KEY)
+        post.cubicles.ensure_running(KEY)
     post.paper.free = 50 * GB
-    assert post.cubicles.ensure(KEY).running
+    assert post.cubicles.ensure_running(KEY).running
 
 
 def test_below_half_of_the_reserve_everybody_is_stopped(post: Post) -> None:
@@ -430,23 +430,23 @@ def test_the_ballast_lets_the_database_go_on(small_disk: Path) -> None:
     room again, it is laid anew."""
     with core_fixture(small_disk / "home") as house:
         reserve = Reserve(small_disk, ballast=small_disk / "ballast")
-        reserve.keep(reserve.room())
+        reserve.keep_reserve(reserve.measure_room())
         assert (small_disk / "ballast").stat().st_blocks * 512 == min(BALLAST_BYTES, 64 * MB // 128)
         turn = house.under_way()
         filler = small_disk / "filler"
         with filler.open("wb", buffering=0) as file:
             _until_it_fails(lambda: file.write(b"x" * 4096), OSError)
         with pytest.raises(Unavailable, match="kept in reserve"):
-            reserve.check()
+            reserve.check_room()
         for text in ("x" * 100_000, "x"):
             _until_it_fails(partial(house.turns.submit, OTHER, text, source="test"), Unavailable)
         with pytest.raises(Unavailable, match="disk is full"):
-            house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
-        reserve.keep(reserve.room())
+            house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
+        reserve.keep_reserve(reserve.measure_room())
         assert not (small_disk / "ballast").exists()
-        assert house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
+        assert house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="The disk was full.")
         filler.unlink()
-        reserve.keep(reserve.room())
+        reserve.keep_reserve(reserve.measure_room())
         assert (small_disk / "ballast").exists()
 
 
@@ -462,7 +462,7 @@ def _until_it_fails(deed: Callable[[], object], error: type[Exception]) -> None:
 def test_a_disk_that_does_not_answer_is_said(tmp_path: Path) -> None:
     """With what to look at."""
     with pytest.raises(Unavailable, match="does not answer"):
-        Reserve(tmp_path / "gone", ballast=tmp_path / "ballast").room()
+        Reserve(tmp_path / "gone", ballast=tmp_path / "ballast").measure_room()
 
 
 def test_the_thread_begins_and_ends(post: Post) -> None:

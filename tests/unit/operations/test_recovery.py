@@ -19,7 +19,7 @@ import pytest
 
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import Conflict, NotFound, Unavailable
-from orchestrator.core.home import Home, HomeLock, prepare
+from orchestrator.core.home import Home, HomeLock, prepare_home
 from orchestrator.operations.backup import db_check as damages
 from orchestrator.operations.backup import recovery as rescue
 from orchestrator.operations.backup.create import make as make_backup
@@ -41,7 +41,7 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = Store(home.database)
     with store.writing() as db:
         _add_turns(db, FACTS)
-    store.tidy()
+    store.checkpoint_log()
     with store.writing() as db:
         _add_turns(db, 50)
     kept = home.path.with_name("pattern")
@@ -54,7 +54,7 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def home(pattern: Path, tmp_path: Path) -> Home:
     """One of its own."""
     shutil.copytree(pattern, tmp_path / "home", symlinks=True)
-    return prepare(tmp_path / "home")
+    return prepare_home(tmp_path / "home")
 
 
 def _add_turns(db: sqlite3.Connection, count: int) -> None:
@@ -174,7 +174,7 @@ def test_what_is_whole_is_not_complained_of(home: Home, tmp_path: Path) -> None:
     with store.reading() as db:
         assert db.execute("SELECT COUNT(*) FROM turns").fetchone()[0] == FACTS
     store.close()
-    fresh = prepare(tmp_path / "fresh")
+    fresh = prepare_home(tmp_path / "fresh")
     rescue.check(fresh.path, now=NOW)
     assert not list(fresh.backups.iterdir())
 
@@ -384,7 +384,7 @@ def test_damage_that_appears_while_it_runs_ends_all_writing(home: Home) -> None:
     """One sentence, at once and from then on, also for what is not on the damaged page; reading what is whole goes
     on."""
     store = Store(home.database)
-    store.tidy()
+    store.checkpoint_log()
     for leaf in _pages_of(home.database, "turns"):
         _write(home.database, (leaf - 1) * PAGE, b"\xff" * PAGE)
     with pytest.raises(Unavailable, match=r"damaged.*hermit doctor"), store.reading() as db:

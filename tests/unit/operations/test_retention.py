@@ -160,10 +160,10 @@ def test_the_audit_log_goes_by_age_alone(store: Store) -> None:
         db.execute("DELETE FROM audit")
     with closing(Audits(store)) as audits:
         audits.old(450)
-        Audit(audits.store).index()
+        Audit(audits.store).index_records()
         gone = look(audits.store, Keep(0, 0, 700, 0))
         assert gone == {"audit rows": 450}
-        Audit(audits.store).index()
+        Audit(audits.store).index_records()
         with audits.store.writing() as db:
             assert audit.search_records(db, words="ancient") == []
             assert len(audit.search_records(db, words="recent")) == 1

@@ -53,13 +53,13 @@ def page(browser: Browser, path: str = "/agents/crab/cubicle") -> str:
 def test_what_runs_is_looked_at_once(paper: AppFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """One question to the engine for each cubicle that runs, none and no row where nothing does."""
     asked: Counter[str] = Counter()
-    stats = paper.engine.stats
+    stats = paper.engine.get_usage
 
     def counted(name: str) -> Usage:
         asked[name] += 1
         return stats(name)
 
-    monkeypatch.setattr(paper.engine, "stats", counted)
+    monkeypatch.setattr(paper.engine, "get_usage", counted)
     taken = samples(paper, Clock())
     taken.look()
     assert (asked, count(paper)) == (Counter(), 0)
@@ -152,10 +152,10 @@ def test_the_page_does_not_wait_for_a_measurement(
 
     paper.services.cubicles.start(KEY)
     with monkeypatch.context() as patch:
-        patch.setattr(paper.engine, "stats", slow)
+        patch.setattr(paper.engine, "get_usage", slow)
         assert page(browser).count("measuring…") == 3
     paper.services.samples.look()
-    monkeypatch.setattr(paper.engine, "stats", lambda _: Usage(cpu_percent=25.0, memory_bytes=9 * 1024**2, pids=7))
+    monkeypatch.setattr(paper.engine, "get_usage", lambda _: Usage(cpu_percent=25.0, memory_bytes=9 * 1024**2, pids=7))
     known = page(browser)
     assert "1.5 % of 1 CPU" in known
     assert "3 of 256" in known

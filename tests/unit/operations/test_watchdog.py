@@ -61,13 +61,13 @@ class Post:
             is_waking=self.waking.__contains__,
             is_busy=self.busy.__contains__,
             hooks=house.hooks,
-            tidy=(house.store.tidy,),
+            tidy=(house.store.checkpoint_log,),
         )
         self.now = time.monotonic()
 
     def running(self) -> Turn:
         """A turn in a cubicle that runs."""
-        self.cubicles.ensure(KEY)
+        self.cubicles.ensure_running(KEY)
         return self.house.under_way()
 
     def look(self, later_s: float = 0.0) -> None:
@@ -108,7 +108,7 @@ def test_a_turn_whose_cubicle_ended_is_begun_again(post: Post) -> None:
 def test_a_turn_whose_cubicle_ended_at_work_fails_with_the_reason(post: Post) -> None:
     """What ended it is said."""
     turn = post.running()
-    post.house.steps.start(KEY, turn.id, 1, thought="", command="ls", approval=None)
+    post.house.steps.start_step(KEY, turn.id, 1, thought="", command="ls", approval=None)
     post.engine.kill(NAME, "its container was killed, perhaps because it used more memory than it may")
     post.look(1)
     assert post.status(turn) is TurnStatus.FAILED
@@ -142,7 +142,7 @@ def test_a_stop_that_was_heeded_needs_no_force(post: Post) -> None:
     turn = post.running()
     post.house.turns.stop(turn.id)
     post.look()
-    post.house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    post.house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     after = post.house.under_way("b")
     post.look(STOP_GRACE_S * 3)
     assert post.status(after) is TurnStatus.RUNNING
@@ -170,8 +170,8 @@ def test_waiting_is_no_silence(post: Post, why: str) -> None:
     if why == "a model call":
         post.busy.add(KEY)
     else:
-        post.house.steps.start(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
-        post.house.steps.ask(KEY, turn.id, 1)
+        post.house.steps.start_step(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
+        post.house.steps.ask_person(KEY, turn.id, 1)
     for _ in range(5):
         post.look(100_000)
     assert post.engine.stopped == []
@@ -181,8 +181,8 @@ def test_waiting_is_no_silence(post: Post, why: str) -> None:
 def test_questions_expire_by_themselves(post: Post) -> None:
     """Nobody needs to look at the inbox for it."""
     turn = post.running()
-    post.house.steps.start(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
-    approval = post.house.steps.ask(KEY, turn.id, 1)
+    post.house.steps.start_step(KEY, turn.id, 1, thought="", command="rm -rf x", approval=None)
+    approval = post.house.steps.ask_person(KEY, turn.id, 1)
     with post.house.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1")
     post.look(1)

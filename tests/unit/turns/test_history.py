@@ -17,7 +17,7 @@ from orchestrator.core.db.migrations import migrations
 from orchestrator.core.models import CALENDAR, CubicleKey, TurnStatus
 from orchestrator.turns import read_mark_rows as seen_rows
 from orchestrator.turns import search_rows as turn_words
-from orchestrator.turns.history import History, _pieces
+from orchestrator.turns.history import History, _split_passage
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture
 
 EVIL = "<script>alert(1)</script> & <b>bold</b> needle \x02\x03\u202e {{ 7*7 }}"
@@ -39,13 +39,13 @@ def history(house: CoreFixture) -> History:
 def said(house: CoreFixture, prompt: str, reply: str | None = "yes", key: CubicleKey = KEY) -> int:
     """A turn that has ended."""
     turn = house.turns.submit(key, prompt, source="test")
-    house.turns.end(key, turn.id, TurnStatus.DONE, reply=reply)
+    house.turns.end_turn(key, turn.id, TurnStatus.DONE, reply=reply)
     return turn.id
 
 
 def found(history: History, words: str, key: CubicleKey = KEY) -> list[int]:
     """The ids of what is found."""
-    return [turn.id for turn in history.search(key, words)]
+    return [turn.id for turn in history.search_turns(key, words)]
 
 
 def test_all_words_are_found_in_message_and_reply_newest_first(house: CoreFixture, history: History) -> None:
@@ -63,7 +63,7 @@ def test_all_words_are_found_in_message_and_reply_newest_first(house: CoreFixtur
         "autilus": [],
     }
     assert {words: found(history, words) for words in table} == table
-    assert [turn.id for turn in history.search(KEY, "nautilus", limit=1, before=second)] == [first]
+    assert [turn.id for turn in history.search_turns(KEY, "nautilus", limit=1, before=second)] == [first]
 
 
 def test_only_ones_own_conversation_is_searched(house: CoreFixture, history: History) -> None:
@@ -103,7 +103,7 @@ def test_what_was_cleared_or_deleted_is_not_found(house: CoreFixture, history: H
     said(house, "needle two", key=OTHER)
     running = house.turns.submit(KEY, "needle three", source="test")
     assert len(found(history, "needle")) == 1
-    house.turns.clear(KEY)
+    house.turns.clear_history(KEY)
     assert found(history, "needle") == []
     house.turns.stop(running.id)
     assert found(history, "needle") == [running.id]
@@ -135,22 +135,22 @@ def test_what_was_there_before_is_indexed_by_the_migration() -> None:
 def test_passages_show_where_the_words_stand(house: CoreFixture, history: History) -> None:
     """A few words around them, of a long text too; marks that the text brings itself change nothing of it."""
     said(house, f"{'before ' * 200}needle{' after' * 200}", "no such thing")
-    (passages,) = history.passages(KEY, "needl")
+    (passages,) = history.find_passages(KEY, "needl")
     assert [text for text, is_found in passages.prompt if is_found] == ["needle"]
     assert len("".join(text for text, _ in passages.prompt)) < 400
     assert passages.reply == (("no such thing", False),)
-    assert _pieces("a\x02b\x03c\x03d\x02e") == (("a", False), ("b", True), ("cd", False), ("e", True))
+    assert _split_passage("a\x02b\x03c\x03d\x02e") == (("a", False), ("b", True), ("cd", False), ("e", True))
 
 
 def test_a_conversation_is_looked_at_around_a_turn(house: CoreFixture, history: History) -> None:
     """What came before and after it; what was cleared has no place."""
     ids = [said(house, f"number {n}") for n in range(7)]
-    around = history.around(house.turns.get(ids[3]), limit=2)
+    around = history.list_around(house.turns.get(ids[3]), limit=2)
     assert around is not None
     assert [[turn.id for turn in side] for side in around] == [ids[1:3], ids[4:6]]
-    assert [turn.id for turn in history.following(KEY, ids[4], limit=9)] == ids[5:]
-    house.turns.clear(KEY)
-    assert history.around(house.turns.get(ids[3]), limit=2) is None
+    assert [turn.id for turn in history.list_following(KEY, ids[4], limit=9)] == ids[5:]
+    house.turns.clear_history(KEY)
+    assert history.list_around(house.turns.get(ids[3]), limit=2) is None
 
 
 def test_unread_looks_at_news_alone(house: CoreFixture) -> None:

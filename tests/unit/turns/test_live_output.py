@@ -16,7 +16,7 @@ from orchestrator.core.errors import NotFound
 from orchestrator.core.events import Broker, Subscription
 from orchestrator.core.models import Event, TurnStatus
 from orchestrator.core.text import terminal_safe
-from orchestrator.llm.reply_events import EVERY_S, Drafting
+from orchestrator.llm.reply_events import EVERY_S, ReplyEvents
 from orchestrator.turns.live_output import MOST_CHARS
 from tests.support.core_fixture import KEY, OTHER, CoreFixture, core_fixture, heard
 from tests.support.fake_door import FakeDoor
@@ -46,9 +46,9 @@ def test_ten_drafts_a_second_at_most() -> None:
     """However small the pieces are that a model writes in; and each draft says all so far."""
     broker, clock = Broker(), Time()
     news, texts = broker.subscribe(), []
-    sketch = Drafting(broker, clock=clock).begin(KEY, 1)
+    sketch = ReplyEvents(broker, clock=clock).begin_reply(KEY, 1)
     for letter in '{"message": "' + "abcdefghij" * 10 + '"}':
-        sketch.add(letter)
+        sketch.add_piece(letter)
         texts += [event.body["text"] for event in heard_now(news)]
         clock.now += 0.01
     assert 8 <= len(texts) <= 12
@@ -65,25 +65,25 @@ def heard_now(news: Subscription) -> list[Event]:
 def test_parallel_calls_of_a_turn_share_its_pace() -> None:
     """A program in the cubicle that asks the model in many threads makes no flood."""
     broker, clock = Broker(), Time()
-    news, drafting = broker.subscribe(), Drafting(broker, clock=clock)
+    news, drafting = broker.subscribe(), ReplyEvents(broker, clock=clock)
     for n in range(50):
-        drafting.begin(KEY, 1).add(f'{{"message": "number {n}')
-    drafting.begin(KEY, 2).add('{"message": "another turn')
+        drafting.begin_reply(KEY, 1).add_piece(f'{{"message": "number {n}')
+    drafting.begin_reply(KEY, 2).add_piece('{"message": "another turn')
     assert [event.body["turn"] for event in heard(news)] == [1, 2]
     clock.now += EVERY_S * 2
-    drafting.begin(KEY, 1).add('{"message": "again')
+    drafting.begin_reply(KEY, 1).add_piece('{"message": "again')
     assert [event.body["text"] for event in heard(news)] == ["again"]
 
 
 def test_nothing_is_read_for_nobody() -> None:
     """A draft that nobody watches is whole for whoever comes later, and one without a turn is nobody's."""
     broker, clock = Broker(), Time()
-    drafting = Drafting(broker, clock=clock)
-    sketch, stray = drafting.begin(KEY, 1), drafting.begin(KEY, None)
-    sketch.add('{"message": "one ')
+    drafting = ReplyEvents(broker, clock=clock)
+    sketch, stray = drafting.begin_reply(KEY, 1), drafting.begin_reply(KEY, None)
+    sketch.add_piece('{"message": "one ')
     news = broker.subscribe()
-    stray.add('{"message": "x')
-    sketch.add("two")
+    stray.add_piece('{"message": "x')
+    sketch.add_piece("two")
     assert [(event.kind, event.cubicle, event.body) for event in heard(news)] == [
         ("delta", KEY, {"turn": 1, "text": "one two"})
     ]
@@ -95,7 +95,7 @@ def test_nothing_is_read_for_nobody() -> None:
 def running(house: CoreFixture) -> int:
     """A turn with a command that runs as step 1."""
     turn = house.under_way()
-    answer = house.steps.start(KEY, turn.id, 1, thought="", command="make", approval=None)
+    answer = house.steps.start_step(KEY, turn.id, 1, thought="", command="make", approval=None)
     assert answer.do == "run"
     return turn.id
 
@@ -104,18 +104,18 @@ def test_a_running_step_has_its_output_so_far(house: CoreFixture) -> None:
     """It is seen at once and in the step as it stands, is never stored, and gives way to the whole in the end."""
     turn = running(house)
     news = house.broker.subscribe("output")
-    assert house.steps.printed(KEY, turn, 1, "one\n\x1b[31m\u202e").do == "continue"
+    assert house.steps.show_output(KEY, turn, 1, "one\n\x1b[31m\u202e").do == "continue"
     (event,) = heard(news)
     assert event.body == {"turn": turn, "n": 1, "output": terminal_safe("one\n\x1b[31m\u202e")}
     assert "\u202e" not in event.body["output"]
-    assert house.turns.steps(turn)[0].output.startswith("one\n")
+    assert house.turns.list_steps(turn)[0].output.startswith("one\n")
     with house.store.reading() as db:
         assert db.execute("SELECT output FROM steps").fetchone()["output"] == ""
-    house.steps.end(KEY, turn, 1, exit_code=0, output="one\ntwo\n", ended="exited")
-    house.steps.printed(KEY, turn, 1, "late")
-    assert house.turns.steps(turn)[0].output == "one\ntwo\n"
+    house.steps.end_step(KEY, turn, 1, exit_code=0, output="one\ntwo\n", ended="exited")
+    house.steps.show_output(KEY, turn, 1, "late")
+    assert house.turns.list_steps(turn)[0].output == "one\ntwo\n"
     assert house.turns.outputs._printed.keys() == {turn}
-    house.turns.end(KEY, turn, TurnStatus.DONE, reply="done")
+    house.turns.end_turn(KEY, turn, TurnStatus.DONE, reply="done")
     assert house.turns.outputs._printed == {}
 
 
@@ -124,10 +124,10 @@ def test_what_a_stranger_posts_is_bounded(house: CoreFixture) -> None:
     turn = running(house)
     news = house.broker.subscribe("output")
     for n in range(200):
-        house.steps.printed(KEY, turn, 1, f"{n} " + "x" * 100_000)
+        house.steps.show_output(KEY, turn, 1, f"{n} " + "x" * 100_000)
     events = heard(news)
     assert len(events) <= 10
-    assert len(house.turns.steps(turn)[0].output) == MOST_CHARS
+    assert len(house.turns.list_steps(turn)[0].output) == MOST_CHARS
     assert all(len(event.body["output"]) <= MOST_CHARS for event in events)
 
 
@@ -136,10 +136,10 @@ def test_only_a_running_step_of_its_own_turn(house: CoreFixture) -> None:
     turn = running(house)
     news = house.broker.subscribe("output")
     with pytest.raises(NotFound):
-        house.steps.printed(OTHER, turn, 1, "x")
-    assert house.steps.printed(KEY, turn, 7, "x").do == "continue"
-    house.turns.end(KEY, turn, TurnStatus.DONE, reply="done")
-    assert house.steps.printed(KEY, turn, 1, "x").do == "stop"
+        house.steps.show_output(OTHER, turn, 1, "x")
+    assert house.steps.show_output(KEY, turn, 7, "x").do == "continue"
+    house.turns.end_turn(KEY, turn, TurnStatus.DONE, reply="done")
+    assert house.steps.show_output(KEY, turn, 1, "x").do == "stop"
     assert heard(news) == []
 
 
@@ -159,10 +159,10 @@ def test_the_newest_waits_for_a_slow_door(tmp_path: Path) -> None:
     with FakeDoor(tmp_path) as door:
         door.on_output = take
         live = OutputPoster(door.path)
-        live.show(17, 1, "first")
+        live.show_output(17, 1, "first")
         assert told.wait(10)
         for n in range(100):
-            live.show(17, 1, f"more {n}")
+            live.show_output(17, 1, f"more {n}")
         opened.set()
         with door.changed:
             assert door.changed.wait_for(lambda: len(door.calls) == 2, 10)
@@ -181,10 +181,10 @@ def test_what_ended_is_not_posted(tmp_path: Path) -> None:
     with FakeDoor(tmp_path) as door:
         door.on_output = take
         live = OutputPoster(door.path)
-        live.show(17, 1, "first")
+        live.show_output(17, 1, "first")
         assert told.wait(10)
-        live.show(17, 1, "second")
-        live.drop()
+        live.show_output(17, 1, "second")
+        live.drop_output()
         opened.set()
         live_is_done(live)
         assert len(door.calls) == 1
@@ -203,9 +203,9 @@ def live_is_done(live: OutputPoster) -> None:
 def test_a_door_that_is_gone_costs_nothing(tmp_path: Path) -> None:
     """Nobody answers: that is all, and it is tried again with the next."""
     live = OutputPoster(str(tmp_path / "door.sock"))
-    live.show(17, 1, "x")
+    live.show_output(17, 1, "x")
     live_is_done(live)
     with FakeDoor(tmp_path) as door:
-        live.show(17, 1, "y")
+        live.show_output(17, 1, "y")
         live_is_done(live)
         assert [body["output"] for _, body in door.calls] == ["y"]

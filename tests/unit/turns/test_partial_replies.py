@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.core.errors import Stopped, UpstreamFailed
 from orchestrator.core.models import TurnStatus
-from orchestrator.llm.reply_events import KEEP_EVERY_S, Drafting
+from orchestrator.llm.reply_events import KEEP_EVERY_S, ReplyEvents
 from orchestrator.turns.partial_replies import PartialReplies
 from tests.support.core_fixture import KEY, CoreFixture, core_fixture
 from tests.support.fakes import Reply, cut_off
@@ -41,12 +41,12 @@ def test_what_was_written_before_a_stop_is_the_reply(house: CoreFixture) -> None
     caller = threading.Thread(target=lambda: results.append(swallow(partial(line.ask, turn=turn.id))))
     caller.start()
     assert line.fake.is_held.wait(10)
-    line.proxy.abort(turn.id)
+    line.proxy.abort_turn(turn.id)
     caller.join(10)
     assert isinstance(results[0], Stopped)
     assert written(house, turn.id) == "The tide comes"
     house.turns.stop(turn.id)
-    house.turns.end(KEY, turn.id, TurnStatus.STOPPED, reply="", error="The call to the model was stopped.")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED, reply="", error="The call to the model was stopped.")
     ended = house.turns.get(turn.id)
     assert (ended.status, ended.reply, ended.error) == (TurnStatus.STOPPED, "The tide comes", None)
     assert house.audited("turn.stopped")[0].text == "The tide comes"
@@ -58,7 +58,7 @@ def test_what_was_written_before_a_failure_is_the_reply(house: CoreFixture) -> N
     line, turn = line_of(house, cut_off(HALF)), house.under_way()
     with pytest.raises(UpstreamFailed):
         line.ask(turn=turn.id)
-    house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="It broke off.")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="It broke off.")
     ended = house.turns.get(turn.id)
     assert (ended.reply, ended.error) == ("The tide comes", "It broke off.")
 
@@ -66,23 +66,23 @@ def test_what_was_written_before_a_failure_is_the_reply(house: CoreFixture) -> N
 def test_a_long_answer_is_stored_while_it_is_written(house: CoreFixture) -> None:
     """About once a second, so that a death of the orchestrator costs no more than that."""
     turn, now = house.under_way(), [0.0]
-    drafting = Drafting(house.broker, keep=PartialReplies(house.store).keep, clock=lambda: now[0])
-    sketch = drafting.begin(KEY, turn.id)
-    sketch.add(HALF)
+    drafting = ReplyEvents(house.broker, keep=PartialReplies(house.store).save_reply, clock=lambda: now[0])
+    sketch = drafting.begin_reply(KEY, turn.id)
+    sketch.add_piece(HALF)
     assert written(house, turn.id) is None
     now[0] += KEEP_EVERY_S
-    sketch.add(" and")
+    sketch.add_piece(" and")
     assert written(house, turn.id) == "The tide comes and"
-    sketch.add(" goes")
+    sketch.add_piece(" goes")
     assert written(house, turn.id) == "The tide comes and"
 
 
 def test_an_interrupted_turn_keeps_its_words(house: CoreFixture) -> None:
     """The orchestrator came back, the crab did not: the turn fails with what was stored."""
     turn = house.under_way()
-    house.steps.start(KEY, turn.id, 1, thought="", command="ls", approval=None)
-    PartialReplies(house.store).keep(turn.id, "The tide comes")
-    house.turns.lost(KEY, "the container ended")
+    house.steps.start_step(KEY, turn.id, 1, thought="", command="ls", approval=None)
+    PartialReplies(house.store).save_reply(turn.id, "The tide comes")
+    house.turns.on_crab_lost(KEY, "the container ended")
     ended = house.turns.get(turn.id)
     assert (ended.status, ended.reply) == (TurnStatus.FAILED, "The tide comes")
 
@@ -90,9 +90,9 @@ def test_an_interrupted_turn_keeps_its_words(house: CoreFixture) -> None:
 def test_the_words_before_a_command_are_its_thought_alone(house: CoreFixture) -> None:
     """They stand beside the command, so a stop during it does not say them twice."""
     turn, replies = house.under_way(), PartialReplies(house.store)
-    replies.keep(turn.id, "I look first.")
-    house.steps.start(KEY, turn.id, 1, thought="I look first.", command="ls", approval=None)
-    house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    replies.save_reply(turn.id, "I look first.")
+    house.steps.start_step(KEY, turn.id, 1, thought="I look first.", command="ls", approval=None)
+    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     assert house.turns.get(turn.id).reply is None
 
 
@@ -101,18 +101,18 @@ def test_a_reply_is_never_replaced(house: CoreFixture) -> None:
     replies = PartialReplies(house.store)
     for status, reply in ((TurnStatus.FAILED, "Mine"), (TurnStatus.DONE, None)):
         turn = house.under_way()
-        replies.keep(turn.id, "half")
-        house.turns.end(KEY, turn.id, status, reply=reply)
-        replies.keep(turn.id, "late")
+        replies.save_reply(turn.id, "half")
+        house.turns.end_turn(KEY, turn.id, status, reply=reply)
+        replies.save_reply(turn.id, "late")
         assert (house.turns.get(turn.id).reply, written(house, turn.id)) == (reply, None)
     turn = house.under_way()
-    replies.keep(turn.id, "half")
-    house.turns.lost(KEY, "it died")
-    assert house.turns.take(KEY, "another", 0) is not None
+    replies.save_reply(turn.id, "half")
+    house.turns.on_crab_lost(KEY, "it died")
+    assert house.turns.take_next(KEY, "another", 0) is not None
     assert written(house, turn.id) is None
 
 
 def test_a_database_that_is_closed_costs_the_words_alone(house: CoreFixture) -> None:
     """The answer goes on."""
     house.store.close()
-    PartialReplies(house.store).keep(1, "half")
+    PartialReplies(house.store).save_reply(1, "half")

@@ -27,7 +27,7 @@ def house(tmp_path: Path) -> Iterator[CoreFixture]:
 
 
 def _step(house: CoreFixture, turn: int, n: int = 1, command: str = "ls") -> str:
-    return house.steps.start(KEY, turn, n, thought="", command=command, approval=None).do
+    return house.steps.start_step(KEY, turn, n, thought="", command=command, approval=None).do
 
 
 # --- the queue -------------------------------------------------------------------------------------------------
@@ -37,11 +37,11 @@ def test_takes_in_the_order_of_arrival_one_cubicle_at_a_time(house: CoreFixture)
     """Each cubicle has a queue of its own."""
     for text, key in (("a", KEY), ("x", OTHER), ("b", KEY)):
         house.turns.submit(key, text, source="test")
-    first = house.turns.take(KEY, "boot", 0)
+    first = house.turns.take_next(KEY, "boot", 0)
     assert first is not None
     assert (first.prompt, first.status) == ("a", TurnStatus.RUNNING)
-    house.turns.end(KEY, first.id, TurnStatus.DONE, reply="ok")
-    prompts = [turn.prompt for key in (KEY, OTHER) if (turn := house.turns.take(key, "boot", 0)) is not None]
+    house.turns.end_turn(KEY, first.id, TurnStatus.DONE, reply="ok")
+    prompts = [turn.prompt for key in (KEY, OTHER) if (turn := house.turns.take_next(key, "boot", 0)) is not None]
     assert prompts == ["b", "x"]
 
 
@@ -49,15 +49,15 @@ def test_wakes_the_cubicle_when_nobody_listens(house: CoreFixture) -> None:
     """A message for a sleeping cubicle wakes it."""
     house.turns.submit(KEY, "a", source="test")
     assert house.woken == [KEY]
-    assert house.turns.unserved() == [KEY]
+    assert house.turns.list_unserved() == [KEY]
 
 
 def test_a_listening_crab_gets_the_message_at_once(house: CoreFixture) -> None:
     """A long poll ends with the turn, and nobody is woken."""
     taken: list[object] = []
-    crab = threading.Thread(target=lambda: taken.append(house.turns.take(KEY, "boot", 10)))
+    crab = threading.Thread(target=lambda: taken.append(house.turns.take_next(KEY, "boot", 10)))
     crab.start()
-    while KEY not in house.turns._bells._ears:
+    while KEY not in house.turns._long_poll._ears:
         crab.join(0.01)
     turn = house.turns.submit(KEY, "a", source="test")
     crab.join(10)
@@ -67,11 +67,11 @@ def test_a_listening_crab_gets_the_message_at_once(house: CoreFixture) -> None:
 
 def test_a_long_poll_ends_when_its_time_is_up_or_its_client_hangs_up(house: CoreFixture) -> None:
     """None, and the dead client is no listener any more."""
-    assert house.turns.take(KEY, "boot", 0.05) is None
+    assert house.turns.take_next(KEY, "boot", 0.05) is None
     ours, theirs = socket.socketpair()
     with ours:
         theirs.close()
-        assert house.turns.take(KEY, "boot", 20, hang_up=ours.fileno()) is None
+        assert house.turns.take_next(KEY, "boot", 20, hang_up=ours.fileno()) is None
     house.turns.submit(KEY, "a", source="test")
     assert house.woken == [KEY]
 
@@ -83,7 +83,7 @@ def test_the_same_origin_is_the_same_turn(house: CoreFixture) -> None:
         again = house.turns.submit(KEY, "a", source="telegram", origin="tg:1")
         assert (again.id, heard(news)) == (first.id, [])
     assert (len(house.audited("turn.asked")), len(house.woken)) == (1, 1)
-    house.turns.end(KEY, first.id, TurnStatus.DONE, reply="ok")
+    house.turns.end_turn(KEY, first.id, TurnStatus.DONE, reply="ok")
     assert house.turns.submit(KEY, "a", source="telegram", origin="tg:1").status is TurnStatus.DONE
 
 
@@ -102,7 +102,7 @@ def test_refuses_what_is_no_message(house: CoreFixture, text: str, error: type[E
     """Nothing is queued for it."""
     with pytest.raises(error):
         house.turns.submit(KEY, text, source="test")
-    assert house.turns.unserved() == []
+    assert house.turns.list_unserved() == []
 
 
 def test_takes_text_as_it_is(house: CoreFixture) -> None:
@@ -117,14 +117,14 @@ def test_five_thousand_queued_messages_each_get_an_outcome(house: CoreFixture) -
         for n in range(5_000):
             rows.insert_turn(db, KEY, source="test", prompt=f"m{n}", origin=None, now=float(n))
     assert house.under_way("x", OTHER).prompt == "x"
-    first = house.turns.take(KEY, "boot", 0)
+    first = house.turns.take_next(KEY, "boot", 0)
     assert first is not None
     assert first.prompt == "m0"
     house.turns.fail_queued(KEY, "The container could not be started.")
     with house.store.reading() as db:
         counts = {row[0]: row[1] for row in db.execute("SELECT status, COUNT(*) FROM turns GROUP BY status")}
     assert counts == {"failed": 4_999, "running": 2}
-    assert house.turns.unserved() == []
+    assert house.turns.list_unserved() == []
 
 
 def test_a_full_queue_says_so(house: CoreFixture) -> None:
@@ -141,8 +141,8 @@ def test_twenty_crabs_of_one_cubicle_never_hold_two_turns(house: CoreFixture) ->
     """Whoever asks while a turn is held makes the host think that its holder died; one turn is held at the end."""
     for text in "abc":
         house.turns.submit(KEY, text, source="test")
-    at_once(*(partial(house.turns.take, KEY, f"boot{n}", 0) for n in range(20)))
-    assert len([key for key, _ in house.turns.under_way() if key == KEY]) <= 1
+    at_once(*(partial(house.turns.take_next, KEY, f"boot{n}", 0) for n in range(20)))
+    assert len([key for key, _ in house.turns.list_running() if key == KEY]) <= 1
 
 
 # --- the outcome -----------------------------------------------------------------------------------------------
@@ -151,8 +151,8 @@ def test_twenty_crabs_of_one_cubicle_never_hold_two_turns(house: CoreFixture) ->
 def test_the_first_outcome_stands(house: CoreFixture) -> None:
     """A second finish changes nothing, and is no error."""
     turn = house.under_way()
-    assert house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="one")
-    assert not house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="two")
+    assert house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="one")
+    assert not house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="two")
     assert (house.turns.get(turn.id).reply, house.turns.get(turn.id).error) == ("one", None)
     assert len(house.audited("turn.done")) + len(house.audited("turn.failed")) == 1
 
@@ -161,7 +161,9 @@ def test_many_outcomes_at_once_are_one(house: CoreFixture) -> None:
     """Exactly one of thirty wins and is announced."""
     turn = house.under_way()
     with watching(house.broker) as news:
-        results = at_once(*(partial(house.turns.end, KEY, turn.id, TurnStatus.DONE, reply=str(n)) for n in range(30)))
+        results = at_once(
+            *(partial(house.turns.end_turn, KEY, turn.id, TurnStatus.DONE, reply=str(n)) for n in range(30))
+        )
         assert results.count(True) == 1
         assert len(of_kind(heard(news), "turn")) == 1
 
@@ -169,9 +171,10 @@ def test_many_outcomes_at_once_are_one(house: CoreFixture) -> None:
 def test_waiting_ends_with_the_outcome(house: CoreFixture) -> None:
     """Whoever waits gets the ended turn, or the running one when the time is up."""
     turn = house.under_way()
-    assert house.turns.wait(turn.id, 0.02).status is TurnStatus.RUNNING
+    assert house.turns.wait_for_end(turn.id, 0.02).status is TurnStatus.RUNNING
     ended, _ = at_once(
-        partial(house.turns.wait, turn.id, 20), partial(house.turns.end, KEY, turn.id, TurnStatus.DONE, reply="ok")
+        partial(house.turns.wait_for_end, turn.id, 20),
+        partial(house.turns.end_turn, KEY, turn.id, TurnStatus.DONE, reply="ok"),
     )
     assert ended.reply == "ok"
 
@@ -179,13 +182,13 @@ def test_waiting_ends_with_the_outcome(house: CoreFixture) -> None:
 def test_waiting_ends_when_the_house_closes(house: CoreFixture) -> None:
     """Nobody hangs in a house that is gone."""
     turn = house.under_way()
-    stands, _ = at_once(partial(house.turns.wait, turn.id, 60), house.turns.close)
+    stands, _ = at_once(partial(house.turns.wait_for_end, turn.id, 60), house.turns.close)
     assert stands.status is TurnStatus.RUNNING
 
 
 def test_unknown_turns_are_not_found(house: CoreFixture) -> None:
     """Reading, waiting and stopping say so."""
-    for ask in (house.turns.get, house.turns.stop, partial(house.turns.wait, timeout_s=1)):
+    for ask in (house.turns.get, house.turns.stop, partial(house.turns.wait_for_end, timeout_s=1)):
         with pytest.raises(NotFound):
             ask(77)
 
@@ -193,7 +196,7 @@ def test_unknown_turns_are_not_found(house: CoreFixture) -> None:
 def test_a_very_long_reply_is_cut(house: CoreFixture) -> None:
     """What is kept is bounded."""
     turn = house.under_way()
-    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="x" * 600_000)
+    house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="x" * 600_000)
     assert len(house.turns.get(turn.id).reply or "") == 500_000
 
 
@@ -204,7 +207,7 @@ def test_stopping_a_queued_turn_ends_it_at_once(house: CoreFixture) -> None:
     """It is never begun, and no lock is left."""
     turn = house.turns.submit(KEY, "a", source="test")
     assert house.turns.stop(turn.id).status is TurnStatus.STOPPED
-    assert house.turns.take(KEY, "boot", 0) is None
+    assert house.turns.take_next(KEY, "boot", 0) is None
     assert house.lock_names() == set()
 
 
@@ -216,11 +219,11 @@ def test_a_queued_message_is_withdrawn(house: CoreFixture) -> None:
         withdrawn = house.turns.withdraw(turn.id)
         assert [body["status"] for body in of_kind(heard(news), "turn")] == ["stopped"]
     assert (withdrawn.status, withdrawn.was_withdrawn) == (TurnStatus.STOPPED, True)
-    assert [found.id for found in house.turns.history(KEY)] == [busy.id]
-    assert History(house.store).search(KEY, "walrus") == []
+    assert [found.id for found in house.turns.list_history(KEY)] == [busy.id]
+    assert History(house.store).search_turns(KEY, "walrus") == []
     assert len(house.audited("turn.withdrawn")) == len(house.audited("turn.stopped")) == 1
-    house.turns.end(KEY, busy.id, TurnStatus.DONE, reply="ok")
-    assert house.turns.take(KEY, "boot", 0) is None
+    house.turns.end_turn(KEY, busy.id, TurnStatus.DONE, reply="ok")
+    assert house.turns.take_next(KEY, "boot", 0) is None
 
 
 def test_only_a_message_that_waits_is_withdrawn(house: CoreFixture) -> None:
@@ -234,7 +237,7 @@ def test_only_a_message_that_waits_is_withdrawn(house: CoreFixture) -> None:
         house.turns.withdraw(queued.id)
     with pytest.raises(NotFound):
         house.turns.withdraw(99)
-    assert [found.id for found in house.turns.history(KEY)] == [running.id]
+    assert [found.id for found in house.turns.list_history(KEY)] == [running.id]
 
 
 def test_stopping_a_running_turn_tells_the_crab(house: CoreFixture) -> None:
@@ -245,7 +248,7 @@ def test_stopping_a_running_turn_tells_the_crab(house: CoreFixture) -> None:
     assert house.lock_names() == {f"hermit_stop.{turn.id}.lock"}
     assert turn.id in house.aborted
     assert _step(house, turn.id) == "stop"
-    house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     assert house.lock_names() == set()
 
 
@@ -253,10 +256,10 @@ def test_stopping_a_turn_that_waits_for_a_person_withdraws_the_question(house: C
     """The question is cancelled when the turn ends."""
     turn = house.under_way()
     assert _step(house, turn.id, command="rm -rf build") == "ask"
-    approval = house.steps.ask(KEY, turn.id, 1)
+    approval = house.steps.ask_person(KEY, turn.id, 1)
     assert house.turns.get(turn.id).status is TurnStatus.WAITING
     house.turns.stop(turn.id)
-    house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     assert house.approvals.get(approval.id).status == "cancelled"
     assert house.lock_names() == set()
 
@@ -265,7 +268,7 @@ def test_a_crab_that_breaks_because_of_the_stop_was_stopped(house: CoreFixture) 
     """What the person asked for is what they see."""
     turn = house.under_way()
     house.turns.stop(turn.id)
-    house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="The model call was cut.")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="The model call was cut.")
     ended = house.turns.get(turn.id)
     assert (ended.status, ended.error) == (TurnStatus.STOPPED, None)
 
@@ -273,7 +276,7 @@ def test_a_crab_that_breaks_because_of_the_stop_was_stopped(house: CoreFixture) 
 def test_stopping_what_has_ended_changes_nothing(house: CoreFixture) -> None:
     """The outcome stands, and no lock appears."""
     turn = house.under_way()
-    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
     assert house.turns.stop(turn.id).status is TurnStatus.DONE
     assert house.lock_names() == set()
 
@@ -282,10 +285,10 @@ def test_stop_and_take_at_once_leave_no_turn_that_runs_unknown(house: CoreFixtur
     """Either it never began, or the crab that has it was told."""
     for _ in range(20):
         turn = house.turns.submit(KEY, "a", source="test")
-        at_once(partial(house.turns.take, KEY, "boot", 0), partial(house.turns.stop, turn.id))
+        at_once(partial(house.turns.take_next, KEY, "boot", 0), partial(house.turns.stop, turn.id))
         if house.turns.get(turn.id).status is TurnStatus.RUNNING:
             assert f"hermit_stop.{turn.id}.lock" in house.lock_names()
-            house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+            house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
         assert house.turns.get(turn.id).status is TurnStatus.STOPPED
 
 
@@ -295,10 +298,10 @@ def test_stop_and_take_at_once_leave_no_turn_that_runs_unknown(house: CoreFixtur
 def test_a_turn_lost_before_its_first_step_is_begun_again(house: CoreFixture) -> None:
     """Nothing was done, so nothing is done twice."""
     turn = house.under_way()
-    house.turns.lost(KEY, "its container ended")
+    house.turns.on_crab_lost(KEY, "its container ended")
     assert house.turns.get(turn.id).status is TurnStatus.QUEUED
     assert turn.id in house.aborted
-    again = house.turns.take(KEY, "boot2", 0)
+    again = house.turns.take_next(KEY, "boot2", 0)
     assert again is not None
     assert again.id == turn.id
 
@@ -307,9 +310,9 @@ def test_a_turn_that_kills_its_crab_is_not_begun_for_ever(house: CoreFixture) ->
     """After three begins it fails and says why."""
     turn = house.under_way()
     for _ in range(2):
-        house.turns.lost(KEY, "its container ended")
-        assert house.turns.take(KEY, "boot", 0) is not None
-    house.turns.lost(KEY, "its container ended")
+        house.turns.on_crab_lost(KEY, "its container ended")
+        assert house.turns.take_next(KEY, "boot", 0) is not None
+    house.turns.on_crab_lost(KEY, "its container ended")
     ended = house.turns.get(turn.id)
     assert ended.status is TurnStatus.FAILED
     assert "its container ended" in (ended.error or "")
@@ -319,7 +322,7 @@ def test_a_turn_lost_after_its_first_step_fails_and_says_so(house: CoreFixture) 
     """What was done must not be done again unasked."""
     turn = house.under_way()
     assert _step(house, turn.id) == "run"
-    house.turns.lost(KEY, "its container ended")
+    house.turns.on_crab_lost(KEY, "its container ended")
     ended = house.turns.get(turn.id)
     assert ended.status is TurnStatus.FAILED
     assert "Send the message again" in (ended.error or "")
@@ -329,7 +332,7 @@ def test_a_turn_lost_after_a_stop_was_stopped(house: CoreFixture) -> None:
     """The person wanted its end, and that is what it got."""
     turn = house.under_way()
     house.turns.stop(turn.id)
-    house.turns.lost(KEY, "its container ended")
+    house.turns.on_crab_lost(KEY, "its container ended")
     assert house.turns.get(turn.id).status is TurnStatus.STOPPED
     assert house.lock_names() == set()
 
@@ -339,7 +342,7 @@ def test_a_crab_that_asks_again_has_lost_its_turn(house: CoreFixture) -> None:
     first = house.under_way("a")
     _step(house, first.id)
     second = house.turns.submit(KEY, "b", source="test")
-    taken = house.turns.take(KEY, "boot2", 0)
+    taken = house.turns.take_next(KEY, "boot2", 0)
     assert taken is not None
     assert taken.id == second.id
     assert house.turns.get(first.id).status is TurnStatus.FAILED
@@ -347,8 +350,8 @@ def test_a_crab_that_asks_again_has_lost_its_turn(house: CoreFixture) -> None:
 
 def test_losing_nothing_is_fine(house: CoreFixture) -> None:
     """A cubicle that ends while idle costs no turn."""
-    house.turns.lost(KEY, "its container ended")
-    assert house.turns.under_way() == []
+    house.turns.on_crab_lost(KEY, "its container ended")
+    assert house.turns.list_running() == []
 
 
 def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: CoreFixture) -> None:
@@ -356,7 +359,7 @@ def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: CoreF
     house.turns._is_fresh = lambda _: False
     turn = house.turns.submit(KEY, "a", source="test")
     house.woken.clear()
-    assert house.turns.take(KEY, "boot", 0.02) is None
+    assert house.turns.take_next(KEY, "boot", 0.02) is None
     assert house.woken == [KEY]
     assert house.turns.get(turn.id).status is TurnStatus.QUEUED
 
@@ -364,14 +367,14 @@ def test_a_cubicle_that_is_replaced_first_takes_its_turn_afterwards(house: CoreF
 def test_a_crab_that_may_be_dead_by_now_is_not_counted_on(house: CoreFixture) -> None:
     """A stopped cubicle is woken at once, though its crab seems to listen still, or has just ended a turn."""
     turn = house.under_way()
-    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
     house.woken.clear()
     house.turns.submit(KEY, "its crab asks by itself", source="test")
     assert house.woken == []
     house.turns._is_fresh = lambda _: False
     house.turns.submit(KEY, "its crab is no more", source="test")
     assert house.woken == [KEY]
-    with house.turns._bells.listening(KEY):
+    with house.turns._long_poll.listening(KEY):
         house.turns.submit(KEY, "it only seems to listen", source="test")
     assert house.woken == [KEY, KEY]
 
@@ -398,7 +401,7 @@ def test_only_a_wanted_turn_of_its_own_may_spend(house: CoreFixture) -> None:
     house.turns.stop(turn.id)
     with pytest.raises(Stopped):
         house.turns.check_wanted(KEY, turn.id)
-    house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     with pytest.raises(Stopped):
         house.turns.check_wanted(KEY, turn.id)
 
@@ -409,13 +412,13 @@ def test_history_pages_backwards_and_forgets(house: CoreFixture) -> None:
     for n in range(5):
         turn = house.under_way(f"m{n}")
         ids.append(turn.id)
-        house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
+        house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
     running = house.under_way("last")
-    assert [turn.id for turn in house.turns.history(KEY, limit=2)] == [ids[-1], running.id]
-    assert [turn.id for turn in house.turns.history(KEY, limit=2, before=ids[2])] == ids[:2]
-    assert house.turns.history(OTHER) == []
-    assert house.turns.clear(KEY) == 5
-    assert [turn.id for turn in house.turns.history(KEY)] == [running.id]
+    assert [turn.id for turn in house.turns.list_history(KEY, limit=2)] == [ids[-1], running.id]
+    assert [turn.id for turn in house.turns.list_history(KEY, limit=2, before=ids[2])] == ids[:2]
+    assert house.turns.list_history(OTHER) == []
+    assert house.turns.clear_history(KEY) == 5
+    assert [turn.id for turn in house.turns.list_history(KEY)] == [running.id]
     assert len(house.audited("turn.done")) == 5
 
 
@@ -426,8 +429,8 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         queued = before.turns.submit(KEY, "b", source="test")
     with core_fixture(tmp_path / "home") as after:
         assert after.turns.get(queued.id).status is TurnStatus.QUEUED
-        assert after.turns.end(KEY, running.id, TurnStatus.DONE, reply="ok")
-        taken = after.turns.take(KEY, "boot", 0)
+        assert after.turns.end_turn(KEY, running.id, TurnStatus.DONE, reply="ok")
+        taken = after.turns.take_next(KEY, "boot", 0)
         assert taken is not None
         assert taken.id == queued.id
 
@@ -436,24 +439,24 @@ def test_a_queued_turn_can_be_reworded_and_a_taken_one_cannot(house: CoreFixture
     """A corrected message replaces the question while nobody works on it; afterwards nothing changes."""
     with watching(house.broker) as news:
         turn = house.turns.submit(KEY, "helo", source="telegram", origin="telegram:7:1")
-        assert house.turns.reword("telegram:7:1", "hello")
-        assert not house.turns.reword("telegram:7:1", "hello")
-        assert not house.turns.reword("telegram:7:2", "hello")
-        assert house.turns.take(KEY, "boot", 0) == house.turns.get(turn.id)
-        assert not house.turns.reword("telegram:7:1", "too late")
+        assert house.turns.change_prompt("telegram:7:1", "hello")
+        assert not house.turns.change_prompt("telegram:7:1", "hello")
+        assert not house.turns.change_prompt("telegram:7:2", "hello")
+        assert house.turns.take_next(KEY, "boot", 0) == house.turns.get(turn.id)
+        assert not house.turns.change_prompt("telegram:7:1", "too late")
         assert house.turns.get(turn.id).prompt == "hello"
         assert [body["prompt"] for body in of_kind(heard(news), "turn")] == ["helo", "hello", "hello"]
         assert [row.text for row in house.audited("turn.reworded")] == ["hello"]
-        assert house.turns.of_origin("telegram:7:1") == house.turns.get(turn.id)
-        assert house.turns.of_origin("telegram:7:2") is None
+        assert house.turns.get_by_origin("telegram:7:1") == house.turns.get(turn.id)
+        assert house.turns.get_by_origin("telegram:7:2") is None
 
 
 def test_an_unusable_rewording_changes_nothing(house: CoreFixture) -> None:
     """An empty correction is refused like an empty message."""
     house.turns.submit(KEY, "hello", source="telegram", origin="telegram:7:1")
     with pytest.raises(BadInput):
-        house.turns.reword("telegram:7:1", "  ")
-    assert [turn.prompt for turn in house.turns.history(KEY)] == ["hello"]
+        house.turns.change_prompt("telegram:7:1", "  ")
+    assert [turn.prompt for turn in house.turns.list_history(KEY)] == ["hello"]
 
 
 # --- who follows a turn's end ----------------------------------------------------------------------------------
@@ -475,11 +478,11 @@ def test_whoever_fails_at_a_turns_end_keeps_nothing_else_from_happening(
     house.turns.stop(turn.id)
     assert house.lock_names() == {f"hermit_stop.{turn.id}.lock"}
     with watching(house.broker) as news:
-        assert house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+        assert house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
         assert [body["status"] for body in of_kind(heard(news), "turn")] == ["stopped"]
     assert heard_after == [TurnMoment(KEY, turn.id)]
     assert house.lock_names() == set()
-    assert house.turns.wait(turn.id, 0).status is TurnStatus.STOPPED
+    assert house.turns.wait_for_end(turn.id, 0).status is TurnStatus.STOPPED
     assert [record.getMessage() for record in caplog.records] == ["a listener of turn_ended failed"] * 2
 
 
@@ -490,8 +493,8 @@ def test_a_turn_is_followed_from_its_message_to_its_outcome(house: CoreFixture) 
     house.hooks.turn_started.subscribe(lambda turn: moments.append(("started", turn.id)))
     house.hooks.turn_ended.subscribe(lambda ended: moments.append(("ended", ended.turn)))
     turn = house.under_way()
-    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
-    house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="again")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="again")
     assert moments == [("sent", turn.id), ("started", turn.id), ("ended", turn.id)]
 
 
@@ -519,7 +522,7 @@ def test_a_turn_may_have_a_parent(house: CoreFixture) -> None:
     with house.store.writing() as db:
         db.execute("UPDATE turns SET parent = ? WHERE id = ?", (parent.id, child.id))
     assert house.turns.get(child.id).parent == parent.id
-    house.turns.end(KEY, parent.id, TurnStatus.DONE, reply="ok")
+    house.turns.end_turn(KEY, parent.id, TurnStatus.DONE, reply="ok")
     with house.store.writing() as db:
         db.execute("DELETE FROM turns WHERE id = ?", (parent.id,))
     assert house.turns.get(child.id).parent == parent.id

@@ -33,7 +33,7 @@ def ended(
 ) -> int:
     """A turn that has its outcome."""
     turn = house.turns.submit(key, prompt, source=source)
-    house.turns.end(key, turn.id, status, reply=reply)
+    house.turns.end_turn(key, turn.id, status, reply=reply)
     return turn.id
 
 
@@ -42,25 +42,25 @@ def test_what_ended_is_new_until_its_person_looks(house: CoreFixture) -> None:
     seen = ReadMarks(house.store, house.broker)
     first, second = ended(house), ended(house)
     ended(house, OTHER)
-    assert seen.unread(KEY.user) == {"crab": 2}
+    assert seen.count_unread(KEY.user) == {"crab": 2}
     assert seen.first_unread(KEY) == first
     with watching(house.broker) as news:
-        seen.mark(KEY, second)
+        seen.mark_read(KEY, second)
         event = news.get(1)
     assert event is not None
     assert (event.kind, event.cubicle, event.body) == ("seen", KEY, {"turn": second})
-    seen.mark(KEY, first)
-    assert (seen.unread(KEY.user), seen.first_unread(KEY)) == ({}, None)
-    assert seen.unread(OTHER.user) == {"crab": 1}
+    seen.mark_read(KEY, first)
+    assert (seen.count_unread(KEY.user), seen.first_unread(KEY)) == ({}, None)
+    assert seen.count_unread(OTHER.user) == {"crab": 1}
 
 
 def test_an_older_turn_that_ends_later_is_new(house: CoreFixture) -> None:
     """One that waited behind what was seen already counts when it ends."""
     seen = ReadMarks(house.store, house.broker)
     older = house.turns.submit(KEY, "later", source="dashboard")
-    seen.mark(KEY, ended(house))
-    assert seen.unread(KEY.user) == {}
-    house.turns.end(KEY, older.id, TurnStatus.FAILED, error="no")
+    seen.mark_read(KEY, ended(house))
+    assert seen.count_unread(KEY.user) == {}
+    house.turns.end_turn(KEY, older.id, TurnStatus.FAILED, error="no")
     assert seen.first_unread(KEY) == older.id
 
 
@@ -81,7 +81,7 @@ def test_an_older_turn_that_ends_later_is_new(house: CoreFixture) -> None:
 def test_only_what_is_told_here_is_new(house: CoreFixture, turn: dict[str, object], is_new: bool) -> None:  # noqa: FBT001
     """Answers on other surfaces were told there, silent runs of the calendar to nobody."""
     ended(house, **turn)  # type: ignore[arg-type]  # drawn from the table above
-    assert ReadMarks(house.store, house.broker).unread(KEY.user) == ({"crab": 1} if is_new else {})
+    assert ReadMarks(house.store, house.broker).count_unread(KEY.user) == ({"crab": 1} if is_new else {})
 
 
 def test_nobody_marks_what_is_not_theirs(house: CoreFixture) -> None:
@@ -89,8 +89,8 @@ def test_nobody_marks_what_is_not_theirs(house: CoreFixture) -> None:
     seen, theirs = ReadMarks(house.store, house.broker), ended(house, OTHER)
     for turn in (theirs, 999):
         with pytest.raises(NotFound):
-            seen.mark(KEY, turn)
-    assert seen.unread(OTHER.user) == {"crab": 1}
+            seen.mark_read(KEY, turn)
+    assert seen.count_unread(OTHER.user) == {"crab": 1}
 
 
 def test_the_pages_show_it_and_the_api_marks_it(
@@ -105,7 +105,7 @@ def test_the_pages_show_it_and_the_api_marks_it(
     assert operator.refused("PUT", "/agents/nobody/seen", {"turn": turn})[0] == 404
     assert operator.refused("PUT", "/agents/crab/seen", {"turn": "x"})[0] == 400
     assert operator.call("PUT", "/agents/crab/seen", {"turn": turn}).status_code == 204
-    assert paper.services.seen.unread(operator.user.id) == {}
+    assert paper.services.seen.count_unread(operator.user.id) == {}
     for page in ("/", "/parts/side", "/agents/crab"):
         assert "New since your last visit" not in browser.client.get(page).text
 
@@ -120,13 +120,13 @@ def test_the_card_says_what_an_agent_does(paper: AppFixture, operator: Api, brow
     def work(scene: Scene) -> None:
         card()
         key, turn, steps = scene.key, scene.turn.id, paper.steps
-        steps.start(key, turn, 1, thought="", command="make 'a<b'", approval=None)
-        steps.printed(key, turn, 1, "so far <b>")
+        steps.start_step(key, turn, 1, thought="", command="make 'a<b'", approval=None)
+        steps.show_output(key, turn, 1, "so far <b>")
         card()
         said.append(browser.client.get("/agents/crab").text)
-        steps.end(key, turn, 1, exit_code=0, output="", ended="exited")
-        steps.start(key, turn, 2, thought="", command="rm -rf /app/workspace/work/x", approval=None)
-        steps.ask(key, turn, 2)
+        steps.end_step(key, turn, 1, exit_code=0, output="", ended="exited")
+        steps.start_step(key, turn, 2, thought="", command="rm -rf /app/workspace/work/x", approval=None)
+        steps.ask_person(key, turn, 2)
         card()
 
     paper.plays["work"] = work

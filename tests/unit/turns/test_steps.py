@@ -26,16 +26,16 @@ def house(tmp_path: Path) -> Iterator[CoreFixture]:
 
 
 def _start(house: CoreFixture, turn: int, n: int = 1, command: str = "ls", approval: str | None = None) -> str:
-    return house.steps.start(KEY, turn, n, thought="why", command=command, approval=approval).do
+    return house.steps.start_step(KEY, turn, n, thought="why", command=command, approval=approval).do
 
 
 def _end(house: CoreFixture, turn: int, n: int = 1, **changed: Any) -> str:
-    return house.steps.end(KEY, turn, n, **{"exit_code": 0, "output": "out", "ended": "exited", **changed}).do
+    return house.steps.end_step(KEY, turn, n, **{"exit_code": 0, "output": "out", "ended": "exited", **changed}).do
 
 
 def _approved(house: CoreFixture, turn: int, n: int = 1, command: str = DANGEROUS) -> str:
     assert _start(house, turn, n, command) == "ask"
-    approval = house.steps.ask(KEY, turn, n)
+    approval = house.steps.ask_person(KEY, turn, n)
     house.approvals.decide(approval.id, approve=True, by=house.operator, surface="test")
     return approval.id
 
@@ -46,7 +46,7 @@ def test_a_command_is_written_down_before_it_runs(house: CoreFixture) -> None:
     with watching(house.broker) as news:
         assert _start(house, turn.id, command="ls -l") == "run"
         assert [body["command"] for body in of_kind(heard(news), "step")] == ["ls -l"]
-    step = house.turns.steps(turn.id)[0]
+    step = house.turns.list_steps(turn.id)[0]
     assert (step.command, step.status, step.thought) == ("ls -l", "running", "why")
     audited = house.audited("command")[0]
     assert (audited.text, audited.turn, audited.detail["sha256"]) == ("ls -l", turn.id, step.sha256)
@@ -74,7 +74,7 @@ def test_its_end_is_recorded_once(house: CoreFixture) -> None:
     _start(house, turn.id)
     assert _end(house, turn.id, exit_code=3, output="x" * 100_000) == "continue"
     assert _end(house, turn.id, exit_code=0, output="other") == "continue"
-    step = house.turns.steps(turn.id)[0]
+    step = house.turns.list_steps(turn.id)[0]
     assert (step.status, step.exit_code, len(step.output)) == ("done", 3, 65_536)
     assert len(house.audited("command.ended")) == 1
 
@@ -84,7 +84,7 @@ def test_a_repeated_start_gets_the_same_answer(house: CoreFixture) -> None:
     turn = house.under_way()
     assert [_start(house, turn.id), _start(house, turn.id)] == ["run", "run"]
     assert [_start(house, turn.id, 2, DANGEROUS), _start(house, turn.id, 2, DANGEROUS)] == ["ask", "ask"]
-    assert len(house.turns.steps(turn.id)) == len(house.audited("command")) == 2
+    assert len(house.turns.list_steps(turn.id)) == len(house.audited("command")) == 2
 
 
 def test_a_number_belongs_to_one_command(house: CoreFixture) -> None:
@@ -106,7 +106,7 @@ def test_steps_are_numbered_within_the_limit(house: CoreFixture, n: int) -> None
     turn = house.under_way()
     with pytest.raises(BadInput):
         _start(house, turn.id, n)
-    assert house.turns.steps(turn.id) == []
+    assert house.turns.list_steps(turn.id) == []
 
 
 @pytest.mark.parametrize("command", ["x" * 131_001, "é" * 65_501, "ls\0-l"])
@@ -122,7 +122,7 @@ def test_the_longest_command_is_asked_about_whole(house: CoreFixture) -> None:
     turn = house.under_way()
     command = "echo " + "x" * 50_000 + "; " + DANGEROUS
     assert _start(house, turn.id, command=command) == "ask"
-    assert house.steps.ask(KEY, turn.id, 1).text == command
+    assert house.steps.ask_person(KEY, turn.id, 1).text == command
 
 
 def test_another_cubicles_turn_is_not_found(house: CoreFixture) -> None:
@@ -132,27 +132,27 @@ def test_another_cubicles_turn_is_not_found(house: CoreFixture) -> None:
         with pytest.raises(NotFound):
             call(house, foreign.id)
     with pytest.raises(NotFound):
-        house.steps.ask(KEY, foreign.id, 1)
+        house.steps.ask_person(KEY, foreign.id, 1)
 
 
 def test_nothing_begins_in_a_turn_that_has_ended(house: CoreFixture) -> None:
     """The crab is told to stop, nothing is written, nobody is asked."""
     turn = house.under_way()
     _start(house, turn.id, 1, DANGEROUS)
-    house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="x")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="x")
     assert _start(house, turn.id, 2) == "stop"
     with pytest.raises(NotFound):
-        house.steps.ask(KEY, turn.id, 1)
-    assert len(house.turns.steps(turn.id)) == 1
+        house.steps.ask_person(KEY, turn.id, 1)
+    assert len(house.turns.list_steps(turn.id)) == 1
 
 
 def test_a_command_that_ends_after_its_turn_is_recorded(house: CoreFixture) -> None:
     """The record is complete, and the crab hears that it must stop."""
     turn = house.under_way()
     _start(house, turn.id)
-    house.turns.end(KEY, turn.id, TurnStatus.FAILED, error="x")
+    house.turns.end_turn(KEY, turn.id, TurnStatus.FAILED, error="x")
     assert _end(house, turn.id) == "stop"
-    assert house.turns.steps(turn.id)[0].status == "done"
+    assert house.turns.list_steps(turn.id)[0].status == "done"
 
 
 def test_an_end_without_a_start_is_not_found(house: CoreFixture) -> None:
@@ -167,7 +167,7 @@ def test_what_never_ran_is_never_done(house: CoreFixture) -> None:
     turn = house.under_way()
     _start(house, turn.id, command=DANGEROUS)
     _end(house, turn.id)
-    assert house.turns.steps(turn.id)[0].status == "asked"
+    assert house.turns.list_steps(turn.id)[0].status == "asked"
 
 
 # --- approvals -------------------------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ def test_an_approval_serves_no_other_step_text_or_turn(house: CoreFixture) -> No
     assert _start(house, turn.id, 3, DANGEROUS) == "ask"
     assert _start(house, turn.id, 3, DANGEROUS, approval) == "refuse"
     foreign = house.under_way("x", OTHER)
-    house.steps.start(OTHER, foreign.id, 1, thought="", command=DANGEROUS, approval=None)
-    answer = house.steps.start(OTHER, foreign.id, 1, thought="", command=DANGEROUS, approval=approval)
+    house.steps.start_step(OTHER, foreign.id, 1, thought="", command=DANGEROUS, approval=None)
+    answer = house.steps.start_step(OTHER, foreign.id, 1, thought="", command=DANGEROUS, approval=approval)
     assert answer.do == "refuse"
     assert _start(house, turn.id, 1, DANGEROUS, approval) == "run"
 
@@ -214,11 +214,11 @@ def test_a_pending_or_denied_approval_lets_nothing_run(house: CoreFixture) -> No
     """Only a yes is a yes."""
     turn = house.under_way()
     _start(house, turn.id, command=DANGEROUS)
-    approval = house.steps.ask(KEY, turn.id, 1)
+    approval = house.steps.ask_person(KEY, turn.id, 1)
     assert _start(house, turn.id, command=DANGEROUS, approval=approval.id) == "refuse"
     house.approvals.decide(approval.id, approve=False, by=house.operator, surface="test")
     assert _start(house, turn.id, command=DANGEROUS, approval=approval.id) == "refuse"
-    assert house.turns.steps(turn.id)[0].status == "denied"
+    assert house.turns.list_steps(turn.id)[0].status == "denied"
 
 
 def test_an_approved_command_does_not_run_in_a_stopped_turn(house: CoreFixture) -> None:
@@ -245,15 +245,15 @@ def test_what_runs_at_once_is_not_asked_about(house: CoreFixture) -> None:
     turn = house.under_way()
     _start(house, turn.id)
     with pytest.raises(Conflict):
-        house.steps.ask(KEY, turn.id, 1)
+        house.steps.ask_person(KEY, turn.id, 1)
     with pytest.raises(NotFound):
-        house.steps.ask(KEY, turn.id, 2)
+        house.steps.ask_person(KEY, turn.id, 2)
 
 
 @pytest.mark.parametrize(("policy", "command", "told"), [("off", DANGEROUS, "run"), ("all", "ls", "ask")])
 def test_the_agents_policy_decides(house: CoreFixture, policy: str, command: str, told: str) -> None:
     """What is asked is a setting of the agent's, read at each command."""
-    house.agents.change("crab", {"approval": policy})
+    house.agents.update_agent("crab", {"approval": policy})
     assert _start(house, house.under_way().id, command=command) == told
 
 
@@ -263,11 +263,11 @@ def test_a_turn_makes_us_keep_so_much(house: CoreFixture) -> None:
     for n in range(1, 27):
         assert _start(house, turn.id, n, f"echo {n}") == "run"
         _end(house, turn.id, n, output="x" * 100_000)
-    kept = [len(step.output) for step in house.turns.steps(turn.id)]
+    kept = [len(step.output) for step in house.turns.list_steps(turn.id)]
     assert (kept[0], kept[-1]) == (65_536, 2_000)
     assert sum(kept) < MAX_TURN_CHARS + 10_000
     with pytest.raises(BadInput, match="1,500,000 characters"):
         _start(house, turn.id, 27, f"echo {'y' * 3_000}")
     assert _start(house, turn.id, 27, "echo short") == "run"
-    house.turns.end(KEY, turn.id, TurnStatus.DONE)
+    house.turns.end_turn(KEY, turn.id, TurnStatus.DONE)
     assert _start(house, house.under_way().id, 1, f"echo {'y' * 3_000}") == "run"

@@ -74,8 +74,8 @@ class Desk:
         """So many turns; the last one."""
         for number in range(count):
             turn = self.house.under_way(f"word {number} {'x' * size}")
-            self.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply=f"reply {number}")
-            self.summaries.note(turn.id)
+            self.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply=f"reply {number}")
+            self.summaries.on_turn_end(turn.id)
         return self.house.turns.get(turn.id)
 
     def work(self) -> int:
@@ -88,7 +88,7 @@ class Desk:
     def told(self) -> list[str]:
         """What the model is told before the next turn."""
         turn = self.house.turns.submit(KEY, "next", source="test")
-        contents = [message["content"] for message in self.summaries.told(turn)]
+        contents = [message["content"] for message in self.summaries.history_messages(turn)]
         self.house.turns.stop(turn.id)
         return contents
 
@@ -105,7 +105,7 @@ def test_a_short_conversation_is_told_whole(desk: Desk) -> None:
     desk.talk(SUMMED_UP_TURNS)
     assert desk.work() == 0
     assert desk.model.requests == []
-    assert desk.summaries.of(KEY) is None
+    assert desk.summaries.get_summary(KEY) is None
 
 
 @pytest.mark.parametrize(("count", "size"), [(SUMMED_UP_TURNS + 1, 10), (12, 9_000)], ids=["many", "long"])
@@ -114,7 +114,7 @@ def test_the_older_half_of_a_long_one_becomes_a_summary(desk: Desk, count: int, 
     desk.model.says('{"message": "They like tea.", "terminal": ""}')
     desk.talk(count, size)
     assert desk.work() == 1
-    made = desk.summaries.of(KEY)
+    made = desk.summaries.get_summary(KEY)
     assert made is not None
     assert made.text == "They like tea."
     told = desk.told()
@@ -122,9 +122,9 @@ def test_the_older_half_of_a_long_one_becomes_a_summary(desk: Desk, count: int, 
     assert "asks for nothing" in told[0]
     assert told[2].startswith(f"word {made.upto}")
     assert f"word {count - 1}" in told[-2]
-    (notice,) = desk.notices.recent(KEY)
+    (notice,) = desk.notices.list_recent(KEY)
     assert "summary" in notice.text
-    assert len(desk.house.turns.history(KEY, limit=500)) == count + 1
+    assert len(desk.house.turns.list_history(KEY, limit=500)) == count + 1
     assert desk.work() == 0
 
 
@@ -169,7 +169,7 @@ def test_without_a_summary_the_oldest_are_left_out(desk: Desk) -> None:
         tries += 1
     assert 1 < tries < 10
     with desk.house.store.reading() as db:
-        assert job_rows.open_of(db, rows.KIND, KEY) == []
+        assert job_rows.list_open_jobs(db, rows.KIND, KEY) == []
     desk.model.says("At last.")
     desk.talk(1)
     assert desk.work() == 1
@@ -182,20 +182,20 @@ def test_a_cleared_conversation_has_no_summary(desk: Desk) -> None:
     desk.work()
     with desk.house.store.writing() as db:
         desk.jobs.submit(db, rows.KIND, OTHER, 7, {})
-    desk.house.turns.clear(KEY)
-    assert desk.summaries.of(KEY) is None
+    desk.house.turns.clear_history(KEY)
+    assert desk.summaries.get_summary(KEY) is None
     assert desk.told() == []
     with desk.house.store.reading() as db:
-        assert [job.cubicle for job in job_rows.heads(db, desk.now)] == [OTHER]
+        assert [job.cubicle for job in job_rows.list_next_jobs(db, desk.now)] == [OTHER]
 
 
 def test_a_summary_that_comes_too_late_is_dropped(desk: Desk) -> None:
     """The conversation was cleared while the model was at it."""
     desk.talk(SUMMED_UP_TURNS + 1)
-    desk.model.meanwhile = lambda: desk.house.turns.clear(KEY)
+    desk.model.meanwhile = lambda: desk.house.turns.clear_history(KEY)
     desk.work()
-    assert desk.summaries.of(KEY) is None
-    assert desk.notices.recent(KEY) == []
+    assert desk.summaries.get_summary(KEY) is None
+    assert desk.notices.list_recent(KEY) == []
 
 
 def test_it_is_bounded_and_survives(desk: Desk) -> None:
@@ -207,6 +207,6 @@ def test_it_is_bounded_and_survives(desk: Desk) -> None:
     again = Desk(desk.house)
     again.model.says("y" * 50_000)
     assert again.work() == 1
-    made = again.summaries.of(KEY)
+    made = again.summaries.get_summary(KEY)
     assert made is not None
     assert len(made.text) == MOST_CHARS

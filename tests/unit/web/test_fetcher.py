@@ -20,10 +20,10 @@ import pytest
 from orchestrator.core.errors import BadInput, Forbidden, OrchestratorError, Stopped, TooLarge, Unavailable
 from orchestrator.web.body import FetchLimits
 from orchestrator.web.fetcher import USER_AGENT, Fetched, Fetcher, NewHost, tls_context
-from orchestrator.web.ip_rules import Address, is_global, read
+from orchestrator.web.ip_rules import Address, is_global, parse_address
 from orchestrator.web.network import SystemNetwork
-from orchestrator.web.url_warnings import warnings
-from orchestrator.web.urls import Link, UrlRules, follow, parse
+from orchestrator.web.url_warnings import list_warnings
+from orchestrator.web.urls import Link, UrlRules, follow_redirect, parse_url
 from tests.support.fake_internet import (
     OTHER,
     PUBLIC,
@@ -80,7 +80,7 @@ class Street:
     ) -> tuple[Fetched, bytes]:
         """What came, and the bytes."""
         sink = io.BytesIO()
-        return self.fetcher(limits).fetch(parse(url), sink, other_hosts=other_hosts), sink.getvalue()
+        return self.fetcher(limits).fetch(parse_url(url), sink, other_hosts=other_hosts), sink.getvalue()
 
     def fails(
         self,
@@ -92,7 +92,7 @@ class Street:
         """The fetch ends with the sentence; how many bytes had been written."""
         sink = io.BytesIO()
         with pytest.raises(kind) as failed:
-            self.fetcher(limits).fetch(parse(url), sink)
+            self.fetcher(limits).fetch(parse_url(url), sink)
         assert words in failed.value.message, failed.value.message
         assert failed.value.message.endswith(".")
         return len(sink.getvalue())
@@ -147,7 +147,7 @@ def test_a_file_arrives_whole(street: Street) -> None:
     assert fetched.sha256 == hashlib.sha256(body).hexdigest()
     assert (fetched.size_bytes, fetched.content_type) == (len(body), "application/pdf")
     assert (fetched.link.url, fetched.passed) == ("https://files.example/a?b=c", ())
-    assert fetched.address == read(PUBLIC)
+    assert fetched.address == parse_address(PUBLIC)
     assert street.town.looked_up == ["files.example"]
     assert street.town.connected == [(PUBLIC, 443)]
 
@@ -196,7 +196,7 @@ def test_the_next_address_is_tried(street: Street) -> None:
     """A host with several addresses is reached at the first that answers."""
     street.town.names["files.example"] = [["2606:4700::9999", PUBLIC]]
     street.site(says(answer(b"x")))
-    assert street.get()[0].address == read(PUBLIC)
+    assert street.get()[0].address == parse_address(PUBLIC)
     assert [address for address, _ in street.town.connected] == ["2606:4700::9999", PUBLIC]
 
 
@@ -212,7 +212,7 @@ def test_http_by_explicit_choice(street: Street) -> None:
     """Then without encryption, at port 80."""
     street.site(says(answer(b"x")), is_plain=True)
     sink = io.BytesIO()
-    street.fetcher(rules=HTTP).fetch(parse("http://files.example/", HTTP), sink)
+    street.fetcher(rules=HTTP).fetch(parse_url("http://files.example/", HTTP), sink)
     assert sink.getvalue() == b"x"
     assert street.town.connected == [(PUBLIC, 80)]
 
@@ -240,9 +240,9 @@ def test_reading_a_url_touches_no_network(monkeypatch: pytest.MonkeyPatch) -> No
     asked: list[object] = []
     for name in ("socket", "getaddrinfo", "gethostbyname", "create_connection"):
         monkeypatch.setattr(socket, name, lambda *args: asked.append(args))
-    link = parse("https://раураl.example/a?b=c")
-    warnings(link)
-    follow(link, "//other.example/")
+    link = parse_url("https://раураl.example/a?b=c")
+    list_warnings(link)
+    follow_redirect(link, "//other.example/")
     assert asked == []
 
 
@@ -300,7 +300,7 @@ def test_rules_may_allow_more() -> None:
     with opened(says(answer(b"x"))) as site:
         rules = UrlRules(plain_http=True, ports=frozenset({site.port}), is_allowed=is_allowed)
         sink = io.BytesIO()
-        link = parse(f"http://127.0.0.1:{site.port}/", rules)
+        link = parse_url(f"http://127.0.0.1:{site.port}/", rules)
         Fetcher(SMALL, rules=rules).fetch(link, sink)
         assert sink.getvalue() == b"x"
         with pytest.raises(BadInput):
@@ -309,7 +309,7 @@ def test_rules_may_allow_more() -> None:
 
 def test_a_link_that_was_made_up_is_refused(street: Street) -> None:
     """Only what the one parser read is fetched: parts that were put together otherwise go nowhere."""
-    good = parse("https://files.example/a")
+    good = parse_url("https://files.example/a")
     made_up = [
         Link(good.url, "https", "127.0.0.1", 443, "/", ""),
         Link(good.url, "https", "files.example", 443, "/a\r\nX: y", ""),
@@ -324,7 +324,7 @@ def test_a_link_that_was_made_up_is_refused(street: Street) -> None:
 def test_the_systems_names(street: Street) -> None:
     """The real resolver: a name that there is none of gives the same sentence."""
     with pytest.raises(Unavailable, match="could not be looked up"):
-        Fetcher(SMALL).fetch(parse("https://nothing.invalid/"), io.BytesIO())
+        Fetcher(SMALL).fetch(parse_url("https://nothing.invalid/"), io.BytesIO())
     with pytest.raises(OSError, match=r"no such name|no answer within"):
         SystemNetwork().resolve("nothing.invalid", 1.0)
 
@@ -412,7 +412,7 @@ def test_a_new_host_says_what_to_ask_for(street: Street) -> None:
         street.get()
     assert failed.value.link.url == "https://other.example/b?c"
     fetched, got = street.get("https://files.example/a", failed.value.link.host)
-    assert (got, fetched.address) == (b"here", read(OTHER))
+    assert (got, fetched.address) == (b"here", parse_address(OTHER))
     street.town.names["other.example"] = [["10.0.0.1"]]
     with pytest.raises(Forbidden, match="inside a private network"):
         street.get("https://files.example/a", "other.example")
@@ -422,7 +422,7 @@ def test_from_https_there_is_no_way_to_http(street: Street) -> None:
     """Not even where http is allowed; the other way there is."""
     street.site(redirects(("/a", "http://files.example/b")))
     with pytest.raises(BadInput, match="from https to http"):
-        street.fetcher(rules=HTTP).fetch(parse("https://files.example/a"), io.BytesIO())
+        street.fetcher(rules=HTTP).fetch(parse_url("https://files.example/a"), io.BytesIO())
 
 
 # --- size, time, packing ---------------------------------------------------------------------------------------
@@ -519,7 +519,7 @@ def test_a_stop_is_heeded(street: Street) -> None:
     """In the middle of a server's silence."""
     site = street.site(drips(OK + b"Content-Length: 10\r\n\r\nx", b"", 0.05))
     with pytest.raises(Stopped):
-        street.fetcher().fetch(parse("https://files.example/"), io.BytesIO(), is_stopped=lambda: bool(site.heads))
+        street.fetcher().fetch(parse_url("https://files.example/"), io.BytesIO(), is_stopped=lambda: bool(site.heads))
 
 
 def test_a_failing_sink_is_not_the_servers_fault(street: Street) -> None:
@@ -531,7 +531,7 @@ def test_a_failing_sink_is_not_the_servers_fault(street: Street) -> None:
 
     street.site(says(answer(b"x")))
     with pytest.raises(OSError, match="No space left"):
-        street.fetcher().fetch(parse("https://files.example/"), Full())
+        street.fetcher().fetch(parse_url("https://files.example/"), Full())
 
 
 # --- certificates and the environment --------------------------------------------------------------------------
@@ -541,7 +541,7 @@ def test_an_unknown_certificate_is_refused(street: Street) -> None:
     """One that signed itself: nothing was asked of that server."""
     site = street.site(says(answer(b"x")))
     with pytest.raises(Unavailable, match="valid certificate"):
-        Fetcher(SMALL, network=street.town).fetch(parse("https://files.example/"), io.BytesIO())
+        Fetcher(SMALL, network=street.town).fetch(parse_url("https://files.example/"), io.BytesIO())
     assert site.heads == []
 
 

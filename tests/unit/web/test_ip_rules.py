@@ -6,8 +6,8 @@ import pytest
 
 from orchestrator.core.errors import BadInput, OrchestratorError
 from orchestrator.web.fetcher import Fetcher, tls_context
-from orchestrator.web.ip_rules import is_global, read
-from orchestrator.web.urls import UrlRules, parse
+from orchestrator.web.ip_rules import is_global, parse_address
+from orchestrator.web.urls import UrlRules, parse_url
 from tests.support.fake_internet import FakeInternet
 
 INSIDE = [
@@ -41,7 +41,7 @@ def test_the_table_is_long_enough() -> None:
 def test_no_spelling_leads_inside(host: str) -> None:
     """As the host of a URL each is refused, and nothing is looked up."""
     with pytest.raises(BadInput):
-        parse(f"https://{host}/")
+        parse_url(f"https://{host}/")
 
 
 @pytest.mark.parametrize("host", INSIDE)
@@ -49,7 +49,7 @@ def test_no_spelling_leads_inside_when_a_name_server_gives_it(host: str) -> None
     """As the answer for a name each is refused, and nothing is connected to."""
     town = FakeInternet({"files.example": [[host.strip("[]")]]})
     with pytest.raises(OrchestratorError, match="inside a private network"):
-        Fetcher(network=town, tls=TLS).fetch(parse("https://files.example/"), _Nowhere())
+        Fetcher(network=town, tls=TLS).fetch(parse_url("https://files.example/"), _Nowhere())
     assert town.connected == []
 
 
@@ -57,7 +57,7 @@ def test_no_spelling_leads_inside_when_a_name_server_gives_it(host: str) -> None
 def test_no_spelling_gets_by_with_laxer_reading(host: str) -> None:
     """Whoever reads the URL with a rule that allows everything is stopped at the fetch."""
     try:
-        link = parse(f"https://{host}/", UrlRules(is_allowed=bool))  # every address is true
+        link = parse_url(f"https://{host}/", UrlRules(is_allowed=bool))  # every address is true
     except BadInput:
         return
     town = FakeInternet()
@@ -78,7 +78,7 @@ def test_no_spelling_gets_by_with_laxer_reading(host: str) -> None:
 )  # fmt: skip
 def test_the_internet_is_open(text: str) -> None:
     """Neighbours of what is closed included; mapped and translated addresses are judged by what they carry."""
-    address = read(text)
+    address = parse_address(text)
     assert address is not None
     assert is_global(address)
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import BadInput
-from orchestrator.web.url_warnings import Caution, is_dense, warnings
-from orchestrator.web.urls import MAX_URL_CHARS, UrlRules, follow, parse
+from orchestrator.web.url_warnings import Caution, is_dense, list_warnings
+from orchestrator.web.urls import MAX_URL_CHARS, UrlRules, follow_redirect, parse_url
 
 PLAIN = UrlRules(plain_http=True)
 ODD_PORTS = UrlRules(plain_http=True, ports=frozenset({80, 443, 8443}))
@@ -39,10 +39,10 @@ ODD_PORTS = UrlRules(plain_http=True, ports=frozenset({80, 443, 8443}))
 )  # fmt: skip
 def test_a_url_has_one_reading(text: str, host: str, port: int, target: str, url: str | None) -> None:
     """The parts that are shown, connected to and sent; reading the result again changes nothing."""
-    link = parse(text)
+    link = parse_url(text)
     assert (link.host, link.port, link.target) == (host, port, target)
     assert url is None or link.url == url
-    assert parse(link.url) == link
+    assert parse_url(link.url) == link
 
 
 REFUSED = [
@@ -136,18 +136,18 @@ REFUSED = [
 def test_what_could_be_read_in_two_ways_is_refused(text: str, words: str) -> None:
     """With a sentence that says what is the matter."""
     with pytest.raises(BadInput) as refused:
-        parse(text)
+        parse_url(text)
     assert words in refused.value.message, refused.value.message
 
 
 def test_a_fragment_is_never_sent() -> None:
     """What follows the hash is dropped, whatever it looks like."""
-    assert parse("https://good.com#@evil.example/").url == "https://good.com/"
+    assert parse_url("https://good.com#@evil.example/").url == "https://good.com/"
 
 
 def test_http_needs_an_explicit_choice() -> None:
     """With it, the usual port is 80."""
-    assert parse("http://example.com/", PLAIN).port == 80
+    assert parse_url("http://example.com/", PLAIN).port == 80
 
 
 @pytest.mark.parametrize(
@@ -171,25 +171,25 @@ def test_http_needs_an_explicit_choice() -> None:
 )
 def test_a_redirect_is_read_as_strictly(location: str, url: str | None) -> None:
     """Relative ones included; None stands for refused."""
-    link = parse("https://example.com/a/")
+    link = parse_url("https://example.com/a/")
     if url is None:
         with pytest.raises(BadInput):
-            follow(link, location)
+            follow_redirect(link, location)
     else:
-        assert follow(link, location).url == url
+        assert follow_redirect(link, location).url == url
 
 
 @given(st.text(max_size=60), st.sampled_from(["https://", "https://example.com", "https://example.com/", ""]))
 def test_any_text_is_read_or_refused(text: str, before: str) -> None:
     """There is no third way, and what was read is plain ASCII that reads as itself."""
     try:
-        link = parse(before + text)
+        link = parse_url(before + text)
     except BadInput:
         return
     assert link.url.isascii()
     assert link.url.isprintable()
     assert not set(link.target) & set(" \\#")
-    assert parse(link.url) == link
+    assert parse_url(link.url) == link
 
 
 # --- what a person should know ---------------------------------------------------------------------------------
@@ -229,14 +229,14 @@ ODD = [
 @pytest.mark.parametrize(("text", "kinds"), ODD)
 def test_what_is_odd_is_pointed_out(text: str, kinds: str) -> None:
     """Each oddity as a sentence, and plain links without any."""
-    hints = warnings(parse(text, ODD_PORTS))
+    hints = list_warnings(parse_url(text, ODD_PORTS))
     assert " ".join(hint.kind for hint in hints) == kinds
     assert all(hint.text.endswith(".") for hint in hints)
 
 
 def test_mixed_letters_are_named() -> None:
     """The sentences show the name as it looks and as it is."""
-    texts = " ".join(hint.text for hint in warnings(parse("https://раураl.example/")))
+    texts = " ".join(hint.text for hint in list_warnings(parse_url("https://раураl.example/")))
     assert "Cyrillic and Latin" in texts
     assert "раураl.example" in texts
     assert "xn--" in texts

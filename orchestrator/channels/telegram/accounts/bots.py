@@ -140,7 +140,7 @@ class Bots(Pairing):
         not asked."""
         if settings_token:
             self._take_from_settings(settings_token)
-        for agent in self._agents.every():
+        for agent in self._agents.list_agents():
             if token := self.token(agent.name):
                 self._hide(token)
             self.follow(agent.name)
@@ -204,7 +204,7 @@ class Bots(Pairing):
         self._hide(proof.token.text)
         with self._store.writing() as db:
             held = rows.of_bot(db, proof.bot)
-            agent = held.agent if held else self._agents.every()[0].name
+            agent = held.agent if held else self._agents.list_agents()[0].name
             old = rows.of_agent(db, agent)
             if old is not None and old.bot != proof.bot and not old.is_from_settings:
                 logger.warning("%s was given another bot, so TELEGRAM_BOT_TOKEN is not used", agent)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.approvals.bash.bodies import outline
-from orchestrator.approvals.bash.parser import MAX_CHARS, read
+from orchestrator.approvals.bash.bodies import outline_script
+from orchestrator.approvals.bash.parser import MAX_CHARS, read_script
 from orchestrator.approvals.bash.parts import ParsedCommand, Problem, Redirect, Simple, Stdin
 from orchestrator.approvals.bash.words import UNKNOWN
 
@@ -17,7 +17,7 @@ def _commands(reading: ParsedCommand) -> list[Simple]:
 
 
 def _texts(text: str) -> list[list[str]]:
-    reading = read(text)
+    reading = read_script(text)
     assert reading.problem is Problem.NONE
     return [[word.text for word in command.words] for command in _commands(reading)]
 
@@ -77,7 +77,7 @@ def test_commands_are_found_wherever_they_stand(text: str, commands: list[list[s
 )
 def test_words_are_read_as_the_shell_reads_them(written: str, text: str, *, is_plain: bool) -> None:
     """Quotes and escapes are undone; what only a running shell knows is marked."""
-    (command,) = [command for command in _commands(read("x " + written)) if command.words[0].text == "x"]
+    (command,) = [command for command in _commands(read_script("x " + written)) if command.words[0].text == "x"]
     assert (command.words[1].text, command.words[1].is_plain) == (text, is_plain)
     assert command.words[1].raw == written
 
@@ -104,7 +104,7 @@ def test_words_are_read_as_the_shell_reads_them(written: str, text: str, *, is_p
 )
 def test_what_a_command_reads_is_known(text: str, stdin: Stdin) -> None:
     """A pipe, a here-document or a here-string reaches the command it belongs to."""
-    assert [command.stdin for command in _commands(read(text)) if command.words[0].text == "a"] == [stdin]
+    assert [command.stdin for command in _commands(read_script(text)) if command.words[0].text == "a"] == [stdin]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,19 @@ def test_what_a_command_reads_is_known(text: str, stdin: Stdin) -> None:
 )
 def test_redirections_are_found(text: str, redirects: list[tuple[str, bool]]) -> None:
     """Each redirection of output is read, and whether it only empties its file."""
-    found = [part for part in read(text).parts if isinstance(part, Redirect)]
+    found = [part for part in read_script(text).parts if isinstance(part, Redirect)]
     assert [(part.target.text, part.empties) for part in found] == redirects
 
 
 def test_own_jobs_are_variables_that_hold_nothing_else() -> None:
     """A variable counts as an own job only while all that is put into it is ``$!``."""
-    assert read('a & X=$!; Y="$!"; kill $X').own_jobs == {"X", "Y"}
-    assert read("a & X=$!; X=1; kill $X").own_jobs == frozenset()
+    assert read_script('a & X=$!; Y="$!"; kill $X').own_jobs == {"X", "Y"}
+    assert read_script("a & X=$!; X=1; kill $X").own_jobs == frozenset()
 
 
 def test_text_in_backquotes_with_backslashes_is_handed_on() -> None:
     """Backquotes within backquotes are read on their own, one level undone."""
-    assert "echo `rm x`" in read("echo `echo \\`rm x\\``").parts
+    assert "echo `rm x`" in read_script("echo `echo \\`rm x\\``").parts
 
 
 @pytest.mark.parametrize(
@@ -153,15 +153,15 @@ def test_text_in_backquotes_with_backslashes_is_handed_on() -> None:
 )
 def test_what_is_not_understood_says_so(text: str) -> None:
     """Broken text, and text on which the grammar and bash disagree, is reported and not half read."""
-    reading = read(text)
+    reading = read_script(text)
     assert (reading.problem, reading.parts) == (Problem.UNPARSABLE, ())
 
 
 def test_long_text_is_not_read() -> None:
     """Text that could cost the parser too much is left alone; long data in here-documents is no such text."""
-    assert read("a " * MAX_CHARS).problem is Problem.TOO_LONG
+    assert read_script("a " * MAX_CHARS).problem is Problem.TOO_LONG
     data = "x | y $(z) 'q\n" * 2_000
-    reading = read(f"cat > a <<'E' && b\n{data}E\nc")
+    reading = read_script(f"cat > a <<'E' && b\n{data}E\nc")
     assert [command.words[0].text for command in _commands(reading)] == ["cat", "b", "c"]
     assert _commands(reading)[0].stdin.text == data
 
@@ -173,14 +173,14 @@ def test_long_text_is_not_read() -> None:
 def test_only_sure_data_is_taken_out(first_line: str) -> None:
     """Behind a line whose quotes may go on, nothing is taken for a here-document."""
     text = f"{first_line}\ncat <<'E'\n" + "rm x\n" * 500 + "E\n"
-    shortened = outline(text)
+    shortened = outline_script(text)
     assert shortened.text == text
 
 
 def test_taken_out_data_can_be_put_back() -> None:
     """Nothing is lost: each line that stands for data leads to it."""
     body = "rm x\n" * 500
-    shortened = outline(f"cat <<'E' | cat - <<-F\n{body}E\n\t$(x)\n\tF\nls")
+    shortened = outline_script(f"cat <<'E' | cat - <<-F\n{body}E\n\t$(x)\n\tF\nls")
     ((key, taken),) = shortened.bodies.items()
     assert taken == body
     assert shortened.text == f"cat <<'E' | cat - <<-F\n{key}\nE\n\t$(x)\n\tF\nls"
@@ -190,4 +190,4 @@ def test_taken_out_data_can_be_put_back() -> None:
 @given(st.text(alphabet="rm x\n'\"`$(){}|&;<>E\\#=*~[]!-\r\té\u202e", max_size=60))
 def test_any_text_is_read_the_same_way_twice(text: str) -> None:
     """Reading never raises and depends on nothing but the text."""
-    assert read(text) == read(text)
+    assert read_script(text) == read_script(text)

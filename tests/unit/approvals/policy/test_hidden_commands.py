@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from orchestrator.approvals.policy.judge import judge
+from orchestrator.approvals.policy.judge import judge_command
 from orchestrator.core.models import ApprovalPolicy, Ruling
 
 ASKS = [
@@ -104,13 +104,13 @@ FAMILIES = {
 )
 def test_hidden_commands_ask(command: str) -> None:
     """What would run is found, or can't be read and is asked about."""
-    assert judge(command, ApprovalPolicy.DANGEROUS).ruling is Ruling.ASK
+    assert judge_command(command, ApprovalPolicy.DANGEROUS).ruling is Ruling.ASK
 
 
 @pytest.mark.parametrize("command", [*RUNS, *NEEDLESS])
 def test_harmless_ones_run(command: str) -> None:
     """The same forms with everyday values, and what loses nothing, are no reason to ask."""
-    assert judge(command, ApprovalPolicy.DANGEROUS).ruling is Ruling.RUN
+    assert judge_command(command, ApprovalPolicy.DANGEROUS).ruling is Ruling.RUN
 
 
 @pytest.mark.parametrize("command", [c for table in (*FAMILIES.values(), RUNS, NEEDLESS) for c in table])

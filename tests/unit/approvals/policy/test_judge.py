@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.approvals.policy.judge import MAX_CHARS, judge
+from orchestrator.approvals.policy.judge import MAX_CHARS, judge_command
 from orchestrator.core.models import ApprovalPolicy, Ruling
 
 ASKS = [
@@ -194,7 +194,7 @@ RUNS = [
 @pytest.mark.parametrize("command", ASKS)
 def test_dangerous_commands_ask(command: str) -> None:
     """Whatever deletes, cannot be undone or cannot be told asks, however it is written."""
-    verdict = judge(command, ApprovalPolicy.DANGEROUS)
+    verdict = judge_command(command, ApprovalPolicy.DANGEROUS)
     assert verdict.ruling is Ruling.ASK
     assert verdict.reason.startswith(("It ", "HermitShell "))
     assert verdict.reason.endswith(".")
@@ -205,7 +205,7 @@ def test_dangerous_commands_ask(command: str) -> None:
 @pytest.mark.parametrize("command", RUNS)
 def test_everyday_commands_run(command: str) -> None:
     """Everyday work is not held up, even when it talks about deleting."""
-    verdict = judge(command, ApprovalPolicy.DANGEROUS)
+    verdict = judge_command(command, ApprovalPolicy.DANGEROUS)
     assert (verdict.ruling, verdict.reason) == (Ruling.RUN, "")
 
 
@@ -237,7 +237,7 @@ def test_table_entries_are_valid_bash(command: str) -> None:
 )
 def test_reason_names_the_piece(command: str, reason: str) -> None:
     """A person reads one plain sentence that quotes the part of the command that matters."""
-    assert judge(command, ApprovalPolicy.DANGEROUS).reason == reason
+    assert judge_command(command, ApprovalPolicy.DANGEROUS).reason == reason
 
 
 @pytest.mark.parametrize("policy", list(ApprovalPolicy))
@@ -252,7 +252,7 @@ def test_reason_names_the_piece(command: str, reason: str) -> None:
 )
 def test_unusable_commands_are_refused(policy: ApprovalPolicy, command: str, told: str) -> None:
     """What no shell can be given is refused under every policy, and the model is told why."""
-    verdict = judge(command, policy)
+    verdict = judge_command(command, policy)
     assert verdict.ruling is Ruling.REFUSE
     assert told in verdict.reason
 
@@ -260,20 +260,20 @@ def test_unusable_commands_are_refused(policy: ApprovalPolicy, command: str, tol
 @pytest.mark.parametrize("command", ["ls", "rm -rf /", "echo 'open", "a" * MAX_CHARS, "", "$X"])
 def test_off_runs_everything(command: str) -> None:
     """With approval off nothing asks."""
-    assert judge(command, ApprovalPolicy.OFF).ruling is Ruling.RUN
+    assert judge_command(command, ApprovalPolicy.OFF).ruling is Ruling.RUN
 
 
 def test_all_asks_about_everything() -> None:
     """With approval for all, a harmless command asks too, and a dangerous one still says what it does."""
-    assert judge("ls", ApprovalPolicy.ALL).ruling is Ruling.ASK
-    assert judge("", ApprovalPolicy.ALL).ruling is Ruling.ASK
-    assert judge("rm x", ApprovalPolicy.ALL).reason == "It deletes files: rm x."
+    assert judge_command("ls", ApprovalPolicy.ALL).ruling is Ruling.ASK
+    assert judge_command("", ApprovalPolicy.ALL).ruling is Ruling.ASK
+    assert judge_command("rm x", ApprovalPolicy.ALL).reason == "It deletes files: rm x."
 
 
 @pytest.mark.parametrize(("levels", "ruling"), [(1, Ruling.RUN), (8, Ruling.RUN), (9, Ruling.ASK), (1_000, Ruling.ASK)])
 def test_shells_within_shells_are_followed_so_far(levels: int, ruling: Ruling) -> None:
     """A few levels of nesting are read; more ask."""
-    assert judge("eval " * levels + "ls", ApprovalPolicy.DANGEROUS).ruling is ruling
+    assert judge_command("eval " * levels + "ls", ApprovalPolicy.DANGEROUS).ruling is ruling
 
 
 def _heredoc(program: str, body: str) -> str:
@@ -300,7 +300,7 @@ def _heredoc(program: str, body: str) -> str:
 def test_hostile_text_ends_soon(command: str) -> None:
     """No text makes the judge hang, crash or run away with memory."""
     started = time.thread_time()
-    verdict = judge(command, ApprovalPolicy.DANGEROUS)
+    verdict = judge_command(command, ApprovalPolicy.DANGEROUS)
     assert verdict.ruling in (Ruling.ASK, Ruling.RUN)
     assert time.thread_time() - started < 15
 
@@ -309,9 +309,9 @@ def test_long_files_are_written_without_asking() -> None:
     """A here-document of many kilobytes that only writes a file is data."""
     body = "def f(x):\n    return (x | 1) if x else '`rm`'  # $(rm x)\n" * 1_500
     command = f"mkdir -p a && cat > a/f.py <<'EOF'\n{body}EOF\npython3 a/f.py"
-    assert judge(command, ApprovalPolicy.DANGEROUS).ruling is Ruling.RUN
-    assert judge(command + " && rm a/f.py", ApprovalPolicy.DANGEROUS).reason == "It deletes files: rm a/f.py."
-    assert judge(command.replace("cat > a/f.py", "bash"), ApprovalPolicy.DANGEROUS).ruling is Ruling.ASK
+    assert judge_command(command, ApprovalPolicy.DANGEROUS).ruling is Ruling.RUN
+    assert judge_command(command + " && rm a/f.py", ApprovalPolicy.DANGEROUS).reason == "It deletes files: rm a/f.py."
+    assert judge_command(command.replace("cat > a/f.py", "bash"), ApprovalPolicy.DANGEROUS).ruling is Ruling.ASK
 
 
 _FRAGMENTS = [
@@ -328,6 +328,6 @@ _SHELLISH = st.lists(st.sampled_from(_FRAGMENTS), max_size=25).map("".join)
 def test_any_text_gets_one_verdict(text: str) -> None:
     """Any text at all is judged, and always the same way."""
     for policy in ApprovalPolicy:
-        first = judge(text, policy)
-        assert judge(text, policy) == first
+        first = judge_command(text, policy)
+        assert judge_command(text, policy) == first
         assert (first.reason == "") == (first.ruling is Ruling.RUN)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.approvals.policy.judge import judge, scripts_of
-from orchestrator.approvals.policy.kinds import covers, is_kind
+from orchestrator.approvals.policy.judge import judge_command, scripts_of
+from orchestrator.approvals.policy.kinds import is_covered, is_kind
 from orchestrator.core.models import ApprovalPolicy, Ruling
 
 NAMED = {
@@ -59,7 +59,7 @@ EXACTLY = (
 @pytest.mark.parametrize(("command", "kinds"), NAMED.items())
 def test_what_can_be_named_is(command: str, kinds: tuple[str, ...]) -> None:
     """By what it does and where; each kind is one that may be given by hand too."""
-    verdict = judge(command, ApprovalPolicy.DANGEROUS)
+    verdict = judge_command(command, ApprovalPolicy.DANGEROUS)
     assert (verdict.ruling, verdict.kinds) == (Ruling.ASK, kinds)
     assert all(is_kind(kind) for kind in kinds)
 
@@ -67,24 +67,24 @@ def test_what_can_be_named_is(command: str, kinds: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("command", EXACTLY)
 def test_what_can_not_be_named_is_its_own_text(command: str) -> None:
     """A place that only the running shell knows, or a text within the text: nothing wider than these very words."""
-    verdict = judge(command, ApprovalPolicy.DANGEROUS)
+    verdict = judge_command(command, ApprovalPolicy.DANGEROUS)
     assert (verdict.ruling, verdict.kinds) == (Ruling.ASK, (f"run: {command}",))
 
 
 @pytest.mark.parametrize("command", ["rm -rf 'a\tb'", "rm -rf \u202eb", f"rm -rf $X {'x' * 600}", "rm -rf $X\nls"])
 def test_what_could_be_misread_has_no_kind(command: str) -> None:
     """It can be approved once, and only so."""
-    assert judge(command, ApprovalPolicy.DANGEROUS).kinds == ()
+    assert judge_command(command, ApprovalPolicy.DANGEROUS).kinds == ()
 
 
 def test_who_is_asked_about_everything_may_allow_a_text() -> None:
     """Under that policy a harmless command is its own kind."""
-    assert judge("ls -l", ApprovalPolicy.ALL).kinds == ("run: ls -l",)
-    assert judge("ls -l", ApprovalPolicy.DANGEROUS).kinds == ()
+    assert judge_command("ls -l", ApprovalPolicy.ALL).kinds == ("run: ls -l",)
+    assert judge_command("ls -l", ApprovalPolicy.DANGEROUS).kinds == ()
 
 
 @pytest.mark.parametrize(
-    ("granted", "wanted", "is_covered"),
+    ("granted", "wanted", "covers_it"),
     [
         ("delete below work/a/", "delete below work/a/", True),
         ("delete below work/a/", "delete below work/a/b/", True),
@@ -100,9 +100,9 @@ def test_who_is_asked_about_everything_may_allow_a_text() -> None:
         ("run: delete below work/", "delete below work/a/", False),
     ],
 )
-def test_a_folder_covers_what_is_in_it(granted: str, wanted: str, *, is_covered: bool) -> None:
+def test_a_folder_covers_what_is_in_it(granted: str, wanted: str, *, covers_it: bool) -> None:
     """And nothing else."""
-    assert covers(granted, wanted) is is_covered
+    assert is_covered(granted, wanted) is covers_it
 
 
 @pytest.mark.parametrize(

@@ -216,9 +216,9 @@ def test_a_web_socket(house: PreviewFixture) -> None:
                 back += browser.recv(4096)
             assert back == said
     deadline = time.monotonic() + 20
-    while house.harbour.streams(KEY) and time.monotonic() < deadline:
+    while house.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert house.harbour.streams(KEY) == 0
+    assert house.reverse_tunnel.count_streams(KEY) == 0
 
 
 def test_headers_pass_by_name(house: PreviewFixture) -> None:
@@ -403,9 +403,9 @@ def test_a_reader_who_leaves_ends_the_stream(house: PreviewFixture) -> None:
     answer.close()
     connection.close()
     deadline = time.monotonic() + 20
-    while house.harbour.streams(KEY) and time.monotonic() < deadline:
+    while house.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert house.harbour.streams(KEY) == 0
+    assert house.reverse_tunnel.count_streams(KEY) == 0
     server.close()
 
 
@@ -450,9 +450,9 @@ def test_a_browser_that_leaves_before_any_answer(house: PreviewFixture, monkeypa
             path = f"/a/{house.ticket('rogue')}/"
             browser.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost:{house.port}\r\n\r\n".encode())
             assert is_asked.wait(20)
-            assert house.harbour.streams(KEY) == 1
+            assert house.reverse_tunnel.count_streams(KEY) == 1
         deadline = time.monotonic() + 20
-        while house.harbour.streams(KEY) and time.monotonic() < deadline:
+        while house.reverse_tunnel.count_streams(KEY) and time.monotonic() < deadline:
             time.sleep(0.02)
         may_end.set()
-    assert house.harbour.streams(KEY) == 0
+    assert house.reverse_tunnel.count_streams(KEY) == 0

@@ -190,7 +190,7 @@ def test_the_end_of_its_turn_withdraws_a_question(desk: Desk, status: TurnStatus
     turn = desk.house.under_way().id
     desk.ask("c1", turn)
     desk.ask("c2", question="Beside?")
-    desk.house.turns.end(KEY, turn, status)
+    desk.house.turns.end_turn(KEY, turn, status)
     states = {question.text: question.status for question in desk.questions.every()}
     assert states == {"Which one?": "cancelled", "Beside?": "pending"}
     assert (desk.call().status, desk.call().result["code"]) == ("failed", "cancelled")
@@ -206,10 +206,10 @@ def test_a_turn_that_ended_or_was_stopped_asks_nothing(desk: Desk) -> None:
         if is_stopped:
             desk.house.turns.stop(turn)
         else:
-            desk.house.turns.end(KEY, turn, TurnStatus.DONE)
+            desk.house.turns.end_turn(KEY, turn, TurnStatus.DONE)
         with pytest.raises(Conflict):
             desk.ask(f"c{n}", turn)
-        desk.house.turns.end(KEY, turn, TurnStatus.STOPPED)
+        desk.house.turns.end_turn(KEY, turn, TurnStatus.STOPPED)
     assert desk.questions.every() == []
 
 
@@ -236,7 +236,7 @@ def test_five_questions_are_the_most(desk: Desk) -> None:
 
 def test_the_toolset_is_needed(desk: Desk) -> None:
     """Without it the agent has no such command."""
-    desk.house.agents.change("crab", {"toolsets": ["memory"]})
+    desk.house.agents.update_agent("crab", {"toolsets": ["memory"]})
     with pytest.raises(NotFound, match="toolset questions"):
         desk.ask()
 
@@ -250,7 +250,7 @@ def test_a_death_loses_no_question(tmp_path: Path) -> None:
         desk.ask("c2", question="Open?")
         desk.ask("c3", question="Short?", timeout=5)
         desk.house.hooks.turn_ended._listeners.clear()  # a death right after the turn's end
-        desk.house.turns.end(KEY, turn, TurnStatus.DONE)
+        desk.house.turns.end_turn(KEY, turn, TurnStatus.DONE)
     with at_desk(home, start=1_000_010.0) as desk, watching(desk.house.broker) as news:
         desk.questions.reconcile()
         told = of_kind(heard(news), "question")

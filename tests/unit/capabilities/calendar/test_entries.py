@@ -102,9 +102,9 @@ class Desk:
 
     def finish(self, status: TurnStatus = TurnStatus.DONE, reply: str = "done") -> None:
         """A crab ends every turn there is."""
-        while (turn := self.rooms.turns.take(KEY, "boot", 0)) is not None:
+        while (turn := self.rooms.turns.take_next(KEY, "boot", 0)) is not None:
             error = "It broke." if status is TurnStatus.FAILED else None
-            self.rooms.turns.end(KEY, turn.id, status, reply=reply, error=error)
+            self.rooms.turns.end_turn(KEY, turn.id, status, reply=reply, error=error)
         self.runs.tick()
 
     def call(self, name: str, **fields: Any) -> Any:
@@ -126,7 +126,7 @@ class Desk:
 def desk(home: Path, time: datetime = MONDAY, zone: str = "Europe/Vienna") -> Iterator[Desk]:
     """A desk over ``home``, whose person lives in ``zone``; opened again it is as it was left."""
     with core_fixture(home) as found:
-        found.people.change(found.operator.id, {"time_zone": zone})
+        found.people.update_user(found.operator.id, {"time_zone": zone})
         yield Desk(found, time)
 
 
@@ -271,9 +271,9 @@ def test_what_was_missed_for_more_than_a_day_is_left_out_and_told(open_desk: Des
     entry = open_desk.add("2026-03-02T10:00")
     open_desk.at("2026-03-03T09:00:01+00:00")
     assert open_desk.ran(entry.id) == [("2026-03-02T09:00", RunResult.MISSED)]
-    (notice,) = open_desk.notices.recent(KEY)
+    (notice,) = open_desk.notices.list_recent(KEY)
     assert "was due on Mon 2 Mar 2026 at 10:00" in notice.text
-    settled = open_desk.notices.press(notice.id, "calendar.run", by=open_desk.rooms.operator, surface="test")
+    settled = open_desk.notices.press_button(notice.id, "calendar.run", by=open_desk.rooms.operator, surface="test")
     open_desk.runs.tick()
     assert (settled.outcome, len(open_desk.submitted)) == ("“Look” runs now.", 1)
 
@@ -386,7 +386,7 @@ def test_a_death_neither_drops_nor_doubles_a_run(tmp_path: Path, dies: Callable[
         after.runs.tick()
         after.finish()
         assert after.ran(entry.id) == [("2026-03-02T09:00", RunResult.DONE)]
-        assert len(after.rooms.turns.history(KEY)) == 1
+        assert len(after.rooms.turns.list_history(KEY)) == 1
 
 
 def test_what_can_not_be_asked_now_is_asked_later(open_desk: Desk) -> None:
@@ -417,9 +417,9 @@ def test_three_failing_runs_in_a_row_pause_an_entry(open_desk: Desk) -> None:
         open_desk.finish(status)
     paused = open_desk.agenda.get(entry.id)
     assert (paused.status, paused.next_at, len(open_desk.submitted)) == (EntryStatus.PAUSED, None, len(statuses))
-    (notice,) = open_desk.notices.recent(KEY)
+    (notice,) = open_desk.notices.list_recent(KEY)
     assert "failed 3 times in a row" in notice.text
-    settled = open_desk.notices.press(notice.id, "calendar.resume", by=open_desk.rooms.operator, surface="test")
+    settled = open_desk.notices.press_button(notice.id, "calendar.resume", by=open_desk.rooms.operator, surface="test")
     assert settled.outcome.startswith("“Look” is resumed. It next comes due on Mon 2 Mar 2026 at 17:00")
     resumed = open_desk.agenda.get(entry.id)
     assert (resumed.status, resumed.failures) == (EntryStatus.ACTIVE, 0)
@@ -506,8 +506,8 @@ def test_a_series_leaves_out_what_it_is_told_to(open_desk: Desk) -> None:
     )
     told = open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=20260306,20260307T100000")
     assert "It next comes due on Sun 8 Mar 2026 at 10:00" in told.text
-    notice = open_desk.notices.recent(KEY)[-1]
-    open_desk.notices.press(notice.id, "calendar.undo", by=open_desk.rooms.operator, surface="test")
+    notice = open_desk.notices.list_recent(KEY)[-1]
+    open_desk.notices.press_button(notice.id, "calendar.undo", by=open_desk.rooms.operator, surface="test")
     assert open_desk.agenda.get(entry.id).without == entry.without
     assert open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="0 10 * * *").result["without"] == entry.without
     assert open_desk.call("CALENDAR_UPDATE", id=entry.id, repeat="FREQ=DAILY;EXDATE=").result["without"] == ""
@@ -535,12 +535,12 @@ def test_what_an_agent_puts_into_the_calendar_is_announced(open_desk: Desk) -> N
     made = open_desk.call_as(
         Caller(KEY, turn.id), "CALENDAR_CREATE", title="A\u202eB", prompt="do\nit", start="2026-03-03T09:00"
     )
-    (notice,) = open_desk.notices.recent(KEY)
+    (notice,) = open_desk.notices.list_recent(KEY)
     assert notice.turn == turn.id
     assert notice.text == (
         "crab put “A\\u202eB” into the calendar: once on Tue 3 Mar 2026 at 09:00.\nIts prompt: “do\\nit”"
     )
-    settled = open_desk.notices.press(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
+    settled = open_desk.notices.press_button(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
     assert settled.outcome == "“A\\u202eB” is cancelled."
     with pytest.raises(NotFound):
         open_desk.agenda.get(made.result["id"])
@@ -551,17 +551,17 @@ def test_what_has_run_can_not_be_cancelled(open_desk: Desk) -> None:
     operator = open_desk.rooms.operator
     made = open_desk.call("CALENDAR_CREATE", title="Tea", prompt="go", start="2026-03-03T09:00").result["id"]
     daily = open_desk.call("CALENDAR_CREATE", title="Daily", prompt="go", start="2026-03-03T09:00", repeat="FREQ=DAILY")
-    once, series = open_desk.notices.recent(KEY)
+    once, series = open_desk.notices.list_recent(KEY)
     with watching(open_desk.rooms.broker) as news:
         open_desk.at("2026-03-03T08:00:01+00:00")
         told = {body["id"]: body["outcome"] for body in of_kind(heard(news), "notice")}
     assert told == {once.id: "“Tea” already ran."}
     assert as_json(open_desk.notices.get(once.id))["offers"] == []
     with pytest.raises(Conflict, match="“Tea” already ran"):
-        open_desk.notices.press(once.id, "calendar.cancel", by=operator, surface="test")
+        open_desk.notices.press_button(once.id, "calendar.cancel", by=operator, surface="test")
     assert open_desk.agenda.get(made).status is EntryStatus.ENDED
     assert [offer.do for offer in open_desk.notices.get(series.id).offers] == ["calendar.cancel"]
-    assert open_desk.notices.press(series.id, "calendar.cancel", by=operator, surface="test").outcome.endswith(
+    assert open_desk.notices.press_button(series.id, "calendar.cancel", by=operator, surface="test").outcome.endswith(
         "is cancelled."
     )
     with pytest.raises(NotFound):
@@ -572,10 +572,10 @@ def test_a_press_between_the_time_and_its_notice_cancels_nothing(open_desk: Desk
     """The entry has ended, its notice does not say so yet: the press does."""
     made = open_desk.call("CALENDAR_CREATE", title="Tea", prompt="go", start="2026-03-03T09:00").result["id"]
     open_desk.at("2026-03-03T08:00:01+00:00")
-    (notice,) = open_desk.notices.recent(KEY)
+    (notice,) = open_desk.notices.list_recent(KEY)
     with open_desk.rooms.store.writing() as db:
         db.execute("UPDATE notices SET settled_at = NULL, outcome = ''")
-    pressed = open_desk.notices.press(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
+    pressed = open_desk.notices.press_button(notice.id, "calendar.cancel", by=open_desk.rooms.operator, surface="test")
     assert pressed.outcome == "“Tea” already ran."
     assert open_desk.agenda.get(made).status is EntryStatus.ENDED
 
@@ -584,7 +584,7 @@ def test_what_was_missed_and_run_by_hand_elsewhere_is_offered_no_more(open_desk:
     """Only its missed time is: the older button says that it was missed."""
     made = open_desk.call("CALENDAR_CREATE", title="Tea", prompt="go", start="2026-03-02T10:00").result["id"]
     open_desk.at("2026-03-03T09:00:01+00:00")
-    old, missed = open_desk.notices.recent(KEY)
+    old, missed = open_desk.notices.list_recent(KEY)
     assert (old.outcome, missed.outcome) == ("“Tea” was missed.", "")
     open_desk.agenda.run_now(made)
     assert open_desk.notices.get(missed.id).outcome == "“Tea” was run."
@@ -595,17 +595,17 @@ def test_what_an_agent_changed_can_be_undone(open_desk: Desk) -> None:
     operator = open_desk.rooms.operator
     entry = open_desk.add("2026-03-03T10:00", repeat="FREQ=DAILY", color="red", missed="skip")
     open_desk.agenda.change(entry.id, {"title": "Mine"}, by=operator)
-    assert open_desk.notices.recent(KEY) == []
+    assert open_desk.notices.list_recent(KEY) == []
     before = open_desk.agenda.get(entry.id)
     open_desk.call("CALENDAR_UPDATE", id=entry.id, prompt="Something else", repeat="-", color="-")
-    notice = open_desk.notices.recent(KEY)[-1]
+    notice = open_desk.notices.list_recent(KEY)[-1]
     assert "It was every day at 10:00; now it is once on Tue 3 Mar 2026 at 10:00." in notice.text
-    open_desk.notices.press(notice.id, "calendar.undo", by=operator, surface="test")
+    open_desk.notices.press_button(notice.id, "calendar.undo", by=operator, surface="test")
     after = open_desk.agenda.get(entry.id)
     assert (after.prompt, after.repeat, after.color) == (before.prompt, before.repeat, before.color)
     open_desk.call("CALENDAR_DELETE", id=entry.id)
-    notice = open_desk.notices.recent(KEY)[-1]
-    open_desk.notices.press(notice.id, "calendar.undo", by=operator, surface="test")
+    notice = open_desk.notices.list_recent(KEY)[-1]
+    open_desk.notices.press_button(notice.id, "calendar.undo", by=operator, surface="test")
     back = open_desk.agenda.get(entry.id)
     assert (back.title, back.missed, back.next_at) == ("Mine", "skip", before.next_at)
 
@@ -614,23 +614,23 @@ def test_older_notices_are_settled_by_what_comes_after(open_desk: Desk) -> None:
     """No button stays that would undo something else than it says."""
     made = open_desk.call("CALENDAR_CREATE", title="T", prompt="P", start="2026-03-03T09:00")
     open_desk.call("CALENDAR_UPDATE", id=made.result["id"], title="U")
-    first, second = open_desk.notices.recent(KEY)
+    first, second = open_desk.notices.list_recent(KEY)
     assert (first.outcome, second.outcome) == ("It was changed since.", "")
     open_desk.agenda.remove(made.result["id"], by=open_desk.rooms.operator)
-    assert open_desk.notices.recent(KEY)[1].outcome == "It was deleted."
+    assert open_desk.notices.list_recent(KEY)[1].outcome == "It was deleted."
     with pytest.raises(OrchestratorError, match="It was deleted"):
-        open_desk.notices.press(second.id, "calendar.undo", by=open_desk.rooms.operator, surface="test")
+        open_desk.notices.press_button(second.id, "calendar.undo", by=open_desk.rooms.operator, surface="test")
 
 
 def test_an_agent_schedules_the_next_one_itself(open_desk: Desk) -> None:
     """In a run of the calendar it may make the next entry, which runs in its turn."""
     open_desk.add("2026-03-02T10:00", title="First")
     open_desk.at("2026-03-02T09:00:00+00:00")
-    turn = open_desk.rooms.turns.take(KEY, "boot", 0)
+    turn = open_desk.rooms.turns.take_next(KEY, "boot", 0)
     assert turn is not None
     result = open_desk.calls.batch(Caller(KEY, turn.id), 1, ["CALENDAR_CREATE:Next|Go on|2026-03-02T11:00|"])
     assert result[0]["ok"]
-    open_desk.rooms.turns.end(KEY, turn.id, TurnStatus.DONE, reply="")
+    open_desk.rooms.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
     open_desk.at("2026-03-02T10:00:00+00:00")
     assert [prompt for prompt, _ in open_desk.submitted] == ["Look after things.", "Go on"]
 
@@ -639,7 +639,7 @@ def test_a_run_says_whose_words_they_are(open_desk: Desk) -> None:
     """What the agent wrote itself does not come back as if the person had said it."""
     entry = open_desk.add("2026-03-02T10:00", repeat="FREQ=DAILY")
     open_desk.at("2026-03-02T12:00:00+00:00")
-    turn = open_desk.rooms.turns.take(KEY, "boot", 0)
+    turn = open_desk.rooms.turns.take_next(KEY, "boot", 0)
     assert turn is not None
     assert "You wrote its words yourself" not in open_desk.offers.note(turn)
     with open_desk.rooms.store.writing() as db:
@@ -651,7 +651,7 @@ def test_a_run_knows_what_it_is(open_desk: Desk) -> None:
     """The agent is told which entry, when it was due, whether it is late, and that nobody waits."""
     entry = open_desk.add("2026-03-02T10:00", repeat="FREQ=DAILY")
     open_desk.at("2026-03-02T12:00:00+00:00")
-    turn = open_desk.rooms.turns.take(KEY, "boot", 0)
+    turn = open_desk.rooms.turns.take_next(KEY, "boot", 0)
     assert turn is not None
     note = open_desk.offers.note(turn)
     assert note.startswith(
@@ -662,7 +662,7 @@ def test_a_run_knows_what_it_is(open_desk: Desk) -> None:
     assert "leave it empty" in note
     open_desk.agenda.remove(entry.id, by=open_desk.rooms.operator)
     assert "its entry was deleted since" in open_desk.offers.note(turn)
-    open_desk.rooms.turns.end(KEY, turn.id, TurnStatus.DONE, reply="")
+    open_desk.rooms.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
     assert open_desk.offers.note(open_desk.rooms.under_way()) == ""
 
 

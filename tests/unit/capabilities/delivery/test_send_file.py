@@ -158,7 +158,7 @@ def test_nobody_waits_for_anothers_files(desk: Desk) -> None:
     """A cubicle that asks for a file again and again that it goes on writing holds up its own files alone."""
     desk.house.put("slow.bin", b"x")
     other = CubicleKey(KEY.agent, Users(desk.house.store).add({"name": "bob"}).id)
-    tray = desk.house.workspaces.prepare(other, uid=os.geteuid(), gid=os.getegid()).out
+    tray = desk.house.workspaces.prepare_folders(other, uid=os.geteuid(), gid=os.getegid()).out
     (tray / "quick.txt").write_bytes(b"hello")
     with (desk.house.out / "slow.bin").open("ab"):
         for n in range(6):

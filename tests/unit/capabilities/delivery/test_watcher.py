@@ -92,7 +92,7 @@ def test_without_the_kernel_s_help_a_look_finds_it(house: DeliveryFixture) -> No
 
 def test_a_tray_in_which_nothing_happens_is_not_asked(house: DeliveryFixture) -> None:
     """However many idle, what happens in one tray costs the same; dropping one leaves nothing of it."""
-    house.workspaces.prepare(OTHER, uid=os.geteuid(), gid=os.getegid())
+    house.workspaces.prepare_folders(OTHER, uid=os.geteuid(), gid=os.getegid())
     with watched(house) as watch:
         watch.add(OTHER)
         eventually(lambda: not watch.is_settling(KEY) and not watch.is_settling(OTHER))
@@ -219,7 +219,7 @@ def test_many_trays_share_few_threads(tmp_path: Path) -> None:
     """However many there are."""
     with outgoing(tmp_path) as house, watched(house) as watch:
         for user in range(2, 60):
-            house.workspaces.prepare(CubicleKey("crab", user), uid=os.geteuid(), gid=os.getegid())
+            house.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.geteuid(), gid=os.getegid())
             watch.add(CubicleKey("crab", user))
         house.put("a")
         eventually(lambda: names(house) == ["a"])

@@ -215,7 +215,7 @@ class Full(Reserve):
 
     is_short: Callable[[], bool] = staticmethod(lambda: True)
 
-    def check(self) -> None:
+    def check_room(self) -> None:
         """Raises while it is."""
         if self.is_short():
             raise Unavailable("The disk of the host is full. Make room on it.")

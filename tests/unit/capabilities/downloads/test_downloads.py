@@ -18,7 +18,7 @@ from orchestrator.capabilities.downloads.records import AssetStatus
 from orchestrator.core.errors import BadInput, Conflict, Forbidden, NotFound, OrchestratorError, TooMany
 from orchestrator.core.models import ApprovalStatus, TurnStatus
 from orchestrator.web.fetcher import tls_context
-from orchestrator.web.urls import UrlRules, parse
+from orchestrator.web.urls import UrlRules, parse_url
 from tests.support.core_fixture import KEY, OTHER, heard, of_kind, watching
 from tests.support.downloads_fixture import BYTES, SHA256, SMALL, URL, Certificates, DownloadsFixture, desk
 from tests.support.fake_internet import OTHER as ELSEWHERE
@@ -225,7 +225,7 @@ NAMED = {
 def test_the_host_chooses_the_name(url: str, named: tuple[str, str]) -> None:
     """As the URL says where that is harmless, with the ending that was expected where there is none."""
     file_type, name = named
-    assert words.name_of(parse(url), file_type) == name
+    assert words.name_of(parse_url(url), file_type) == name
 
 
 def test_a_file_that_is_too_large_is_not_kept(at: DownloadsFixture) -> None:
@@ -263,13 +263,13 @@ def test_a_full_workspace_takes_nothing(tmp_path: Path, certificates: Certificat
     """The limit of the workspace holds for downloads as for uploads, and says so."""
     with desk(tmp_path / "home", certificates, limits=SMALL) as at:
         at.site(gives(BYTES))
-        at.house.agents.change("crab", {"limits": {"disk_mb": 64}})
+        at.house.agents.update_agent("crab", {"limits": {"disk_mb": 64}})
         work = at.house.home / "workspaces" / "crab" / "1" / "work"
         work.mkdir(parents=True)
 
         def leave(left: int) -> None:
             with (work / "full").open("ab") as file:
-                file.write(b"x" * (64 * 1024**2 - left - at.workspaces.measure(KEY).bytes))
+                file.write(b"x" * (64 * 1024**2 - left - at.workspaces.measure_usage(KEY).bytes))
 
         leave(20 * 4096)
         assert at.fetched().status == "done"
@@ -417,13 +417,13 @@ def test_a_host_may_be_allowed_for_ever(at: DownloadsFixture) -> None:
     assert at.ended(second).result["path"] == "/app/workspace/in/second.pdf"
     at.ask("https://sub.files.example/x")
     assert len(at.pending()) == 1
-    at.house.grants.revoke("crab", at.held()[0].id, by=at.house.operator)
+    at.house.grants.revoke_grant("crab", at.held()[0].id, by=at.house.operator)
     assert at.held() == []
     at.ask("https://files.example/third.pdf")
     assert len(at.pending()) == 2
     assert [len(at.house.audited(kind)) for kind in ("host.allowed", "asset.allowed", "host.revoked")] == [1, 1, 1]
     with pytest.raises(NotFound):
-        at.house.grants.revoke("crab", "abcdefgh", by=at.house.operator)
+        at.house.grants.revoke_grant("crab", "abcdefgh", by=at.house.operator)
     with pytest.raises(NotFound):
         at.house.grants.of_agent("nobody", viewer=at.house.operator)
 
@@ -434,7 +434,7 @@ def test_a_revoked_host_is_not_fetched_from(tmp_path: Path, certificates: Certif
         first = at.ask()
         at.decide(first, always=True)
         second = at.ask("https://files.example/second.pdf")
-        at.house.grants.revoke("crab", at.held()[0].id, by=at.house.operator)
+        at.house.grants.revoke_grant("crab", at.held()[0].id, by=at.house.operator)
         at.site(gives(BYTES))
         at.jobs.start()
         assert at.ended(first).status == "done"  # a person said yes to this one itself
@@ -472,10 +472,10 @@ def test_after_its_turn_the_person_and_the_agent_hear_of_it(at: DownloadsFixture
     """A notice for the person, and one note at the start of the agent's next turn."""
     turn = at.house.under_way()
     call = at.ask(turn=turn.id)
-    at.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="I asked for it.")
+    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="I asked for it.")
     at.decide(call)
     at.ended(call)
-    (notice,) = at.notices.recent(KEY)
+    (notice,) = at.notices.list_recent(KEY)
     assert (notice.kind, notice.turn, notice.text) == (
         "asset",
         turn.id,
@@ -484,7 +484,7 @@ def test_after_its_turn_the_person_and_the_agent_hear_of_it(at: DownloadsFixture
     following = at.house.under_way("and now?")
     told = f"in/report.pdf has arrived (you asked for {URL})."
     assert [at.assets.note(following), at.assets.note(following)] == [told, told]  # handed out twice, said the same
-    at.house.turns.end(KEY, following.id, TurnStatus.DONE, reply="Good.")
+    at.house.turns.end_turn(KEY, following.id, TurnStatus.DONE, reply="Good.")
     assert at.assets.note(at.house.under_way("again")) == ""
 
 
@@ -501,8 +501,8 @@ def test_who_waits_in_the_turn_is_not_told_twice(at: DownloadsFixture) -> None:
     question = at.pending()[0]
     at.house.approvals.decide(question.id, approve=True, by=at.house.operator, surface="test")
     at.settled(question.id)
-    at.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="ok")
-    assert at.notices.recent(KEY) == []
+    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="ok")
+    assert at.notices.list_recent(KEY) == []
     assert at.assets.note(at.house.under_way("next")).startswith("in/other.pdf has arrived")
 
 
@@ -514,10 +514,10 @@ def test_a_failure_after_the_turn_is_told(at: DownloadsFixture) -> None:
 
     at.site(has_nothing)
     at.fetched()
-    assert "does not have it (status 404)" in at.notices.recent(KEY)[0].text
+    assert "does not have it (status 404)" in at.notices.list_recent(KEY)[0].text
     refused = at.ask("https://files.example/b")
     at.decide(refused, approve=False)
-    assert len(at.notices.recent(KEY)) == 1
+    assert len(at.notices.list_recent(KEY)) == 1
     note = at.assets.note(at.house.under_way())
     assert "status 404" in note
     assert "You asked for https://files.example/b. A person said no" in note
@@ -527,7 +527,7 @@ def test_the_question_outlives_the_turn_but_not_the_time(at: DownloadsFixture) -
     """Nobody in time: the call fails and says so; a late yes is too late."""
     turn = at.house.under_way()
     call = at.ask(turn=turn.id)
-    at.house.turns.end(KEY, turn.id, TurnStatus.STOPPED)
+    at.house.turns.end_turn(KEY, turn.id, TurnStatus.STOPPED)
     assert at.asset(call).status is AssetStatus.ASKED
     with at.house.store.writing() as db:
         db.execute("UPDATE approvals SET expires_at = 1")

@@ -271,7 +271,7 @@ def test_without_the_toolset_there_is_no_memory(desk: Desk) -> None:
     """Nothing is noted, nothing is put in."""
     desk.facts.add(KEY, "parrots are green", by="ada")
     turn = desk.prompt("What colour are parrots?")
-    desk.house.agents.change("crab", {"toolsets": []})
+    desk.house.agents.update_agent("crab", {"toolsets": []})
     with pytest.raises(NotFound, match="switched off"):
         desk.ask(ME, "MEMORY_ADD", text="x")
     messages = ({"role": "user", "content": "What colour are parrots?"},)

@@ -161,11 +161,11 @@ def test_many_facts_go_in_few_calls_and_are_paid_for(desk: Desk) -> None:
         desk.facts.add(KEY, f"fact {n}", by="ada")
     desk.embedder.holds.set()
     assert desk.meaning.settled(5)
-    spent = desk.house.budget.today("crab").spent_micro
+    spent = desk.house.budget.get_today("crab").spent_micro
     assert 20 <= spent <= 40
     assert sorted(desk.embedder.texts) == sorted(f"fact {n}" for n in range(70))
     desk.best("fact")
-    today = desk.house.budget.today("crab")
+    today = desk.house.budget.get_today("crab")
     assert (today.spent_micro, today.reserved_micro) == (spent + 10, 0)
 
 
@@ -208,7 +208,7 @@ def test_another_size_under_the_same_name_is_not_compared(desk: Desk) -> None:
 
 def test_an_agent_without_budget_gets_none(desk: Desk) -> None:
     """Its searches go by words; others are not kept from theirs."""
-    desk.house.agents.change("crab", {"daily_budget_usd": 0})
+    desk.house.agents.update_agent("crab", {"daily_budget_usd": 0})
     desk.note("tea with milk")
     assert desk.vectors() == 0
     assert desk.embedder.texts == []

@@ -261,7 +261,7 @@ def test_a_stop_is_no_failure(tmp_path: Path, do: str) -> None:
         assert at.now(call).status == "waiting"
     errands.during = lambda _task: None
     with desk(home, errands) as at:
-        at.jobs.prepare()
+        at.jobs.prepare_kinds()
         assert errands.cleared == 1
         at.work()
         if do == "resolve":
@@ -314,15 +314,15 @@ def test_who_hears_after_the_turn(at: PackagesFixture) -> None:
     turn = at.house.under_way()
     at.ask(turn=turn.id)
     at.work()
-    at.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="Later, then.")
+    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="Later, then.")
     at.decide()
     at.work()
-    assert [notice.kind for notice in at.notices.recent(KEY)] == ["packages"]
-    assert "six" in at.notices.recent(KEY)[0].text
+    assert [notice.kind for notice in at.notices.list_recent(KEY)] == ["packages"]
+    assert "six" in at.notices.list_recent(KEY)[0].text
     second = at.house.under_way("next")
     assert "hermit install pip six" in at.packages.note(second)
     assert at.packages.note(second) == at.packages.note(second)
-    at.house.turns.end(KEY, second.id, TurnStatus.DONE, reply="")
+    at.house.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
     assert at.packages.note(at.house.under_way("third")) == ""
 
 
@@ -333,7 +333,7 @@ def test_nobody_is_told_twice(at: PackagesFixture) -> None:
     at.work()
     at.decide()
     at.work()
-    assert at.notices.recent(KEY) == []
+    assert at.notices.list_recent(KEY) == []
     assert at.packages.note(turn) == ""
 
 
@@ -344,7 +344,7 @@ def test_a_shelf_is_cleared_after_a_week(at: PackagesFixture) -> None:
     at.decide()
     at.work()
     at.clock[0] += KEPT_S + 1
-    at.jobs.tidy()
+    at.jobs.delete_old()
     assert at.on_the_shelf() == {}
     assert at.ask().status == "waiting"
 

@@ -112,7 +112,7 @@ def film_set(home: Path, paper: PaperStudio | None = None) -> Iterator[Set]:
     """A set over ``home``, opened again when it was there before."""
     paper = paper or PaperStudio()
     with core_fixture(home) as house:
-        house.workspaces.prepare(KEY, uid=os.geteuid(), gid=os.getegid())
+        house.workspaces.prepare_folders(KEY, uid=os.geteuid(), gid=os.getegid())
         notices, clock = Notifications(house.store, house.broker), [time.time()]
         calls = Calls(store=house.store, agents=house.agents)
         (home / "studio").mkdir(exist_ok=True)
@@ -270,7 +270,7 @@ def test_a_link_in_the_place_of_the_film(at: Set) -> None:
 
 def test_no_room_in_the_workspace(at: Set) -> None:
     """It is said, and nothing is stored."""
-    at.house.agents.change("crab", {"limits": {"disk_mb": 16}})
+    at.house.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
     with (at.tray.parent / "work" / "big").open("wb") as big:
         os.posix_fallocate(big.fileno(), 0, 16 << 20)
     call = at.ask()
@@ -303,7 +303,7 @@ def test_a_death_at_each_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
             at.work()
         monkeypatch.undo()
     with film_set(home) as at:
-        at.jobs.prepare()
+        at.jobs.prepare_kinds()
         at.work()
         assert at.films() == {"intro.mp4": FILMS["mp4"]}
         assert (at.now(call).status, at.now(call).result["file"]) == ("done", "out/intro.mp4")
@@ -338,7 +338,7 @@ def test_a_stop_is_no_failure(tmp_path: Path) -> None:
         assert (at.now(call).status, at.films()) == ("waiting", {})
     paper.during = lambda _: None
     with film_set(home, paper) as at:
-        at.jobs.prepare()
+        at.jobs.prepare_kinds()
         at.work()
         assert (at.now(call).status, paper.cleared) == ("done", 1)
 
@@ -380,11 +380,11 @@ def test_who_hears_when_nobody_waits(at: Set) -> None:
     assert said == {"ok": True, "result": said["result"]}
     assert "is being made; it will be in out/hi.mp4" in said["result"]
     at.work()
-    assert [(notice.kind, "hi.mp4" in notice.text) for notice in at.notices.recent(KEY)] == [("video", True)]
-    at.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="")
+    assert [(notice.kind, "hi.mp4" in notice.text) for notice in at.notices.list_recent(KEY)] == [("video", True)]
+    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
     second = at.house.under_way("next")
     assert "hi.mp4 that you asked for could not be made" in at.motions.note(second)
-    at.house.turns.end(KEY, second.id, TurnStatus.DONE, reply="")
+    at.house.turns.end_turn(KEY, second.id, TurnStatus.DONE, reply="")
     assert at.motions.note(at.house.under_way("third")) == ""
 
 
@@ -393,8 +393,8 @@ def test_a_video_that_nobody_waited_for(at: Set) -> None:
     turn = at.house.under_way()
     at.calls.batch(Caller(KEY, turn.id), 1, ["CLAWMOTION:Hello|5|hi.mp4"])
     at.work()
-    assert at.notices.recent(KEY) == []
-    at.house.turns.end(KEY, turn.id, TurnStatus.DONE, reply="")
+    assert at.notices.list_recent(KEY) == []
+    at.house.turns.end_turn(KEY, turn.id, TurnStatus.DONE, reply="")
     assert "out/hi.mp4" in at.motions.note(at.house.under_way("next"))
 
 
@@ -404,12 +404,12 @@ def test_nobody_is_told_twice(at: Set) -> None:
     turn = at.house.under_way()
     at.ask(turn=turn.id)
     at.work()
-    assert (at.notices.recent(KEY), at.motions.note(turn)) == ([], "")
+    assert (at.notices.list_recent(KEY), at.motions.note(turn)) == ([], "")
 
 
 def test_an_agent_without_the_toolset(at: Set) -> None:
     """It can't ask."""
-    at.house.agents.change("crab", {"toolsets": ["memory"]})
+    at.house.agents.update_agent("crab", {"toolsets": ["memory"]})
     with pytest.raises(OrchestratorError, match="toolset video"):
         at.ask()
 
@@ -419,6 +419,6 @@ def test_old_records_go(at: Set) -> None:
     call = at.ask()
     at.work()
     at.clock[0] += 8 * 86_400
-    at.jobs.tidy()
+    at.jobs.delete_old()
     assert at.now(call).status == "done"
     assert at.motions.note(at.house.under_way()) == ""

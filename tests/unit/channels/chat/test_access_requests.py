@@ -81,7 +81,7 @@ def test_nothing_of_a_stranger_starts_anything(pair: tuple[ChatFixture, CoreFixt
         known = rows.stranger(ChannelDb(db, "telegram"), "crab", EVE)
     assert known is not None
     assert (known.name, known.state) == ("Eve", "asked")
-    assert len(desk.people.every()) == 2
+    assert len(desk.people.list_users()) == 2
 
 
 def test_many_strangers_are_no_flood(desk: ChatFixture) -> None:
@@ -104,7 +104,7 @@ def test_without_an_operator_chat_nobody_is_asked(tmp_path: Path, state: str) ->
         if state == "closed":
             desk.opens(ADA, state="closed")
         else:
-            house.people.change(house.operator.id, {"telegram_id": None})
+            house.people.update_user(house.operator.id, {"telegram_id": None})
         desk.stranger()
         assert to(desk, ADA) == []
         assert "has been asked" not in desk.text(to(desk, EVE)[0])
@@ -129,7 +129,9 @@ def test_allow_makes_a_member(desk: ChatFixture) -> None:
     assert (found.name, found.role) == ("Eve", Role.MEMBER)
     assert desk.labels(card(desk)) == ["Remove"]
     assert "Welcome, Eve" in desk.text(to(desk, EVE)[-1])
-    assert [row.user for row in Audit(desk.store).search(kind="telegram.allowed")] == [desk.people.operator().id]
+    assert [row.user for row in Audit(desk.store).search_records(kind="telegram.allowed")] == [
+        desk.people.get_operator().id
+    ]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_many_of_one_name_are_told_apart(desk: ChatFixture) -> None:
     for person in (11, 12, 13):
         desk.stranger(person, "Eve")
         desk.press(card(desk), "Allow")
-    assert [user.name for user in desk.people.every()][2:] == ["Eve", "Eve 2", "Eve 3"]
+    assert [user.name for user in desk.people.list_users()][2:] == ["Eve", "Eve 2", "Eve 3"]
 
 
 def test_who_is_a_member_meanwhile_stays_one(desk: ChatFixture) -> None:
@@ -218,7 +220,7 @@ def test_an_operator_no_more_decides_nothing(pair: tuple[ChatFixture, CoreFixtur
     second = house.people.add({"name": "cleo", "role": Role.OPERATOR, "telegram_id": 2002})
     desk.stranger()
     data = desk.buttons.make("crab", card(desk), 2002, "allow", f"crab:{EVE}")
-    house.people.change(second.id, {"role": Role.MEMBER})
+    house.people.update_user(second.id, {"role": Role.MEMBER})
     press = desk.a_press(data, by=2002, chat=ADA, message=desk.arrives(card(desk)))
     assert desk.presses.press(press) == "Only the operator may decide this."
     assert member(desk) is None
@@ -233,7 +235,7 @@ def test_cards_work_once_and_after_a_restart(desk: ChatFixture) -> None:
     assert desk.fresh_presses().press(allow) == "Eve is a member now."
     assert desk.fresh_presses().press(block) == NO_LONGER
     assert desk.fresh_presses().press(allow) == NO_LONGER
-    assert len([user for user in desk.people.every() if user.id_in("telegram") == EVE]) == 1
+    assert len([user for user in desk.people.list_users() if user.id_in("telegram") == EVE]) == 1
 
 
 def test_shut_out_takes_it_back(desk: ChatFixture) -> None:
@@ -242,7 +244,7 @@ def test_shut_out_takes_it_back(desk: ChatFixture) -> None:
     desk.press(card(desk), "Allow")
     assert desk.press(card(desk), "Remove") == "Removed."
     assert member(desk) is None
-    assert [user.name for user in desk.people.every()] == ["ada", "bob", "Eve"]
+    assert [user.name for user in desk.people.list_users()] == ["ada", "bob", "Eve"]
     count = len(desk.refs)
     desk.clock_s = 30 * DAY_S
     desk.stranger()

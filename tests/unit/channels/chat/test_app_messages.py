@@ -59,7 +59,7 @@ class Gallery:
         self.apps: dict[str, WebApp] = {}
         self.now = AT
         self.place = TurnPlace("crab", CHAT, None, 7, "")
-        self.house.people.change(1, {"telegram_id": CHAT})
+        self.house.people.update_user(1, {"telegram_id": CHAT})
         self.folder = folder
 
     def letters(self, dashboard: str = PUBLIC) -> AppMessages:
@@ -242,7 +242,7 @@ def house(tmp_path: Path, telegram: BotApi) -> Iterator[AppFixture]:
 
 def test_an_app_from_a_chat_is_opened_from_the_chat(house: AppFixture, telegram: BotApi) -> None:
     """The answer, then one photo with a button, which logs in and leads to the app's page."""
-    www = house.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
+    www = house.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
 
     def play(scene: Scene) -> None:
         scene.run(1, "touch")

@@ -177,7 +177,7 @@ def test_what_was_decided_elsewhere_is_shown(desk: ChatFixture) -> None:
     """The other surface's word stands, for ever where it said so; the button says that it was late."""
     approval = desk.wants_host("asset", URL, **CARD)
     ref = f"approval:{approval.id}"
-    desk.approvals.decide(approval.id, approve=True, by=desk.people.operator(), surface="dashboard", always=True)
+    desk.approvals.decide(approval.id, approve=True, by=desk.people.get_operator(), surface="dashboard", always=True)
     assert "was approved already, by ada (dashboard)" in desk.press(ref, "Deny")
     assert "Approved by ada (dashboard)" in desk.text(ref)
     assert desk.labels(ref) == []

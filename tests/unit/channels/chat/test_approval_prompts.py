@@ -15,7 +15,7 @@ from orchestrator.channels.chat.events import IncomingMessage
 from orchestrator.channels.chat.message import AttachedFile
 from orchestrator.channels.chat.rich_text import RichText, utf16_len
 from orchestrator.core.models import ApprovalStatus, CubicleKey, Event, TurnStatus
-from orchestrator.core.text import visible
+from orchestrator.core.text import escape_invisible
 from tests.support.chat_fixture import ADA, BOB, DANGEROUS, GROUP, ChatFixture, chat_fixture
 from tests.support.core_fixture import KEY, OTHER, CoreFixture
 
@@ -107,7 +107,7 @@ def test_a_turn_from_elsewhere_asks_in_private(
 def test_nobody_on_telegram_is_asked_nothing(pair: tuple[ChatFixture, CoreFixture]) -> None:
     """The approval waits on the other surfaces."""
     desk, house = pair
-    house.people.change(house.operator.id, {"telegram_id": None})
+    house.people.update_user(house.operator.id, {"telegram_id": None})
     desk.opens(ADA)
     desk.wants(turn=house.under_way())
     assert desk.refs == []
@@ -117,8 +117,8 @@ def test_a_new_question_is_asked_after_a_start(pair: tuple[ChatFixture, CoreFixt
     """Nobody was there to hear of it."""
     desk, house = pair
     turn = desk.asks()
-    house.steps.start(turn.cubicle, turn.id, 1, thought="", command=DANGEROUS, approval=None)
-    approval = house.steps.ask(turn.cubicle, turn.id, 1)
+    house.steps.start_step(turn.cubicle, turn.id, 1, thought="", command=DANGEROUS, approval=None)
+    approval = house.steps.ask_person(turn.cubicle, turn.id, 1)
     assert desk.refs == []
     desk.asking.reconcile()
     assert desk.labels(f"approval:{approval.id}")[:2] == ["Approve", "Deny"]
@@ -147,10 +147,10 @@ def end(desk: ChatFixture, approval: str, how: str) -> None:
     """The question ends without the chat."""
     found = desk.approvals.get(approval)
     if how in ("approved", "denied"):
-        desk.approvals.decide(approval, approve=how == "approved", by=desk.people.operator(), surface="dashboard")
+        desk.approvals.decide(approval, approve=how == "approved", by=desk.people.get_operator(), surface="dashboard")
     elif how == "cancelled":
         assert found.turn is not None
-        desk.turns.end(found.cubicle, found.turn, TurnStatus.DONE)
+        desk.turns.end_turn(found.cubicle, found.turn, TurnStatus.DONE)
     else:
         with desk.store.writing() as db:
             db.execute("UPDATE approvals SET expires_at = 1 WHERE id = ?", (approval,))
@@ -203,14 +203,14 @@ def test_ask_again_makes_the_agent_try_again(desk: ChatFixture) -> None:
             (press.bot, press.update, ADA, ADA, press.message),
         )
     assert desk.presses.press(press) == "crab was asked to try again."
-    made = desk.turns.of_origin(f"telegram:{press.bot}:{press.update}")
+    made = desk.turns.get_by_origin(f"telegram:{press.bot}:{press.update}")
     assert made is not None
     assert (made.cubicle, made.source, made.status) == (KEY, "telegram", TurnStatus.QUEUED)
     assert DANGEROUS in made.prompt
     assert desk.labels(ref) == []
     assert desk.approvals.get(approval.id).status is ApprovalStatus.EXPIRED
     assert desk.presses.press(press) != "crab was asked to try again."
-    assert len(desk.turns.history(KEY)) == 2
+    assert len(desk.turns.list_history(KEY)) == 2
 
 
 def test_only_who_was_asked_asks_again(desk: ChatFixture) -> None:
@@ -221,7 +221,7 @@ def test_only_who_was_asked_asks_again(desk: ChatFixture) -> None:
     desk.asking.tell(approval.id)
     assert desk.press(ref, "Ask again", by=ADA) == "Only the person it was for can ask again."
     assert desk.press(ref, "Ask again", by=BOB) == "crab was asked to try again."
-    assert [turn.status for turn in desk.turns.history(OTHER)][1:] == [TurnStatus.QUEUED]
+    assert [turn.status for turn in desk.turns.list_history(OTHER)][1:] == [TurnStatus.QUEUED]
 
 
 # --- what is shown is what runs --------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_a_long_command_goes_as_a_file(desk: ChatFixture) -> None:
     ref = f"approval:{desk.wants(command).id}"
     file, text = file_of(desk, ref), desk.text(ref)
     content = file.path.read_text(encoding="utf-8")
-    assert content == visible(command)
+    assert content == escape_invisible(command)
     assert content.endswith("/important/payload")
     assert all(mark in content for mark in SHOWN[:-1])
     assert hashlib.sha256(command.encode()).hexdigest() in text
@@ -272,7 +272,7 @@ def test_a_long_command_is_approved_when_it_was_read(desk: ChatFixture) -> None:
     assert desk.labels(read) == ["Next page"]
     desk.press(read, "Next page")
     seen.append(part(desk.body(read).rich, "pre"))
-    assert "".join(seen) == visible(long_command())
+    assert "".join(seen) == escape_invisible(long_command())
     assert desk.labels(read) == ["Back", "Approve", "Deny"]
     desk.press(read, "Back")
     assert desk.labels(read) == ["Next page"]
@@ -297,7 +297,7 @@ def test_a_page_of_what_was_decided_says_so(desk: ChatFixture) -> None:
     desk.arrives(ref)
     desk.press(ref, "Read it to approve")
     desk.arrives(f"{ref}:read")
-    desk.approvals.decide(approval.id, approve=False, by=desk.people.operator(), surface="dashboard")
+    desk.approvals.decide(approval.id, approve=False, by=desk.people.get_operator(), surface="dashboard")
     desk.asking.tell(approval.id)
     assert "Denied by ada" in desk.text(f"{ref}:read")
     assert desk.labels(f"{ref}:read") == []
@@ -319,7 +319,7 @@ def test_a_reply_is_a_no_with_words(desk: ChatFixture) -> None:
     ref = f"approval:{approval.id}"
     number = desk.arrives(ref)
     reply = replying(desk, number, "No, use trash instead.")
-    ada = desk.people.operator()
+    ada = desk.people.get_operator()
     assert desk.asking.take(reply, ada) == []
     assert desk.approvals.get(approval.id).detail["note"] == "No, use trash instead."
     assert "“No, use trash instead" in desk.text(ref).replace("․", ".")
@@ -332,7 +332,7 @@ def test_a_reply_never_agrees(desk: ChatFixture, words: str) -> None:
     """It says where to press, and the question stays open."""
     approval = desk.wants()
     number = desk.arrives(f"approval:{approval.id}")
-    (told,) = desk.asking.take(replying(desk, number, words), desk.people.operator()) or []
+    (told,) = desk.asking.take(replying(desk, number, words), desk.people.get_operator()) or []
     assert "Press Approve" in told.body.rich.text
     assert str(desk.approvals.get(approval.id).status) == "pending"
 
@@ -343,7 +343,7 @@ def test_only_whose_question_it_is_denies_by_reply(desk: ChatFixture) -> None:
     bob = desk.people.of_identity("telegram", BOB)
     assert bob is not None
     assert desk.asking.take(replying(desk, number, "no"), bob) is None
-    assert desk.asking.take(replying(desk, number + 1000, "no"), desk.people.operator()) is None
+    assert desk.asking.take(replying(desk, number + 1000, "no"), desk.people.get_operator()) is None
 
 
 def test_letters_that_look_like_others_are_named(desk: ChatFixture) -> None:
@@ -373,9 +373,9 @@ def test_every_length_is_whole_or_a_file(desk: ChatFixture, length: int, char: s
     ref = f"approval:{desk.wants(command).id}"
     body = desk.body(ref)
     if body.files:
-        assert body.files[0].path.read_text(encoding="utf-8") == visible(command)
+        assert body.files[0].path.read_text(encoding="utf-8") == escape_invisible(command)
     else:
-        assert part(body.rich, "pre") == visible(command)
+        assert part(body.rich, "pre") == escape_invisible(command)
     assert body.rich.units <= (1024 if body.files else 4096)
 
 
@@ -410,8 +410,8 @@ def test_no_words_of_an_agent_decide(desk: ChatFixture, words: str) -> None:
     said = words.format(id=approval.id)
     other = CubicleKey("crab", OTHER.user)
     turn = desk.asks(said, key=other, chat=BOB)
-    desk.steps.start(other, turn.id, 1, thought=said, command=f"echo '{said}'", approval=None)
-    desk.turns.end(other, turn.id, TurnStatus.DONE, reply=said)
+    desk.steps.start_step(other, turn.id, 1, thought=said, command=f"echo '{said}'", approval=None)
+    desk.turns.end_turn(other, turn.id, TurnStatus.DONE, reply=said)
     desk.asking.reconcile()
     assert desk.approvals.get(approval.id).status is ApprovalStatus.PENDING
     assert desk.labels(f"approval:{approval.id}")[:2] == ["Approve", "Deny"]

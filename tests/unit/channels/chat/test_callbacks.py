@@ -85,7 +85,7 @@ def test_the_id_of_an_approval_is_no_button(desk: ChatFixture) -> None:
     approval, press = question(desk)
     for data in (approval, f"approval:{approval}", f"approve {approval}", f"/approve {approval}"):
         assert desk.presses.press(replace(press, data=data)) == NO_LONGER
-    desk.approvals.decide(approval, approve=False, by=desk.people.operator(), surface="dashboard")
+    desk.approvals.decide(approval, approve=False, by=desk.people.get_operator(), surface="dashboard")
     assert desk.presses.press(replace(press, data=approval)) == NO_LONGER
 
 
@@ -103,7 +103,7 @@ def test_who_is_removed_presses_nothing(pair: tuple[ChatFixture, CoreFixture]) -
     """A button that was made for somebody works only while they are somebody."""
     desk, house = pair
     bobs = desk.wants(turn=desk.asks(chat=BOB, key=OTHER))
-    house.people.change(house.member.id, {"telegram_id": None})
+    house.people.update_user(house.member.id, {"telegram_id": None})
     assert desk.press(f"approval:{bobs.id}", "Approve", by=BOB) == NO_LONGER
     assert desk.approvals.get(bobs.id).status is ApprovalStatus.PENDING
 
@@ -138,7 +138,7 @@ def test_fifty_presses_are_one_decision(desk: ChatFixture) -> None:
 def test_who_was_slower_hears_who_was_faster(desk: ChatFixture) -> None:
     """The dashboard decided a moment ago, and the chat does not show it yet."""
     approval, press = question(desk)
-    desk.approvals.decide(approval, approve=False, by=desk.people.operator(), surface="dashboard")
+    desk.approvals.decide(approval, approve=False, by=desk.people.get_operator(), surface="dashboard")
     assert desk.presses.press(press) == "It was denied already, by ada (dashboard)."
     assert "Denied by ada (dashboard)" in desk.text(f"approval:{approval}")
     assert desk.labels(f"approval:{approval}") == []

@@ -74,7 +74,7 @@ def test_unknown_commands_do_nothing(shop: CommandsFixture) -> None:
         assert "is not a command" in said, text
         assert "\u202e" not in said
     assert shop.house.services.approvals.get(approval.id).status == "pending"
-    assert len(shop.house.services.turns.history(shop.key)) == 1
+    assert len(shop.house.services.turns.list_history(shop.key)) == 1
 
 
 def test_in_a_group_it_replies_and_brings_no_keyboard(shop: CommandsFixture) -> None:
@@ -96,8 +96,8 @@ def test_stop_ends_what_runs_and_what_waits(shop: CommandsFixture) -> None:
     said = shop.says("/stop")
     assert [word for word in ("first", "second", "third", "bob's") if word in said] == ["first", "second", "third"]
     turns = shop.house.services.turns
-    assert [turn.status for turn in turns.history(shop.key)] == ["running", "stopped", "stopped"]
-    ((_, claim),) = turns.under_way()
+    assert [turn.status for turn in turns.list_history(shop.key)] == ["running", "stopped", "stopped"]
+    ((_, claim),) = turns.list_running()
     assert claim.stop_asked
     assert turns.get(bobs).status is TurnStatus.QUEUED
     assert "bob's" in shop.says("/stop", by=BOB)
@@ -112,7 +112,7 @@ def test_a_stop_button_ends_one_turn(shop: CommandsFixture) -> None:
     """For whom it is, or an operator."""
     shop.waits("long work", user=shop.bob)
     shop.works(shop.bob)
-    turn = shop.house.services.turns.history(CubicleKey("crab", shop.bob.id))[0]
+    turn = shop.house.services.turns.list_history(CubicleKey("crab", shop.bob.id))[0]
     data = shop.counter.buttons.make("crab", "update:1:1", BOB, "stop", str(turn.id))
     other = shop.counter.buttons.make("crab", "update:1:1", ADA, "stop", str(turn.id))
     shop.counter.mail.post(Message("crab", GROUP, "update:1:1", shop.letters("/help")[0].body))
@@ -127,10 +127,10 @@ def test_clear_forgets_the_conversation(shop: CommandsFixture) -> None:
     """What has ended of it; files stay, and the other's stays."""
     for user in (shop.ada, shop.bob):
         (turn,) = shop.waits("hi", user=user)
-        shop.house.services.turns.end(CubicleKey("crab", user.id), turn, TurnStatus.DONE, reply="hello")
+        shop.house.services.turns.end_turn(CubicleKey("crab", user.id), turn, TurnStatus.DONE, reply="hello")
     assert "1 message" in shop.says("/clear")
-    assert shop.house.services.turns.history(shop.key) == []
-    assert len(shop.house.services.turns.history(CubicleKey("crab", shop.bob.id))) == 1
+    assert shop.house.services.turns.list_history(shop.key) == []
+    assert len(shop.house.services.turns.list_history(CubicleKey("crab", shop.bob.id))) == 1
     assert "Nothing to forget" in shop.says("/clear")
 
 
@@ -304,7 +304,7 @@ def test_status_says_what_goes_on(shop: CommandsFixture) -> None:
 
 def test_the_budget_says_when_it_begins_anew(shop: CommandsFixture) -> None:
     """In the reader's time."""
-    shop.house.services.agents.change("crab", {"daily_budget_usd": 12.5})
+    shop.house.services.agents.update_agent("crab", {"daily_budget_usd": 12.5})
     said = shop.says("/budget")
     assert f"of ${12.5:.2f}" in said
     assert "02:00 CEST" in said or "01:00 CET" in said

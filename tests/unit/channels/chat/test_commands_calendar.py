@@ -204,7 +204,7 @@ def test_a_time_zone_is_shown_and_set(shop: CommandsFixture) -> None:
 def test_what_an_agent_wants_to_know_is_among_what_waits(shop: CommandsFixture) -> None:
     """With the words that it asked in; it is answered where it stands."""
     shop.waits("go")
-    turn = shop.house.services.turns.take(shop.key, "boot", 20)
+    turn = shop.house.services.turns.take_next(shop.key, "boot", 20)
     assert turn is not None
     with shop.counter.store.writing() as db:
         ask = shop.house.services.questions.deeds["ASK"]
@@ -217,9 +217,9 @@ def test_what_an_agent_wants_to_know_is_among_what_waits(shop: CommandsFixture) 
 def test_tokens_without_a_price_are_counted(shop: CommandsFixture) -> None:
     """Where a model's price is unknown, and when all are used up it is said that commands still work."""
     services = shop.house.services
-    agent = services.agents.change("crab", {"daily_budget_tokens": 1_000})
+    agent = services.agents.update_agent("crab", {"daily_budget_tokens": 1_000})
     hold = services.budget.reserve(agent, shop.key, None, provider="x", model="y", micro=0, tokens=1_000)
-    services.budget.settle(hold, 0, TokenUse(), tokens=1_000)
+    services.budget.settle_hold(hold, 0, TokenUse(), tokens=1_000)
     text = shop.says("/budget")
     assert "Models with an unknown price: 1,000 of 1,000 tokens." in text
     assert "crab has stopped for today. Commands still work." in text
@@ -230,6 +230,6 @@ def test_the_budget_says_what_is_left(shop: CommandsFixture) -> None:
     text = shop.says("/budget")
     assert all(words in text for words in ("Spent today: $0", "Left: $", "It resets at"))
     assert "tokens" not in text
-    shop.house.services.agents.change("crab", {"daily_budget_usd": 0})
-    shop.house.services.budget.today("crab")
+    shop.house.services.agents.update_agent("crab", {"daily_budget_usd": 0})
+    shop.house.services.budget.get_today("crab")
     assert "Left: $0" in shop.says("/budget")

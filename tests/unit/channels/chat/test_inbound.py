@@ -165,7 +165,7 @@ class Scene:
 
     def prompts(self, user: int = 1) -> list[str]:
         """What the agent was asked, in order."""
-        return [turn.prompt for turn in self.house.turns.history(CubicleKey("crab", user))]
+        return [turn.prompt for turn in self.house.turns.list_history(CubicleKey("crab", user))]
 
     def posted(self, chat: int = ADA) -> list[str]:
         """The texts that go to a chat, in order."""
@@ -194,8 +194,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     """Ada runs this install, Bob is a member, nobody knows Eve; one group is enabled."""
     with BotApi() as api, core_fixture(tmp_path / "home") as house:
         token = api.bot("Crab", username="crab_bot")
-        house.people.change(house.operator.id, {"telegram_id": ADA})
-        house.people.change(house.member.id, {"telegram_id": BOB})
+        house.people.update_user(house.operator.id, {"telegram_id": ADA})
+        house.people.update_user(house.member.id, {"telegram_id": BOB})
         ada, bob, eve = api.person(ADA, "Ada"), api.person(BOB, "Bob"), api.person(EVE, "Eve")
         group = api.group("The lab", token, ada, bob, eve)
         yield Scene(api, house, token, ada, bob, eve, group)
@@ -213,7 +213,7 @@ async def test_messages_become_turns_in_order(scene: Scene) -> None:
         await scene.settled()
     assert scene.prompts() == ["one", "two", "three"]
     assert scene.prompts(scene.house.member.id) == ["mine"]
-    assert {turn.source for turn in scene.house.turns.history(CubicleKey("crab", 1))} == {"telegram"}
+    assert {turn.source for turn in scene.house.turns.list_history(CubicleKey("crab", 1))} == {"telegram"}
     assert scene.posted() == []
 
 
@@ -253,7 +253,7 @@ async def test_a_correction_counts_while_the_message_waits(scene: Scene) -> None
         first = scene.ada.says(scene.token, "helo")
         second = scene.ada.sends_document(scene.token, "a.txt", b"x", caption="sum pu")
         await scene.settled()
-        taken = scene.house.turns.take(CubicleKey("crab", 1), "boot", 0)
+        taken = scene.house.turns.take_next(CubicleKey("crab", 1), "boot", 0)
         assert taken is not None
         scene.ada.edits(first, "hello")
         with scene.api.world.changed:
@@ -452,7 +452,7 @@ async def test_who_is_no_longer_allowed_when_it_is_their_turn(scene: Scene) -> N
     """What they said before has no effect any more."""
     scene.bob.says(scene.token, "too late")
     scene.keep(*scene.api.pending(scene.token))
-    scene.house.people.change(scene.house.member.id, {"telegram_id": None})
+    scene.house.people.update_user(scene.house.member.id, {"telegram_id": None})
     async with scene.listening():
         await scene.settled()
     assert scene.prompts(scene.house.member.id) == []
@@ -582,4 +582,4 @@ async def test_one_chat_does_not_wait_for_another(scene: Scene) -> None:
         going.set()
         await scene.settled()
     assert scene.prompts() == ["after"]
-    assert scene.house.turns.history(CubicleKey("crab", 1))[0].status is TurnStatus.QUEUED
+    assert scene.house.turns.list_history(CubicleKey("crab", 1))[0].status is TurnStatus.QUEUED

@@ -32,7 +32,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[ChatFixture, CoreFixture]]:
     with chat_fixture(tmp_path) as made:
         made[0].opens(ADA)
         for do in DONE:
-            made[0].notices.on(do, deed(do))
+            made[0].notices.on_button(do, deed(do))
         yield made
 
 
@@ -136,15 +136,15 @@ def test_without_a_chat_nothing_is_kept_for_later(desk: ChatFixture) -> None:
 def test_what_was_dealt_with_elsewhere_is_shown(desk: ChatFixture) -> None:
     """When news of it comes, and after a start when none came; a late press is told how it ended."""
     first, second, third = say(desk), say(desk), say(desk)
-    operator = desk.people.operator()
+    operator = desk.people.get_operator()
     for notice in (first, second):
-        settled = desk.notices.press(notice.id, "agenda.keep", by=operator, surface="dashboard")
+        settled = desk.notices.press_button(notice.id, "agenda.keep", by=operator, surface="dashboard")
         if notice == first:
             desk.noticing.heard(Event("notice", KEY, as_json(settled)))
     assert desk.labels(ref(first)) == []
     assert desk.press(ref(second), "Cancel it") == "That was already done: Kept."
     assert desk.text(ref(second)).endswith("Kept.")
-    desk.notices.settle("calendar", "", "It was deleted.")
+    desk.notices.settle_buttons("calendar", "", "It was deleted.")
     desk.fresh_noticing().reconcile()
     assert desk.labels(ref(third)) == []
     assert desk.text(ref(third)).endswith("It was deleted.")
@@ -154,10 +154,10 @@ def test_two_surfaces_at_once(desk: ChatFixture) -> None:
     """One deed is done, and the letter says which."""
     notice = say(desk)
     desk.arrives(ref(notice))
-    operator = desk.people.operator()
+    operator = desk.people.get_operator()
     results = at_once(
         lambda: desk.press(ref(notice), "Cancel it"),
-        lambda: desk.notices.press(notice.id, "agenda.keep", by=operator, surface="dashboard"),
+        lambda: desk.notices.press_button(notice.id, "agenda.keep", by=operator, surface="dashboard"),
     )
     desk.noticing.reconcile()
     assert traces(desk) == 1

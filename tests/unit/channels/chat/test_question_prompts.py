@@ -161,7 +161,7 @@ def test_a_question_is_answered_at_once_from_two_surfaces(desk: ChatFixture) -> 
     """One answer holds, and the letter says which."""
     question = desk.inquires("Tea or coffee?", "tea", "coffee")
     desk.arrives(ref(question))
-    operator = desk.people.operator()
+    operator = desk.people.get_operator()
     results = at_once(
         lambda: desk.press(ref(question), "tea"),
         lambda: desk.questions.answer(question.id, "coffee", by=operator, surface="dashboard"),
@@ -190,7 +190,7 @@ def test_how_a_question_ends_is_shown(desk: ChatFixture, how: str, is_told: bool
         desk.clock_s = 61
         desk.questions.expire_due()
     else:
-        desk.turns.end(KEY, question.turn or 0, TurnStatus.DONE)
+        desk.turns.end_turn(KEY, question.turn or 0, TurnStatus.DONE)
         desk.hooks.turn_ended.fire(TurnMoment(KEY, question.turn or 0))
     if is_told:
         desk.inquiries.heard(Event("question", KEY, as_json(desk.questions.get(question.id))))
@@ -270,6 +270,6 @@ def test_many_choices_are_all_there(desk: ChatFixture) -> None:
 def test_without_a_chat_other_surfaces_ask(desk: ChatFixture) -> None:
     """Nothing is posted for somebody who never wrote to the bot."""
     desk.turns.submit(OTHER, "go", source="api")
-    turn = desk.turns.take(OTHER, "boot", 0)
+    turn = desk.turns.take_next(OTHER, "boot", 0)
     question = desk.inquires("Tea?", turn=turn)
     assert ref(question) not in desk.refs

@@ -92,7 +92,9 @@ def test_what_the_calendar_began_is_told_in_private(desk: TurnsFixture, which: s
     reply, status, prefix, expected = RUNS[which]
     desk.house.turns.submit(KEY, f"{prefix}water the plants", source="calendar")
     turn = desk.takes()
-    desk.house.turns.end(KEY, turn.id, status, reply=reply, error="no water" if status is TurnStatus.FAILED else None)
+    desk.house.turns.end_turn(
+        KEY, turn.id, status, reply=reply, error="no water" if status is TurnStatus.FAILED else None
+    )
     assert (sweep(desk), sweep(desk)) == (1, 0)
     assert [letter.chat for letter in desk.mail.letters] == [CHAT] * len(expected)
     title = "⏰ ◇ Water\\u202e the plants"
@@ -105,9 +107,9 @@ def test_a_long_reply_of_the_calendar_has_its_title_too(desk: TurnsFixture) -> N
     """Above its beginning; without a chat it stays in the other surfaces."""
     for key in (KEY, OTHER):
         desk.house.turns.submit(key, "write a book", source="calendar")
-        turn = desk.house.turns.take(key, "boot", 0)
+        turn = desk.house.turns.take_next(key, "boot", 0)
         assert turn is not None
-        desk.house.turns.end(key, turn.id, TurnStatus.DONE, reply="A long story. " * 5_000)
+        desk.house.turns.end_turn(key, turn.id, TurnStatus.DONE, reply="A long story. " * 5_000)
     assert sweep(desk) == 2
     first, second = desk.mail.letters
     assert "⏰ ◇ Water" in first.body.rich.text

@@ -60,14 +60,14 @@ def test_somebody_new_is_asked_once_ever(desk: ChatFixture, zones: TimeZonePromp
 
 def test_who_said_it_is_not_asked(desk: ChatFixture, zones: TimeZonePrompt) -> None:
     """In whatever way; and nobody is asked in a group, or without a chat."""
-    zones.met(words(desk, by=ADA), desk.people.operator())
+    zones.met(words(desk, by=ADA), desk.people.get_operator())
     bob = desk.people.get(OTHER.user)
     zones.met(words(desk, chat=GROUP), bob)
     desk.opens(BOB, state="closed")
     zones.met(words(desk), bob)
     assert desk.refs == []
     desk.opens(BOB)
-    desk.people.change(bob.id, {"name": "robert"})
+    desk.people.update_user(bob.id, {"name": "robert"})
     zones.met(words(desk), desk.people.get(bob.id))
     assert desk.refs == [f"zone:{bob.id}"]
 
@@ -94,7 +94,7 @@ def test_nobody_says_it_for_another(desk: ChatFixture, zones: TimeZonePrompt) ->
     answer = desk.presses.press(desk.a_press(data, by=ADA, chat=BOB, message=desk.arrives(ref)))
     assert answer == "Only the person who was asked can answer this."
     assert zone(desk) == ("UTC", False)
-    assert desk.people.operator().time_zone == "Europe/Vienna"
+    assert desk.people.get_operator().time_zone == "Europe/Vienna"
 
 
 NAMES = {

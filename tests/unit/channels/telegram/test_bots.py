@@ -152,19 +152,19 @@ def test_another_bot_begins_anew_and_a_new_token_of_the_same_does_not(desk: Bots
 
 def test_tokens_that_come_another_way_are_followed(desk: BotsFixture) -> None:
     """With an agent's other settings, or with the agent itself: its bot comes, changes and goes."""
-    desk.house.agents.change("crab", {"telegram_token": TOKEN})
+    desk.house.agents.update_agent("crab", {"telegram_token": TOKEN})
     desk.bots.follow("crab")
     assert desk.crab().bot == 7_000_000_001
     before = desk.crab()
     desk.bots.follow("crab")
     assert desk.crab() == before
-    desk.house.agents.change("crab", {"telegram_token": OTHER})
+    desk.house.agents.update_agent("crab", {"telegram_token": OTHER})
     desk.bots.follow("crab")
     assert desk.crab().bot == 7_000_000_002
     desk.house.agents.create({"name": "scout", "telegram_token": OTHER})
     desk.bots.follow("scout")
     assert [bot.agent for bot in desk.bots.every()] == ["crab"]
-    desk.house.agents.change("crab", {"telegram_token": None})
+    desk.house.agents.update_agent("crab", {"telegram_token": None})
     desk.bots.follow("crab")
     assert desk.bots.every() == []
 

@@ -138,7 +138,7 @@ def test_the_tokens_are_read_where_they_are_kept(tmp_path: Path) -> None:
     database = tmp_path / "home" / "db" / "hermit.db"
     assert stored(database) == ([], None)
     with run_app(tmp_path / "home") as house:
-        house.services.people.change(1, {"telegram_id": 42})
+        house.services.people.update_user(1, {"telegram_id": 42})
         house.services.bots.set_up("crab", token)
         (running,), operator = stored(database)
     (stopped,), _ = stored(database)

@@ -169,7 +169,7 @@ def test_an_id_that_changed_meanwhile_proves_nothing(desk: BotsFixture) -> None:
 
 def test_the_account_of_another_user_is_not_bound(desk: BotsFixture) -> None:
     """The sender learns nothing, the operator why."""
-    desk.house.people.change(desk.house.member.id, {"telegram_id": BOB})
+    desk.house.people.update_user(desk.house.member.id, {"telegram_id": BOB})
     state = shown(desk)
     assert not desk.bots.heard("crab", BOB, str(state.code))
     assert desk.ada is None

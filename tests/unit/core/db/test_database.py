@@ -143,7 +143,7 @@ def test_tidying_moves_the_log_into_the_file(tmp_path: Path) -> None:
         db.execute("CREATE TABLE t (x)")
         db.executemany("INSERT INTO t VALUES (?)", [("y" * 1000,)] * 1000)
     before = (tmp_path / "hermit.db").stat().st_size
-    store.tidy()
+    store.checkpoint_log()
     assert (tmp_path / "hermit.db").stat().st_size > before + 900_000
     store.close()
 

@@ -20,7 +20,7 @@ from orchestrator.core.db.migrations import migrations
 from orchestrator.core.errors import Unavailable
 from tests import schema_fixture
 
-LATER = copies.names(migrations)[1:]
+LATER = copies.list_step_names(migrations)[1:]
 
 
 def _steps(*scripts: str) -> Migrations:

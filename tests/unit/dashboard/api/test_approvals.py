@@ -38,7 +38,7 @@ def test_a_decision_is_made_once(paper: AppFixture, operator: Api) -> None:
     for decision in ("approve", "deny"):
         status, message = operator.refused("POST", f"/approvals/{question['id']}", {"decision": decision})
         assert (status, "ada" in message) == (409, True)
-    assert paper.services.turns.wait(1, 10).reply == "ran: False"
+    assert paper.services.turns.wait_for_end(1, 10).reply == "ran: False"
 
 
 def test_of_many_decisions_at_once_one_counts(paper: AppFixture, operator: Api) -> None:

@@ -48,7 +48,7 @@ class Www:
 
 def www_of(paper: AppFixture, user: int) -> Www:
     """A person's ``www/`` with the agent crab."""
-    mounts = paper.services.workspaces.prepare(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
+    mounts = paper.services.workspaces.prepare_folders(CubicleKey("crab", user), uid=os.getuid(), gid=os.getgid())
     return Www(mounts.www)
 
 
@@ -254,7 +254,7 @@ def test_an_address_ends_with_what_it_was_given_for(
         operator.call("DELETE", f"{PATH}/to-do/share", {"user": member.user.id})
     else:
         assert operator.call("DELETE", "/agents/crab").status_code in (202, 204)
-        eventually(lambda: "crab" not in [agent.name for agent in paper.services.agents.every()])
+        eventually(lambda: "crab" not in [agent.name for agent in paper.services.agents.list_agents()])
         assert requests.get(url, headers=FRAME, timeout=10).status_code == 404
         operator.post("/agents", {"name": "crab"})
         www_of(paper, operator.user.id).app("to-do", "<p>secret")
@@ -374,7 +374,7 @@ def test_the_operator_opens_what_a_turn_of_somebody_else_made(paper: AppFixture,
 
     paper.plays["make"] = play
     turn: Turn = paper.services.turns.submit(CubicleKey("crab", member.user.id), "make", source="api")
-    paper.services.turns.wait(turn.id, 10)
+    paper.services.turns.wait_for_end(turn.id, 10)
     deadline = time.monotonic() + 10
     while not paper.services.turns.get(turn.id).apps and time.monotonic() < deadline:
         time.sleep(0.02)

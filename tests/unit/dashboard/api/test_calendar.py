@@ -136,7 +136,7 @@ def test_an_entry_runs_by_hand(paper: AppFixture, operator: Api) -> None:
     made = _new(operator)
     path = f"{CALENDAR_PATH}/{made['id']}"
     turn = operator.post(f"{path}/run")["turn"]
-    ended = paper.services.turns.wait(turn, 10.0)
+    ended = paper.services.turns.wait_for_end(turn, 10.0)
     assert (ended.source, ended.prompt, ended.reply) == (CALENDAR, "Make tea.", "You said: Make tea.")
     shown = operator.get(path)
     assert (shown["runs"][0]["turn"], shown["runs"][0]["by_hand"]) == (turn, True)

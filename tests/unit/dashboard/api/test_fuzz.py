@@ -65,7 +65,7 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
     with run_app(tmp_path, environment=ALL_ON) as house:
         lived = fill_with_samples(house)
         people = house.services.people
-        anna = next(user for user in people.every() if user.name == "anna")
+        anna = next(user for user in people.list_users() if user.name == "anna")
         names: dict[str, str | int] = {
             **samples(house, lived),
             "user": anna.id,

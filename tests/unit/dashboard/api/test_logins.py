@@ -26,7 +26,7 @@ def put(browser: Browser, body: object) -> TestResponse:
 
 def test_a_password_is_set_and_changed_by_whoever_knows_it(paper: AppFixture, app: Flask, browser: Browser) -> None:
     """The browser gets a new session, all others end; the name goes along once."""
-    other = logged_in(paper, app, paper.services.people.operator())
+    other = logged_in(paper, app, paper.services.people.get_operator())
     people = paper.services.people
     first = put(browser, {"password": PASSWORD})
     assert (first.status_code, first.get_json()["name"]) == (200, "ada")
@@ -55,7 +55,7 @@ def test_what_the_settings_say_is_not_changed_here(tmp_path: Path) -> None:
     """It would be as before at the next start; a member's name is the operator's."""
     with run_app(tmp_path, environment={"HERMIT_ADMIN_PASSWORD": PASSWORD}) as house:
         app = create_app(house.services)
-        operator = someone(house, app, house.services.people.operator())
+        operator = someone(house, app, house.services.people.get_operator())
         assert "HERMIT_ADMIN_PASSWORD" in operator.refused("PUT", "/me/login", {"password": PASSWORD})[1]
         member = someone(house, app, house.services.people.add({"name": "ben"}))
         assert member.refused("PUT", "/me/login", {"password": PASSWORD, "name": "ada2"})[0] == 403
@@ -75,7 +75,7 @@ def test_sessions_are_seen_and_ended(paper: AppFixture, app: Flask, operator: Ap
     client.post(f"/login/{people.make_link(1)}", headers=given, environ_base={"REMOTE_ADDR": "192.0.2.7"})
     [seen] = [s for s in client.get("/api/me/sessions").get_json()["sessions"] if s["is_this"]]
     assert (seen["browser"], seen["address"]) == ("Firefox on Linux", "192.0.2.7")
-    other = logged_in(paper, app, people.operator())
+    other = logged_in(paper, app, people.get_operator())
     assert len(operator.get("/me/sessions")["sessions"]) == 2
     assert member.refused("DELETE", f"/me/sessions/{seen['id']}")[0] == 404
     assert operator.call("DELETE", f"/me/sessions/{seen['id']}").status_code == 204
@@ -97,7 +97,7 @@ def test_a_login_ends_what_the_browser_was_before(paper: AppFixture, browser: Br
 def test_everybody_is_logged_out(paper: AppFixture, app: Flask, operator: Api, member: Api) -> None:
     """Sessions and links of all people; tokens stay."""
     people = paper.services.people
-    inside = [logged_in(paper, app, user) for user in people.every()]
+    inside = [logged_in(paper, app, user) for user in people.list_users()]
     link = people.make_link(member.user.id)
     assert operator.call("DELETE", "/sessions").status_code == 204
     assert [browser.client.get("/api/me").status_code for browser in inside] == [401, 401]
@@ -128,13 +128,13 @@ def test_when_a_session_was_used_is_noted_now_and_then(paper: AppFixture, browse
     """Not at every request, as each note is a write."""
     people, store = paper.services.people, paper.app._store
     browser.client.get("/api/me")
-    before = people.sessions(1)[0].seen_at
+    before = people.list_sessions(1)[0].seen_at
     browser.client.get("/api/me")
-    assert people.sessions(1)[0].seen_at == before
+    assert people.list_sessions(1)[0].seen_at == before
     with store.writing() as db:
         db.execute("UPDATE sessions SET seen_at = seen_at - ?", (NOTED_EVERY_S + 60,))
     browser.client.get("/api/me")
-    assert people.sessions(1)[0].seen_at >= before
+    assert people.list_sessions(1)[0].seen_at >= before
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_the_door_tells_a_cubicle_what_it_remembers(paper: AppFixture, operator:
     assert {name: told[name] for name in ("id", "text", "by")} == {name: fact[name] for name in ("id", "text", "by")}
     assert set(told) == {"id", "text", "by", "at"}
     assert paper.services.memories.for_the_door(CubicleKey("crab", 99), "nuts") == []
-    paper.services.agents.change("crab", {"toolsets": []})
+    paper.services.agents.update_agent("crab", {"toolsets": []})
     assert paper.services.memories.for_the_door(key, "nuts") == []
 
 

@@ -67,7 +67,7 @@ def test_a_turn_is_stopped(paper: AppFixture, operator: Api) -> None:
     paper.plays["long"] = lambda scene: scene.wait_for_stop()
     turn = operator.post("/agents/crab/messages", {"text": "long", "wait": True, "timeout": 0.2})["turn"]
     operator.post(f"/turns/{turn}/stop")
-    assert paper.services.turns.wait(turn, 10).status is TurnStatus.STOPPED
+    assert paper.services.turns.wait_for_end(turn, 10).status is TurnStatus.STOPPED
     assert operator.post(f"/turns/{turn}/stop")["status"] == "stopped"
 
 
@@ -176,7 +176,7 @@ def test_the_history_tells_what_was_summed_up(paper: AppFixture, operator: Api) 
     key = CubicleKey("crab", operator.user.id)
     turn = operator.post("/agents/crab/messages", {"text": "hi", "wait": True})["turn"]
     with paper.app._store.writing() as db:
-        summary_rows.make(db, key, turn, "They like tea.", 1_800_000_000.0)
+        summary_rows.insert_summary(db, key, turn, "They like tea.", 1_800_000_000.0)
     summary = operator.get("/agents/crab/history")["summary"]
     assert summary == {"text": "They like tea.", "upto": turn, "made_at": "2027-01-15T08:00:00.000Z"}
     operator.call("DELETE", "/agents/crab/history")

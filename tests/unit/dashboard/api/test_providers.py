@@ -50,7 +50,7 @@ def test_a_wrong_key_then_a_right_one(paper: AppFixture, operator: Api, provider
         CubicleKey("crab", 1), {"messages": [{"role": "user", "content": "hello"}]}, check_wanted=lambda: None
     )
     assert (asked["model"], asked["output"]) == ("scripted-small", "ready")
-    assert paper.services.budget.today("crab").spent_micro > 0
+    assert paper.services.budget.get_today("crab").spent_micro > 0
     assert operator.call("DELETE", "/providers/custom").status_code == 204
     assert operator.get("/settings")["default_provider"] == "rehearsal"
 
@@ -62,8 +62,8 @@ def test_a_key_is_in_no_answer_no_log_and_no_database(
     caplog.set_level(logging.DEBUG)
     with run_app(tmp_path) as house:
         app = create_app(house.services)
-        operator = someone(house, app, house.services.people.operator())
-        browser = logged_in(house, app, house.services.people.operator())
+        operator = someone(house, app, house.services.people.get_operator())
+        browser = logged_in(house, app, house.services.people.get_operator())
         for body in ({"key": WRONG}, {"key": RIGHT}):
             operator.post("/providers/custom/test", {**body, "base_url": provider.base_url})
         operator.call("PUT", "/providers/custom", {"key": RIGHT, "base_url": provider.base_url})

@@ -174,8 +174,8 @@ def hermit(paper: AppFixture, *arguments: str) -> int:
 def _play(scene: Scene) -> None:
     """A command that asks, as `hermit ask` does."""
     calls, steps = scene.house.app._capabilities.calls, scene.house.steps
-    steps.start(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
+    steps.start_step(scene.key, scene.turn.id, 1, thought="", command="hermit ask", approval=None)
     calls.command(Caller(scene.key, scene.turn.id), "q1", "ASK", FIELDS)
     done = calls.wait(scene.key, "q1", PATIENCE_S)
-    steps.end(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
+    steps.end_step(scene.key, scene.turn.id, 1, exit_code=0, output=done.text, ended="exited")
     scene.say(f"The answer: {done.text}")

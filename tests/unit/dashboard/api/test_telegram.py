@@ -206,7 +206,7 @@ def test_the_settings_bot(tmp_path: Path, telegram: BotApi, operator_id: str) ->
         "HERMIT_TELEGRAM_OPERATOR_ID": operator_id,
     }
     with run_app(tmp_path, environment=environment) as house:
-        operator = someone(house, create_app(house.services), house.services.people.operator())
+        operator = someone(house, create_app(house.services), house.services.people.get_operator())
         body = operator.get("/agents/crab/telegram")
     assert (body["state"], body["code_way"], body["code"] is None) == (
         ("paired", None, True) if operator_id else ("pairing", "shown", False)
@@ -246,7 +246,7 @@ def test_what_does_not_look_like_a_token_is_refused_before_telegram_is_asked(tmp
     """With the sentence how one looks, wherever it is given; nothing is kept."""
     with run_app(tmp_path, environment={"HERMIT_TELEGRAM_API_URL": ""}) as house:
         app = create_app(house.services)
-        api = someone(house, app, house.services.people.operator())
+        api = someone(house, app, house.services.people.get_operator())
         for token in ("123:abc", FORMED[:-1], FORMED + "x"):
             for method, path, body in (
                 ("POST", "/agents/crab/telegram", {"token": token}),
@@ -256,4 +256,4 @@ def test_what_does_not_look_like_a_token_is_refused_before_telegram_is_asked(tmp
                 status, message = api.refused(method, path, body)
                 assert (status, "then 35 letters, digits, hyphens or underscores" in message) == (400, True)
         assert house.services.bots.every() == []
-        assert [agent.name for agent in house.services.agents.every()] == ["crab"]
+        assert [agent.name for agent in house.services.agents.list_agents()] == ["crab"]

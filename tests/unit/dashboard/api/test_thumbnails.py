@@ -31,7 +31,7 @@ def paper(tmp_path: Path) -> Iterator[AppFixture]:
 @pytest.fixture
 def www(paper: AppFixture) -> Path:
     """The operator's ``www/``."""
-    return paper.services.workspaces.prepare(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
+    return paper.services.workspaces.prepare_folders(CubicleKey("crab", 1), uid=os.getuid(), gid=os.getgid()).www
 
 
 def makes(paper: AppFixture, operator: Api, www: Path, name: str, content: str, *, file: str = "index.html") -> None:

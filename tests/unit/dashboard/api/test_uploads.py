@@ -97,7 +97,7 @@ def test_the_host_writes_into_in_alone(operator: Api, workspace: Path, path: str
 def test_an_upload_says_its_length_and_fits(paper: AppFixture, operator: Api, workspace: Path) -> None:
     """411 without a length, 413 for what the workspace may not hold any more; the sentence says how much fits."""
     header = {"Authorization": f"Bearer {operator.token}"}
-    paper.services.agents.change("crab", {"limits": {"disk_mb": 16}})
+    paper.services.agents.update_agent("crab", {"limits": {"disk_mb": 16}})
     assert operator.client.put(f"/api{FILES}/in/x", headers=header).status_code == 411
     assert put(operator, "in/x", bytes(10 << 20)).status_code == 201
     answer = put(operator, "in/y", bytes(10 << 20))
@@ -117,7 +117,7 @@ class Silent:
 def test_nothing_happens_that_is_not_written_down(paper: AppFixture, workspace: Path) -> None:
     """Without its row in the audit log no file stays, and none goes."""
     app = create_app(replace(paper.services, audit=Silent()))  # type: ignore[arg-type]  # a fake
-    operator = someone(paper, app, paper.services.people.operator())
+    operator = someone(paper, app, paper.services.people.get_operator())
     (workspace / "out" / "a").write_text("kept")
     assert put(operator, "in/x", b"x").status_code == 503
     assert operator.call("DELETE", f"{FILES}/out/a").status_code == 503

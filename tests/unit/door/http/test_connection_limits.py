@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.door.http.connection_limits import GRACE_S, droppable
+from orchestrator.door.http.connection_limits import GRACE_S, choose_to_drop
 
 NOW = 1_000.0
 
@@ -47,8 +47,8 @@ ELSEWHERE = Client("elsewhere", NOW - 60, remote_addr="192.0.2.7")
 )
 def test_who_goes(crowd: list[Client], goes: Client | None) -> None:
     """Never who works; whoever came just now only where nobody else waits."""
-    assert droppable(crowd, now=NOW) == goes
-    assert droppable(reversed(crowd), now=NOW) == goes
+    assert choose_to_drop(crowd, now=NOW) == goes
+    assert choose_to_drop(reversed(crowd), now=NOW) == goes
 
 
 def test_a_crowd_that_has_asked_leaves_a_new_client_its_moment() -> None:
@@ -58,7 +58,7 @@ def test_a_crowd_that_has_asked_leaves_a_new_client_its_moment() -> None:
     arriving = [Client(f"new {n}", NOW + n / 300) for n in range(200)]
     crowd = [*held, honest]
     for one in arriving:
-        goes = droppable(crowd, now=one.since)
+        goes = choose_to_drop(crowd, now=one.since)
         assert goes is not None
         assert goes != honest
         crowd.remove(goes)

@@ -88,7 +88,7 @@ class Doors:
             "test.opened": self.opened,
             "test.closed": self.closed,
         }
-        return self.server.add(listening, _app, limits=ServerLimits(**limits), environ=told)
+        return self.server.add_listener(listening, _app, limits=ServerLimits(**limits), environ=told)
 
     def connect(self, name: str) -> socket.socket:
         """A client's connection."""
@@ -497,8 +497,8 @@ def test_doors_come_and_go_while_others_serve(doors: Doors) -> None:
         listener = doors.add(f"d{n}")
         client = doors.connect(f"d{n}")
         assert _status(_exchange(client, _get())) == 200
-        doors.server.remove(listener)
-        doors.server.remove(listener)
+        doors.server.remove_listener(listener)
+        doors.server.remove_listener(listener)
         assert _is_closed(client)
         with pytest.raises(ConnectionRefusedError):
             doors.connect(f"d{n}")
@@ -510,7 +510,7 @@ def test_a_removed_door_cuts_what_is_under_way(doors: Doors) -> None:
     listener = doors.add("b")
     client = doors.connect("b")
     client.sendall(_get("/wait"))
-    doors.server.remove(listener)
+    doors.server.remove_listener(listener)
     assert _answer(client) == b""
 
 

@@ -33,7 +33,7 @@ class Server:
         self.address = listening.getsockname()
         listening.setblocking(False)
         given = {"body_bytes": 1 << 20, "upload_bytes": MOST, "read_s": 1.0, **limits}
-        self._server.add(listening, self._app, limits=ServerLimits(**given), environ={})
+        self._server.add_listener(listening, self._app, limits=ServerLimits(**given), environ={})
 
     def close(self) -> None:
         """Nobody listens any more."""

@@ -234,7 +234,7 @@ def test_a_registry_is_tried_and_left_soon(
     registry.answer = answer
     client = docker.DockerClient(base_url=f"unix://{tmp_path}/engine.sock", version="1.41")
     task = Task("Looking", io.StringIO(), lambda: 0.0)
-    assert base_image._pull(client, task, silence_s=0.2) is pulled
+    assert base_image._pull_image(client, task, silence_s=0.2) is pulled
     assert registry.asked.startswith("POST /v1.41/images/create?fromImage=debian&tag=bookworm-slim ")
     client.close()
 
@@ -245,7 +245,7 @@ class NoEngine:
 
 def made_base(machine: FakeMachine) -> str:
     with pytest.raises(Unavailable) as caught:
-        base_image._make(NoEngine(), machine, SetupProgress(io.StringIO()))  # type: ignore[arg-type] # it fails before
+        base_image._make_image(NoEngine(), machine, SetupProgress(io.StringIO()))  # type: ignore[arg-type] # it fails before
     assert "\n" not in caught.value.message
     return caught.value.message
 

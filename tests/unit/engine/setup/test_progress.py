@@ -30,8 +30,8 @@ def test_plain_lines_elsewhere_than_on_a_terminal() -> None:
     """A log gets the title, each milestone and how it ended; no control characters."""
     stream, clock = io.StringIO(), Clock()
     with SetupProgress(stream, clock=clock).task("Building") as task:
-        task.step("step 1/2")
-        task.detail("not worth a line")
+        task.show_step("step 1/2")
+        task.show_detail("not worth a line")
         clock.now += 7
     assert stream.getvalue() == "Building …\n  step 1/2\nBuilding … done in 7 s\n"
 
@@ -41,7 +41,7 @@ def test_one_line_on_a_terminal() -> None:
     stream, clock = Terminal(), Clock()
     with SetupProgress(stream, clock=clock).task("Building") as task:
         clock.now += 3
-        task.step("step 1/2")
+        task.show_step("step 1/2")
     shown = stream.getvalue()
     assert "\r\033[KBuilding … step 1/2 (3 s)" in shown
     assert shown.endswith("\r\033[KBuilding … done in 3 s\n")
@@ -53,12 +53,12 @@ def test_silence_has_an_end() -> None:
     stream, clock = io.StringIO(), Clock()
     task = Task("Building", stream, clock)
     task.begin()
-    task.detail("Unpacking git")
-    task.tick()
+    task.show_detail("Unpacking git")
+    task.show_time()
     assert stream.getvalue() == "Building …\n"
     clock.now += HEARTBEAT_S
-    task.tick()
-    task.tick()
+    task.show_time()
+    task.show_time()
     assert stream.getvalue() == "Building …\n  Unpacking git (10 s)\n"
 
 
@@ -68,7 +68,7 @@ def test_a_failure_is_shown_and_goes_on() -> None:
 
     def fail() -> None:
         with SetupProgress(stream, clock=clock).task("Building") as task:
-            task.step("step 1/2")
+            task.show_step("step 1/2")
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
@@ -91,5 +91,5 @@ def test_control_characters_of_others_are_not_passed_on() -> None:
     """What a package manager prints cannot move the cursor."""
     stream = io.StringIO()
     with SetupProgress(stream).task("Building") as task:
-        task.step("evil\033[2J\rline\n")
+        task.show_step("evil\033[2J\rline\n")
     assert "  evil [2J line\n" in stream.getvalue()

@@ -250,5 +250,5 @@ def test_newer_models_take_no_temperature(upstream: Anthropic, provider: Scripte
 
 def test_models(upstream: Anthropic, provider: ScriptedUpstream) -> None:
     """The list is asked for with the key."""
-    assert upstream.models() == ["scripted-large", "scripted-small"]
+    assert upstream.list_models() == ["scripted-large", "scripted-small"]
     assert provider.requests[0].headers["x-api-key"] == "sk-ant-1"

@@ -129,7 +129,7 @@ def test_lists_of_models_are_read_leniently(provider: ScriptedUpstream, body: by
     """Sorted, once each, Gemini's prefix gone; entries that are no names are left out."""
     provider.offer(http(200, body))
     upstream = OpenAICompatible("custom", provider.base_url)
-    assert upstream.models() == names
+    assert upstream.list_models() == names
     upstream.close()
 
 
@@ -148,7 +148,7 @@ def test_a_list_that_is_none_is_a_failure(provider: ScriptedUpstream, answer: by
     provider.offer(answer)
     upstream = OpenAICompatible("custom", provider.base_url)
     with pytest.raises(UpstreamFailed, match=says_so):
-        upstream.models()
+        upstream.list_models()
     upstream.close()
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from orchestrator.llm.upstreams.connections import FAULTS, UnreachableError, Wires
+from orchestrator.llm.upstreams.connections import FAULTS, ConnectionPool, UnreachableError
 from tests.support.scripted_upstream import ScriptedUpstream
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -23,27 +23,27 @@ def provider() -> Iterator[ScriptedUpstream]:
 
 
 @pytest.fixture
-def wires(provider: ScriptedUpstream) -> Iterator[Wires]:
+def wires(provider: ScriptedUpstream) -> Iterator[ConnectionPool]:
     """Connections to it."""
     port = int(provider.base_url.rsplit(":", 1)[1].split("/")[0])
-    made = Wires("127.0.0.1", port, tls=None, connect_timeout_s=5.0)
+    made = ConnectionPool("127.0.0.1", port, tls=None, connect_timeout_s=5.0)
     yield made
     made.close()
 
 
-def asked(wires: Wires, body: bytes = b"{}") -> tuple[int, bytes]:
+def asked(wires: ConnectionPool, body: bytes = b"{}") -> tuple[int, bytes]:
     """One request and its whole answer, as an exchange would do it."""
-    wire = wires.take()
+    wire = wires.take_connection()
     wire.socket.settimeout(5.0)
     try:
-        status, _ = wire.ask("POST", "/v1/chat/completions", {"Content-Type": "application/json"}, body)
+        status, _ = wire.send_request("POST", "/v1/chat/completions", {"Content-Type": "application/json"}, body)
         said = b""
         while piece := wire.read():
             said += piece
     except FAULTS:
         wire.close()
         raise
-    wires.give(wire)
+    wires.return_connection(wire)
     return status, said
 
 
@@ -60,7 +60,7 @@ AGAIN = [
 @pytest.mark.parametrize(("answer", "is_kept"), AGAIN)
 def test_which_connections_are_used_again(
     provider: ScriptedUpstream,
-    wires: Wires,
+    wires: ConnectionPool,
     answer: bytes,
     is_kept: bool,  # noqa: FBT001 - pytest passes it by name
 ) -> None:
@@ -72,7 +72,7 @@ def test_which_connections_are_used_again(
 
 
 @contextmanager
-def hasty(answer: bytes) -> Iterator[Wires]:
+def hasty(answer: bytes) -> Iterator[ConnectionPool]:
     """A server that answers one request before it has read more than its head, and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -87,7 +87,7 @@ def hasty(answer: bytes) -> Iterator[Wires]:
 
         serving = threading.Thread(target=serve, daemon=True)
         serving.start()
-        wires = Wires("127.0.0.1", server.getsockname()[1], tls=None, connect_timeout_s=5.0)
+        wires = ConnectionPool("127.0.0.1", server.getsockname()[1], tls=None, connect_timeout_s=5.0)
         yield wires
         serving.join(5)
         assert not serving.is_alive(), "the connection was not closed"
@@ -106,21 +106,21 @@ def test_a_refusal_that_comes_before_the_request_was_read() -> None:
         assert asked(wires, b"x" * 8_000_000)[0] == 413
 
 
-def test_no_more_are_kept_than_are_worth_it(provider: ScriptedUpstream, wires: Wires) -> None:
+def test_no_more_are_kept_than_are_worth_it(provider: ScriptedUpstream, wires: ConnectionPool) -> None:
     """After a rush the rest is closed."""
     provider.answer(lambda _: lambda _: iter([WHOLE]))
-    taken = [wires.take() for _ in range(70)]
+    taken = [wires.take_connection() for _ in range(70)]
     for wire in taken:
-        wire.ask("POST", "/v1/chat/completions", {}, b"{}")
+        wire.send_request("POST", "/v1/chat/completions", {}, b"{}")
         assert wire.read() == b"ok"
     for wire in taken:
-        wires.give(wire)
+        wires.return_connection(wire)
     assert sum(wire.socket.fileno() >= 0 for wire in taken) == 64
     wires.close()
     assert all(wire.socket.fileno() < 0 for wire in taken)
 
 
-def test_the_host_line(provider: ScriptedUpstream, wires: Wires) -> None:
+def test_the_host_line(provider: ScriptedUpstream, wires: ConnectionPool) -> None:
     """With its port, where that is not the usual one."""
     provider.script(lambda _: iter([WHOLE]))
     asked(wires)
@@ -134,4 +134,4 @@ def test_nobody_there(host: str) -> None:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     with pytest.raises(UnreachableError):
-        Wires(host, port, tls=None, connect_timeout_s=5.0).take()
+        ConnectionPool(host, port, tls=None, connect_timeout_s=5.0).take_connection()

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from orchestrator.core.models import TokenUse
 from orchestrator.llm.upstreams import sse
-from orchestrator.llm.upstreams.lenient_json import TextJoiner, chat_usage, cost_micro, json_object, text_of, tokens
+from orchestrator.llm.upstreams.lenient_json import (
+    TextJoiner,
+    chat_usage,
+    cost_micro,
+    get_token_count,
+    json_object,
+    text_of,
+)
 
 STREAMS = [
     (b"data: a\n\n", [("", b"a")]),
@@ -36,20 +43,20 @@ STREAMS = [
 @pytest.mark.parametrize(("stream", "expected"), STREAMS)
 def test_events(stream: bytes, expected: list[tuple[str, bytes]]) -> None:
     """Spaces, comments, line ends, names, several lines and a missing end are read as the standard and life want."""
-    assert [tuple(event) for event in sse.events([stream])] == expected
+    assert [tuple(event) for event in sse.read_events([stream])] == expected
 
 
 @given(st.integers(1, 40), st.sampled_from([stream for stream, _ in STREAMS]))
 def test_boundaries_do_not_matter(size: int, stream: bytes) -> None:
     """However a stream is cut into pieces, the events are the same."""
     pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
-    assert list(sse.events(pieces)) == list(sse.events([stream]))
+    assert list(sse.read_events(pieces)) == list(sse.read_events([stream]))
 
 
 @given(st.lists(st.binary(max_size=50)))
 def test_no_bytes_break_the_reader(pieces: list[bytes]) -> None:
     """Any bytes give some events and no error."""
-    assert all(isinstance(event.data, bytes) for event in sse.events(pieces))
+    assert all(isinstance(event.data, bytes) for event in sse.read_events(pieces))
 
 
 @pytest.mark.parametrize(
@@ -64,13 +71,13 @@ def test_no_bytes_break_the_reader(pieces: list[bytes]) -> None:
 def test_lines_and_events_are_bounded(pieces: list[bytes]) -> None:
     """A line over 1 MiB or an event over 2 MiB is an error, whether it comes in one piece or in many."""
     with pytest.raises(sse.TooLongError):
-        list(sse.events(pieces))
+        list(sse.read_events(pieces))
 
 
 def test_a_line_byte_by_byte_costs_no_more_than_its_length() -> None:
     """A megabyte in pieces of one byte is read without copying what came before for each of them."""
     pieces = [b"d", b"a", b"t", b"a", b":", *([b"x"] * 1_000_000), b"\n", b"\n"]
-    assert [len(event.data) for event in sse.events(pieces)] == [1_000_000]
+    assert [len(event.data) for event in sse.read_events(pieces)] == [1_000_000]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +99,7 @@ def test_a_line_byte_by_byte_costs_no_more_than_its_length() -> None:
 )
 def test_tokens_are_counts(value: Any, expected: int | None) -> None:
     """Only whole numbers from 0 to a billion count tokens."""
-    assert tokens(value) == expected
+    assert get_token_count(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -186,6 +193,6 @@ def test_text_of_content(content: Any, expected: str) -> None:
 def test_split_characters_are_joined(deltas: list[str], expected: str) -> None:
     """A character whose halves come in two deltas is whole again; a half alone becomes a question mark."""
     joiner = TextJoiner()
-    joined = "".join(joiner.push(delta) for delta in deltas)
+    joined = "".join(joiner.push_text(delta) for delta in deltas)
     assert joined == expected
     joined.encode()

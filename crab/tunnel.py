@@ -1,4 +1,4 @@
-"""The ferry: carries streams of bytes between the door and servers that run in this cubicle.
+"""The tunnel: carries streams of bytes between the door and servers that run in this cubicle.
 
 A process of its own, which lives while somebody uses an app. It opens connections *outwards*, to the door, and keeps a
 few of them spare; the host says on one to which port it shall lead. Looks into no stream, and connects to this machine
@@ -15,7 +15,7 @@ import time
 SPARES = 3
 """Connections that wait for use; each one taken is replaced at once."""
 IDLE_S = 120.0
-"""Without any stream for so long the ferry ends; the next one is started when it is wanted."""
+"""Without any stream for so long the tunnel ends; the next one is started when it is wanted."""
 CONNECT_S = 4.0
 PIECE = 64 * 1024
 _OFFER = b"POST /api/internal/streams HTTP/1.1\r\nHost: door\r\nContent-Length: 2\r\n\r\n{}"
@@ -24,10 +24,10 @@ _HOSTS = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 def main(door: str = "/run/hermit/door.sock") -> None:
     """Serves until nobody has used it for a while, or the door is closed."""
-    Ferry(door).run()
+    Tunnel(door).run()
 
 
-class Ferry:
+class Tunnel:
     """All streams of this cubicle, in one loop."""
 
     __slots__ = ("_door", "_ends", "_poll", "_spares", "_used_at")
@@ -42,43 +42,43 @@ class Ferry:
     def run(self) -> None:
         """The loop."""
         try:
-            self._serve()
+            self._run_loop()
         finally:
             for spare in self._spares.values():
                 spare.close()
             self._poll.close()
 
-    def _serve(self) -> None:
+    def _run_loop(self) -> None:
         while self._ends or time.monotonic() - self._used_at < IDLE_S:
-            if not self._offer():
+            if not self._keep_spares():
                 return
             for number, events in self._poll.poll(5.0):
                 if number in self._spares:
-                    self._assigned(self._spares.pop(number))
+                    self._connect_spare(self._spares.pop(number))
                 elif number in self._ends:
-                    self._move(self._ends[number], events)
+                    self._move_bytes(self._ends[number], events)
 
-    def _offer(self) -> bool:
+    def _keep_spares(self) -> bool:
         """There are enough spares; False when the door takes none."""
         while len(self._spares) < SPARES:
-            spare = _offered(self._door)
+            spare = _offer_spare(self._door)
             if spare is None:
                 return bool(self._ends)  # streams under way go on
             self._spares[spare.fileno()] = spare
             self._poll.register(spare, select.EPOLLIN)
         return True
 
-    def _assigned(self, spare: socket.socket) -> None:
+    def _connect_spare(self, spare: socket.socket) -> None:
         """The host said which port, or closed the connection."""
         self._poll.unregister(spare)
-        port = _port(spare)
+        port = _read_port(spare)
         if port == 0:
             spare.close()
             if not self._ends:
                 time.sleep(0.05)  # a door that throws spares away is not stormed
             return
         self._used_at = time.monotonic()
-        server = _connected(port)
+        server = _connect_server(port)
         try:
             spare.sendall(b"ok\n" if server else b"refused\n")
         except OSError:
@@ -91,7 +91,7 @@ class Ferry:
             self._ends[one.fileno()] = _End(one, other.fileno())
             self._poll.register(one, select.EPOLLIN)
 
-    def _move(self, end: _End, events: int) -> None:
+    def _move_bytes(self, end: _End, events: int) -> None:
         """Carry what is there, from this end to the other or what waits for this one."""
         other = self._ends[end.other]
         try:
@@ -101,12 +101,12 @@ class Ferry:
         except OSError:
             is_open = False
         if not is_open:
-            self._drop(end, other)
+            self._drop_streams(end, other)
             return
-        self._watch(end, other)
-        self._watch(other, end)
+        self._update_events(end, other)
+        self._update_events(other, end)
 
-    def _watch(self, end: _End, other: _End) -> None:
+    def _update_events(self, end: _End, other: _End) -> None:
         """Wait for room to write, and for pieces as long as the other end keeps up. An end that is waited for in
         neither way is not looked at, as epoll reports a closed one again and again."""
         wanted = (0 if other.waiting else select.EPOLLIN) | (select.EPOLLOUT if end.waiting else 0)
@@ -120,7 +120,7 @@ class Ferry:
             self._poll.register(end.socket, wanted)
         end.wanted = wanted
 
-    def _drop(self, *ends: _End) -> None:
+    def _drop_streams(self, *ends: _End) -> None:
         for end in ends:
             del self._ends[end.socket.fileno()]
             if end.wanted:
@@ -159,7 +159,7 @@ class _End:
         self.waiting = self.waiting[sent:]
 
 
-def _offered(door: str) -> socket.socket | None:
+def _offer_spare(door: str) -> socket.socket | None:
     """A connection that the door has taken as a spare, or None."""
     spare = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -179,7 +179,7 @@ def _offered(door: str) -> socket.socket | None:
     return spare
 
 
-def _port(spare: socket.socket) -> int:
+def _read_port(spare: socket.socket) -> int:
     """The port that the host asks for; 0 when it closed the connection."""
     said = b""
     try:
@@ -195,7 +195,7 @@ def _port(spare: socket.socket) -> int:
     return int(number) if word == b"PORT" and number.isdigit() and int(number) < 65536 else 0
 
 
-def _connected(port: int) -> socket.socket | None:
+def _connect_server(port: int) -> socket.socket | None:
     """A connection to a server on this machine, or None when none listens."""
     for family, host in _HOSTS:
         try:
