@@ -390,7 +390,7 @@ def test_hundreds_of_idle_crabs_keep_nobody_waiting(street: TwoDoors) -> None:
         crab.request("GET", "/api/internal/turns/next?boot=b&wait=30")
         crabs.append(crab)
     deadline = time.monotonic() + 20
-    while len(street.rooms.turns._long_poll._ears) < len(keys):
+    while len(street.rooms.turns._long_poll._waiters) < len(keys):
         assert time.monotonic() < deadline, "not every poll was taken"
         time.sleep(0.02)
     for key in (KEY, keys[0], keys[-1]):

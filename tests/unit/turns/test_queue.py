@@ -57,7 +57,7 @@ def test_a_listening_crab_gets_the_message_at_once(house: CoreFixture) -> None:
     taken: list[object] = []
     crab = threading.Thread(target=lambda: taken.append(house.turns.take_next(KEY, "boot", 10)))
     crab.start()
-    while KEY not in house.turns._long_poll._ears:
+    while KEY not in house.turns._long_poll._waiters:
         crab.join(0.01)
     turn = house.turns.submit(KEY, "a", source="test")
     crab.join(10)
