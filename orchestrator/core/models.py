@@ -311,14 +311,14 @@ class Carrier(Protocol):
     largest_bytes: int
     """What is larger goes as a link."""
 
-    def get_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def find_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """Where this carrier takes a file of that turn, such as ``telegram:12345``; without a turn, where the cubicle's
         person is told of things. None when it is not this carrier's."""
 
     def send(self, delivery: Delivery, copy: Path) -> None:
         """Take the file over; returns at once. The copy stays until the delivery was sent or failed."""
 
-    def send_notice(self, delivery: Delivery, text: str) -> None:
+    def send_text(self, delivery: Delivery, text: str) -> None:
         """Take a notice over instead of a file; returns at once."""
 
 

@@ -42,7 +42,7 @@ class RecordingCarrier:
     told: dict[int, str] = field(default_factory=dict)
     calls: list[int] = field(default_factory=list)
 
-    def get_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def find_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """The owner's chat, always."""
         return f"{self.name}:{key.user}"
 
@@ -51,7 +51,7 @@ class RecordingCarrier:
         self.calls.append(delivery.id)
         self.taken.setdefault(delivery.id, copy.read_bytes())
 
-    def send_notice(self, delivery: Delivery, text: str) -> None:
+    def send_text(self, delivery: Delivery, text: str) -> None:
         """Keeps the words."""
         self.calls.append(delivery.id)
         self.told.setdefault(delivery.id, text)
@@ -72,7 +72,7 @@ class BrokenCarrier(RecordingCarrier):
         """Raises what nobody expects."""
         raise ZeroDivisionError
 
-    def send_notice(self, delivery: Delivery, text: str) -> None:
+    def send_text(self, delivery: Delivery, text: str) -> None:
         """Raises too."""
         raise ZeroDivisionError
 
@@ -92,7 +92,7 @@ class DyingCarrier(RecordingCarrier):
 class DeafCarrier(RecordingCarrier):
     """Reaches nobody."""
 
-    def get_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def find_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """Nowhere."""
         return None
 

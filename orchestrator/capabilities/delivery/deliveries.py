@@ -62,7 +62,7 @@ class Deliveries:
         with self._store.reading() as db:
             made_by = None if turn is None else turn_rows.get_turn(db, turn)
         for carrier in self._carriers:
-            if to := carrier.get_destination(key, made_by):
+            if to := carrier.find_destination(key, made_by):
                 return carrier, to
         return None, DASHBOARD
 
@@ -168,7 +168,7 @@ class Deliveries:
             if carrier is None:
                 self.failed(delivery.id, words.NO_CARRIER)
             elif delivery.size_bytes > carrier.largest_bytes:
-                carrier.send_notice(delivery, words.too_large(delivery, f"{self._base_url}{self.link(delivery)}"))
+                carrier.send_text(delivery, words.too_large(delivery, f"{self._base_url}{self.link(delivery)}"))
             else:
                 carrier.send(delivery, copy)
         except OrchestratorError as error:
@@ -184,7 +184,7 @@ class Deliveries:
         if carrier is None or not notice.why:
             return
         try:
-            carrier.send_notice(notice, notice.why)
+            carrier.send_text(notice, notice.why)
         except Exception:  # as above
             logger.exception("%s could not tell of delivery %d", notice.to, notice.id)
 

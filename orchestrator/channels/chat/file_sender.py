@@ -81,7 +81,7 @@ class FileSender:
 
     # --- what deliveries ask ---------------------------------------------------------------------------------------
 
-    def get_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
+    def find_destination(self, key: CubicleKey, turn: Turn | None) -> str | None:
         """The chat that a turn from this channel came from. Without a turn, and for what the calendar began, the
         private chat of the cubicle's person, where it is open. What was asked for elsewhere stays elsewhere."""
         if turn is not None and turn.source not in (self.name, "calendar"):
@@ -106,7 +106,7 @@ class FileSender:
             self._close_album(spot)
         self._gather(spot, delivery, copy)
 
-    def send_notice(self, delivery: Delivery, text: str) -> None:
+    def send_text(self, delivery: Delivery, text: str) -> None:
         """Words instead of the file."""
         if not self._was_taken(delivery.id):
             self._hand(f"{_NOTICE}{delivery.id}", [delivery], MessageBody(RichText(f"{MARK} {text}")))

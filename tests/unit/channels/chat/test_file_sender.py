@@ -175,15 +175,15 @@ def test_what_was_asked_for_elsewhere_stays_there(house: House, source: str) -> 
 def test_without_a_turn_only_an_open_chat_is_reached(house: House) -> None:
     """Of a paired bot, with the cubicle's own person."""
     carrier = house.carrier
-    assert carrier.get_destination(KEY, None) == "telegram:42"
-    assert carrier.get_destination(CubicleKey("crab", 99), None) is None
+    assert carrier.find_destination(KEY, None) == "telegram:42"
+    assert carrier.find_destination(CubicleKey("crab", 99), None) is None
     with house.out.store.writing() as db:
         bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRING))
-    assert carrier.get_destination(KEY, None) is None
+    assert carrier.find_destination(KEY, None) is None
     with house.out.store.writing() as db:
         bots.put(db, BotState("crab", 7, "crab_bot", BotStatus.PAIRED))
         db.execute("UPDATE chat_rooms SET state = 'closed'")
-    assert carrier.get_destination(KEY, None) is None
+    assert carrier.find_destination(KEY, None) is None
 
 
 def test_too_large_a_file_goes_as_a_link(api: BotApi, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
