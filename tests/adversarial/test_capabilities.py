@@ -352,8 +352,8 @@ _VICTIM = """
     CALLS = {calls!r}
     with run_app(Path({home!r}), crabs=False) as house:
         calls = house.app._capabilities.calls
-        key = CubicleKey("crab", house.services.people.operator().id)
-        house.services.cubicles.ensure(key)
+        key = CubicleKey("crab", house.services.people.get_operator().id)
+        house.services.cubicles.ensure_running(key)
         (Path({home!r}) / "workspaces" / "crab" / str(key.user) / "out" / "a.txt").write_bytes(b"hello")
         house.app._store.after_commit = lambda deed: None  # nothing follows the commit
         for number, (name, fields) in enumerate(CALLS):
