@@ -1,4 +1,4 @@
-"""Drafts: shows to whoever watches what a turn's model is writing, while it writes, and keeps it.
+"""Reply events: show to whoever watches what a turn's model is writing, and keep it.
 
 Events, a few a second and of bounded length; about once a second, and when the answer breaks off, what stands there is
 handed on to be stored. The turn's outcome is told apart from them. What is shown belongs to the turn's own cubicle.
@@ -18,7 +18,7 @@ EVERY_S = 0.1
 KEEP_EVERY_S = 1.0
 """So much of an answer may be lost with the orchestrator itself."""
 _CHARS_A_SECOND = 200_000
-"""Of long drafts there are fewer: as many as make this up."""
+"""Of long replies there are fewer events: as many as make this up."""
 _MOST_TURNS = 1_000
 
 Keep = Callable[[int, str], None]
@@ -26,7 +26,7 @@ Keep = Callable[[int, str], None]
 
 
 class ReplyEvents:
-    """The drafts of all turns. May be called from any thread."""
+    """The replies that are being written, of all turns. May be called from any thread."""
 
     def __init__(
         self, broker: Broker, *, keep: Keep = lambda _turn, _text: None, clock: Callable[[], float] = time.monotonic
