@@ -1,5 +1,6 @@
 """``test``: everything that the tests need, then the whole suite on the real engine, or with ``--changed`` the tests
-that a change can reach; or, for as long as one likes, storms of faults with ``--soak``, or with ``--fuzz`` all that a machine can think of for readers of strangers' words."""
+that a change can reach; or, for as long as one likes, storms of faults with ``--soak``, or with ``--fuzz`` all that a
+machine can think of for readers of strangers' words."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     test = commands.add_parser(
         "test",
         help="set up for the tests, then run them; arguments go to pytest",
-        usage="hermit test [PYTEST ARGS | --changed [REF] | --soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND] | --fuzz TIME]",
+        usage="hermit test [PYTEST ARGS | --changed [REF] [PYTEST ARGS] | "
+        "--soak TIME [--seed N] [--out DIR] [--restart-engine COMMAND] | --fuzz TIME]",
     )
     _add_changed(test)
     _add_soak(test)

@@ -20,8 +20,9 @@ from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, Stopped, Unavailable
 from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.core.periodic import guarded
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import Finish, JobKind, JobReport, Running, TryLater, run_guarded
+from orchestrator.jobs.kinds import Finish, JobKind, JobReport, Running, TryLater
 from orchestrator.jobs.rows import Job, JobState
 
 logger = logging.getLogger(__name__)
@@ -165,7 +166,7 @@ class Jobs:
     def prepare_kinds(self) -> None:
         """Prepare every kind, one after the other; where the pool's own thread runs, it does that by itself."""
         for kind in self._kinds.values():
-            run_guarded(f"preparing {kind.name}", kind.prepare)
+            guarded(f"preparing {kind.name}", kind.prepare)
 
     def close(self) -> None:
         """Nothing is begun any more; what runs breaks off, and goes on after the next start."""
@@ -189,17 +190,17 @@ class Jobs:
         tidy_at = 0.0
         while not self._is_closing:
             self._is_woken = False
-            while run_guarded("looking for jobs", self._begin_next):
+            while guarded("looking for jobs", self._begin_next):
                 pass
-            run_guarded("looking for jobs that take too long", self._end_overdue)
+            guarded("looking for jobs that take too long", self._end_overdue)
             if time.monotonic() >= tidy_at:
-                run_guarded("forgetting old jobs", self.delete_old)
+                guarded("forgetting old jobs", self.delete_old)
                 tidy_at = time.monotonic() + _TIDY_S
             with self._changed:
                 self._changed.wait_for(lambda: self._is_woken or self._is_closing, self._pause_s())
 
     def _prepare_kind(self, kind: JobKind) -> None:
-        run_guarded(f"preparing {kind.name}", kind.prepare)
+        guarded(f"preparing {kind.name}", kind.prepare)
         self._unready.discard(kind.name)
         self._wake_pool()
 
@@ -243,7 +244,7 @@ class Jobs:
     def delete_old(self) -> None:
         """Jobs that ended long enough ago go, and whatever else their kinds no longer need."""
         for kind in self._kinds.values():
-            run_guarded(f"tidying {kind.name}", kind.tidy)
+            guarded(f"tidying {kind.name}", kind.tidy)
             if not kind.kept_s:
                 continue
             with self._store.reading() as db:
