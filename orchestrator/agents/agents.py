@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
@@ -12,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.agents import agent_rows as rows
+from orchestrator.core.cache import Cache
 from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import BadInput, Conflict, NotFound, Unavailable
@@ -42,9 +42,7 @@ class Agents:
         self._providers = providers
         self._toolsets = tuple(toolsets)
         self._hooks = hooks
-        self._known: dict[str, Agent] = {}
-        self._changes = 0
-        self._lock = threading.Lock()  # protects _known and _changes
+        self._known: Cache[str, Agent] = Cache()
 
     def every(self) -> list[Agent]:
         """All agents, oldest first. Raises Unavailable for a database with a name in it that no agent can have, since
@@ -62,16 +60,7 @@ class Agents:
     def get(self, name: str) -> Agent:
         """The agent of this name; raises NotFound. Every step of every turn asks, so what was read once is known until
         it changes here, where alone agents are changed."""
-        with self._lock:
-            if name in self._known:
-                return self._known[name]
-            changes = self._changes
-        with self._store.reading() as db:
-            agent = _found(db, name)
-        with self._lock:
-            if changes == self._changes:
-                self._known[name] = agent
-        return agent
+        return self._known.get(name, partial(self._read, name))
 
     def has_telegram(self, name: str) -> bool:
         """The agent has a bot of its own."""
@@ -128,10 +117,12 @@ class Agents:
             audit_rows.insert_record(db, "agent.removed", f"Agent {name} was deleted.", now=time.time(), agent=name)
             self._store.after_commit(partial(self._changed, name))
 
+    def _read(self, name: str) -> Agent:
+        with self._store.reading() as db:
+            return _found(db, name)
+
     def _changed(self, name: str) -> None:
-        with self._lock:
-            self._changes += 1
-            self._known.pop(name, None)
+        self._known.forget(name)
         self._hooks.agent_changed.fire(name)
 
     def _with(self, agent: Agent, fields: Mapping[str, Any]) -> Agent:

@@ -13,12 +13,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from orchestrator.agents import deletion_rows as leaving_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import NotFound, OrchestratorError
 from orchestrator.core.models import CubicleKey
+from orchestrator.core.periodic import guarded
 from orchestrator.files.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
@@ -114,10 +116,7 @@ class Publishing:
 
     def _loop(self) -> None:
         while (key := self._next()) is not None:
-            try:
-                self.publish(key)
-            except Exception:  # the top of a thread: the next file may do better
-                logger.exception("publishing %s of %s broke", self._name, key)
+            guarded(f"publishing {self._name} of {key}", partial(self.publish, key))
             with self._changed:
                 self._is_busy = False
                 self._changed.notify_all()

@@ -24,15 +24,14 @@ from orchestrator.app.wiring import (
     build_proxy,
     build_steps,
     build_summaries,
-    build_terminals,
     build_thumbnails,
-    build_watch,
 )
 from orchestrator.app.wiring_capabilities import Capabilities
 from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.lock_files import LockFiles
 from orchestrator.approvals.notifications import Notifications
+from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.capabilities.delivery.watcher import WatchedDoors
 from orchestrator.capabilities.table import TOOLSETS
 from orchestrator.channels.chat.contact_rows import KnownStranger
@@ -140,7 +139,8 @@ class App:
         )
         self._previews = build_previews(ground, self._harbour)
         self._thumbnails = build_thumbnails(ground, self._previews, self._capabilities.jobs)
-        self._terminals = build_terminals(ground, self._cubicles)
+        # Without the setting none is opened, but those that an earlier run left are still ended.
+        self._terminals = Terminals(self._cubicles, self._audit, parts.engine.exec, folder=home.path / "terminals")
         self._steps = build_steps(ground, self._step_approvals, self._turns)
         add_door_routes(door, self._behind_the_door(ground))
         self.services = self._made_services(ground)
@@ -230,8 +230,16 @@ class App:
     def _made_watch(self, ground: AppContext) -> Watch:
         questions, calls = self._capabilities.questions, self._capabilities.calls
         tidy = (self._step_approvals.tell_again, questions.look, calls.tidy, self._audit.index, self._store.tidy)
-        return build_watch(
-            ground, self._turns, self._cubicles, self._approvals, self._waker, proxy=self._proxy, tidy=tidy
+        return Watch(
+            turns=self._turns,
+            cubicles=self._cubicles,
+            approvals=self._approvals,
+            agents=ground.agents,
+            hooks=ground.hooks,
+            wake=self._waker.wake,
+            is_waking=self._waker.is_waking,
+            is_busy=self._proxy.is_busy,
+            tidy=tidy,
         )
 
     def start(self) -> None:

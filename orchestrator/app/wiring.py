@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.agents.agents import Agents
 from orchestrator.agents.cubicles import Cubicles, InstallId
 from orchestrator.agents.install_settings import Preferences
 from orchestrator.agents.users import Users
-from orchestrator.agents.waker import Waker
-from orchestrator.approvals.approvals import Approvals
 from orchestrator.approvals.grants import Grants
 from orchestrator.approvals.notifications import Notifications
 from orchestrator.approvals.scripts import ScriptHashes
 from orchestrator.apps.pdf_pages import PdfPages
 from orchestrator.apps.previews.changed_apps import AppChanges
 from orchestrator.apps.previews.previews import Previews
-from orchestrator.apps.terminals.terminals import Terminals
 from orchestrator.apps.thumbnails.renderer import Photographer
 from orchestrator.apps.thumbnails.thumbnails import Thumbnails
 from orchestrator.capabilities.delivery.deliveries import Deliveries
@@ -53,7 +50,6 @@ from orchestrator.llm.upstreams.catalog import build_own
 from orchestrator.operations.metrics import Gauges, Metrics
 from orchestrator.operations.quota.monitor import Disk
 from orchestrator.operations.usage_samples import UsageSamples
-from orchestrator.operations.watchdog import Watch
 from orchestrator.turns.partial_replies import PartialReplies
 from orchestrator.turns.queue import Turns
 from orchestrator.turns.step_approvals import StepApprovals
@@ -151,30 +147,6 @@ def build_proxy(ground: AppContext, prices: Prices, providers: Providers, *, rem
     for over in (ground.hooks.turn_stopping, ground.hooks.turn_ended):
         over.subscribe(lambda moment: proxy.abort(moment.turn))
     return proxy
-
-
-def build_watch(
-    ground: AppContext,
-    turns: Turns,
-    cubicles: Cubicles,
-    approvals: Approvals,
-    waker: Waker,
-    *,
-    proxy: Proxy,
-    tidy: Sequence[Callable[[], None]],
-) -> Watch:
-    """Who looks after turns, questions and cubicles."""
-    return Watch(
-        turns=turns,
-        cubicles=cubicles,
-        approvals=approvals,
-        agents=ground.agents,
-        hooks=ground.hooks,
-        wake=waker.wake,
-        is_waking=waker.is_waking,
-        is_busy=proxy.is_busy,
-        tidy=tidy,
-    )
 
 
 def build_disk(ground: AppContext, cubicles: Cubicles, turns: Turns) -> Disk:
@@ -282,11 +254,6 @@ def build_summaries(ground: AppContext, proxy: Proxy, jobs: Jobs) -> Summaries:
     summaries = Summaries(ground.store, proxy, ground.notices, jobs)
     ground.hooks.turn_ended.subscribe(lambda ended: summaries.note(ended.turn))
     return summaries
-
-
-def build_terminals(ground: AppContext, cubicles: Cubicles) -> Terminals:
-    """Shells for operators. Without the setting none is opened, but those that an earlier run left are still ended."""
-    return Terminals(cubicles, Audit(ground.store), ground.parts.engine.exec, folder=ground.home.path / "terminals")
 
 
 def build_bots(ground: AppContext) -> Bots:

@@ -56,3 +56,14 @@ class Periodic:
                 self.pause(self._after_failure_s)
             except Exception:  # the top of a thread: the next look may do better
                 logger.exception("%s: a look broke", self._name)
+
+
+def guarded(what: str, do: Callable[[], object]) -> bool:
+    """Whatever happens, the thread goes on: a failure is logged. True when it was done and its answer is true."""
+    try:
+        return bool(do())
+    except OrchestratorError as error:
+        logger.warning("%s: %s", what, error.message)
+    except Exception:  # the top of a thread: the next look may do better
+        logger.exception("%s broke", what)
+    return False

@@ -96,10 +96,7 @@ class Workspaces:
     def log_text(self, key: CubicleKey, *, max_bytes: int = 1 << 20) -> str:
         """The end of the agent's own log, ``work/.hermit.log``; empty when there is none or it is no plain file."""
         try:
-            with (
-                self._cubicle(key) as folder,
-                beneath.open_file(self._opening, folder, (b"work", b".hermit.log")) as opened,
-            ):
+            with self._open_file(key, (b"work", b".hermit.log")) as opened:
                 return snapshots.tail(opened, max_bytes).decode("utf-8", "replace")
         except (OSError, NotFound, UnsafePath, Conflict, Unavailable):  # whatever the agent made of it
             return ""
@@ -137,11 +134,8 @@ class Workspaces:
         Raises NotFound, UnsafePath for what lies behind a link, Unavailable.
         """
         parts = _in_a_folder(path)
-        try:
-            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts[:-1]) as folder:
-                found = _entry(folder, parts[-1])
-        except OSError as error:
-            raise beneath.refusal(error, parts) from error
+        with self._open_folder(key, parts[:-1], named=parts) as folder:
+            found = _entry(folder, parts[-1])
         if found is None:
             raise NotFound(f"{shown(*parts)} is not there.")
         return found
@@ -149,11 +143,8 @@ class Workspaces:
     def head(self, key: CubicleKey, path: FilePath, *, max_bytes: int) -> bytes:
         """The beginning of a regular file, to tell what it is. Raises NotFound, UnsafePath, Changing, Unavailable."""
         parts = _in_a_folder(path, is_inside=True)
-        try:
-            with self._cubicle(key) as base, beneath.open_file(self._opening, base, parts) as opened:
-                return os.read(opened.descriptor, max_bytes)
-        except OSError as error:
-            raise beneath.refusal(error, parts) from error
+        with self._open_file(key, parts) as opened:
+            return os.read(opened.descriptor, max_bytes)
 
     def open_inside(self, key: CubicleKey, path: FilePath) -> tuple[BinaryIO, os.stat_result]:
         """A regular file open for reading as it is, and what its descriptor says of it; the caller closes it. For what
@@ -162,11 +153,8 @@ class Workspaces:
         Raises NotFound, UnsafePath, Changing, Unavailable.
         """
         parts = _in_a_folder(path, is_inside=True)
-        try:
-            with self._cubicle(key) as base, beneath.open_file(self._opening, base, parts) as opened:
-                return os.fdopen(os.dup(opened.descriptor), "rb", buffering=0), opened.facts
-        except OSError as error:
-            raise beneath.refusal(error, parts) from error
+        with self._open_file(key, parts) as opened:
+            return os.fdopen(os.dup(opened.descriptor), "rb", buffering=0), opened.facts
 
     def copy_out(
         self,
@@ -184,16 +172,10 @@ class Workspaces:
         ``only_finished`` also when a program could still write to it), Unavailable.
         """
         parts = _in_a_folder(path, is_inside=True)
-        try:
-            with (
-                self._cubicle(key) as base,
-                beneath.open_file(self._opening, base, parts, max_bytes=max_bytes) as opened,
-            ):
-                if only_finished:
-                    beneath.check_finished(opened, parts)
-                return snapshots.take(opened, parts, max_bytes=max_bytes, keep_in=keep_in, home=self._home)
-        except OSError as error:
-            raise beneath.refusal(error, parts) from error
+        with self._open_file(key, parts, max_bytes=max_bytes) as opened:
+            if only_finished:
+                beneath.check_finished(opened, parts)
+            return snapshots.take(opened, parts, max_bytes=max_bytes, keep_in=keep_in, home=self._home)
 
     def write_in(
         self, key: CubicleKey, name: str | bytes, stream: Readable, *, max_bytes: int, is_numbered: bool = True
@@ -233,14 +215,11 @@ class Workspaces:
         parts = _in_a_folder(path, is_inside=True)
         if parts[0] == b"data":
             raise UnsafePath("What is in data/ is kept by HermitShell itself and can't be deleted here.")
-        try:
-            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts[:-1]) as folder:
-                os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
-                if note is not None:
-                    note()
-                tree.remove(folder, parts[-1])
-        except OSError as error:
-            raise beneath.refusal(error, parts) from error
+        with self._open_folder(key, parts[:-1], named=parts) as folder:
+            os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+            if note is not None:
+                note()
+            tree.remove(folder, parts[-1])
 
     def measure(self, key: CubicleKey, *, max_entries: int = 1_000_000) -> Use:
         """What the workspace takes on the disk, in bytes and in inodes; at most ``max_entries`` names are looked at."""
@@ -256,11 +235,8 @@ class Workspaces:
         """Something in the folder was changed after ``since``; at most ``max_entries`` names are looked at. Raises
         NotFound, UnsafePath, Unavailable."""
         parts = _in_a_folder(folder, is_inside=True)
-        try:
-            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as opened:
-                return tree.is_newer(opened, since, max_entries=max_entries)
-        except OSError as error:
-            raise beneath.refusal(error, parts) from error
+        with self._open_folder(key, parts, named=parts) as opened:
+            return tree.is_newer(opened, since, max_entries=max_entries)
 
     def largest(self, key: CubicleKey, count: int = 3) -> list[tuple[str, int]]:
         """What takes the most, one level below the five folders: its path, to be shown, and its bytes."""
@@ -294,6 +270,29 @@ class Workspaces:
         """A descriptor of the cubicle's folder, in which its five lie. Raises FileNotFoundError when there is none."""
         with self._folder("workspaces", key.agent, str(key.user)) as folder:
             yield folder
+
+    @contextmanager
+    def _open_folder(self, key: CubicleKey, parts: tuple[bytes, ...], *, named: tuple[bytes, ...]) -> Iterator[int]:
+        """A descriptor of a folder in the workspace. What fails, within the block too, is said of ``named``."""
+        try:
+            with self._cubicle(key) as base, beneath.open_folder(self._opening, base, parts) as folder:
+                yield folder
+        except OSError as error:
+            raise beneath.refusal(error, named) from error
+
+    @contextmanager
+    def _open_file(
+        self, key: CubicleKey, parts: tuple[bytes, ...], *, max_bytes: int | None = None
+    ) -> Iterator[beneath.Opened]:
+        """A regular file in the workspace. What fails, within the block too, is said of it."""
+        try:
+            with (
+                self._cubicle(key) as base,
+                beneath.open_file(self._opening, base, parts, max_bytes=max_bytes) as opened,
+            ):
+                yield opened
+        except OSError as error:
+            raise beneath.refusal(error, parts) from error
 
     @contextmanager
     def _inbox(self, key: CubicleKey) -> Iterator[int]:

@@ -5,7 +5,6 @@ Owns no thread and no row: ``jobs`` is the pool that runs them, ``jobs.rows`` ha
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import threading
 import time
@@ -14,11 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from orchestrator.core.db.database import Store
-from orchestrator.core.errors import OrchestratorError, Stopped
+from orchestrator.core.errors import Stopped
 from orchestrator.jobs import rows
 from orchestrator.jobs.rows import Job
-
-logger = logging.getLogger(__name__)
 
 _LOOK_S = 0.2
 """How often a running job asks the database whether it is still wanted."""
@@ -65,17 +62,6 @@ def no_report(_db: sqlite3.Connection, _job: Job) -> JobReport | None:
 
 def nothing() -> None:
     """There is nothing to do."""
-
-
-def guarded(what: str, do: Callable[[], object]) -> bool:
-    """Whatever happens, the thread goes on."""
-    try:
-        return bool(do())
-    except OrchestratorError as error:
-        logger.warning("%s: %s", what, error.message)
-    except Exception:  # the top of a thread: the next look may do better
-        logger.exception("%s: something broke", what)
-    return False
 
 
 class Running:

@@ -20,8 +20,9 @@ from orchestrator.core.db import audit_rows
 from orchestrator.core.db.database import Store
 from orchestrator.core.errors import OrchestratorError, Stopped, Unavailable
 from orchestrator.core.models import CubicleKey, Turn
+from orchestrator.core.periodic import guarded
 from orchestrator.jobs import rows
-from orchestrator.jobs.kinds import Finish, JobKind, JobReport, Running, TryLater, guarded
+from orchestrator.jobs.kinds import Finish, JobKind, JobReport, Running, TryLater
 from orchestrator.jobs.rows import Job, JobState
 
 logger = logging.getLogger(__name__)

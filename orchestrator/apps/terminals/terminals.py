@@ -11,6 +11,7 @@ import logging
 import secrets
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 from orchestrator.agents.cubicles import Cubicles
@@ -18,6 +19,7 @@ from orchestrator.apps.terminals.terminal import Opener, Terminal, still
 from orchestrator.core.audit import Audit
 from orchestrator.core.errors import NotFound, OrchestratorError, TooMany, Unavailable
 from orchestrator.core.models import CubicleKey
+from orchestrator.core.periodic import guarded
 from orchestrator.engine.protocol import ExecEngine
 from orchestrator.engine.tty import MARK, Size
 
@@ -178,12 +180,7 @@ class Terminals:
                     return
 
     def _end_safely(self, terminal: Terminal, why: str) -> None:
-        try:
-            self.end(terminal, why)
-        except OrchestratorError as error:
-            logger.warning("a terminal of %s did not end well: %s", terminal.key, error.message)
-        except Exception:  # the top of a thread: the other terminals are looked after all the same
-            logger.exception("a terminal did not end well")
+        guarded(f"{terminal.key}: ending a terminal", partial(self.end, terminal, why))
 
 
 def _reason(terminal: Terminal) -> str:

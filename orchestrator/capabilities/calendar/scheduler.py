@@ -7,7 +7,6 @@ goes by the host's clock, and when that is put back it would wait for a date far
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -16,9 +15,7 @@ from datetime import UTC, datetime, timedelta
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
-from orchestrator.core.errors import OrchestratorError
-
-logger = logging.getLogger(__name__)
+from orchestrator.core.periodic import guarded
 
 HEARTBEAT_S = 30.0
 _SHORTEST_S = 1.0
@@ -73,16 +70,11 @@ class CalendarScheduler:
             self._woken.wait(self._heartbeat_s)
             self._woken.clear()
             if not self._is_closed:
-                self._pass()
+                guarded("looking after the calendar", self._pass)
 
     def _pass(self) -> None:
-        try:
-            self._tick()
-            self._arm()
-        except OrchestratorError as error:
-            logger.warning("the calendar could not be looked after: %s", error.message)
-        except Exception:  # the top of a thread: the next pass may do better
-            logger.exception("a pass of the calendar broke")
+        self._tick()
+        self._arm()
 
     def _arm(self) -> None:
         """The scheduler rings when something is due next."""

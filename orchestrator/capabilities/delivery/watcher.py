@@ -21,6 +21,7 @@ from orchestrator.capabilities.delivery.intake import Intake
 from orchestrator.capabilities.delivery.messages import is_ignored
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.models import CubicleKey
+from orchestrator.core.periodic import guarded
 from orchestrator.files.workspace import Workspaces
 
 logger = logging.getLogger(__name__)
@@ -191,7 +192,7 @@ class OutboxWatcher:
         self._next_look = min((w.next_look for w in self._watches.values()), default=now + PERIOD_S)
         if now >= self._next_tidy:
             self._next_tidy = now + _TIDY_S
-            self._pool.submit(self._guarded, lambda: self._tidy(time.time()))
+            self._pool.submit(guarded, "tidying deliveries", lambda: self._tidy(time.time()))
 
     def _pause_s(self, now: float) -> float:
         dues = [
@@ -201,18 +202,10 @@ class OutboxWatcher:
 
     def _work(self, key: CubicleKey, watch: FolderState) -> None:
         """A part of what there is to do in one tray."""
-        self._guarded(watch.work)
+        guarded(f"{key}: looking through out/", watch.work)
         with self._changed:
             self._busy.discard(key)
             self._changed.notify()
-
-    def _guarded(self, work: Callable[[], object]) -> None:
-        try:
-            work()
-        except OrchestratorError as error:
-            logger.warning("the out watch could not go on: %s", error.message)
-        except Exception:  # the top of a thread: the next look may do better
-            logger.exception("a round of the out watch broke")
 
     def _watch(self, key: CubicleKey) -> FolderState:
         with self._changed:

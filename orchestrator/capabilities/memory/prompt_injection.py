@@ -6,14 +6,14 @@ that providers can go on using what they have cached. It is a courtesy: without 
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+from functools import partial
 from typing import Any
 
 from orchestrator.agents.agents import Agents
 from orchestrator.capabilities.memory.capability import TOOLSET
 from orchestrator.capabilities.memory.hybrid_search import Search
 from orchestrator.capabilities.memory.rows import AGENT, Fact
+from orchestrator.core.cache import Cache
 from orchestrator.core.db.database import Store
 from orchestrator.core.models import CubicleKey
 from orchestrator.llm import memory_block as block
@@ -34,31 +34,19 @@ class Recollection:
         self._store = store
         self._agents = agents
         self._search = search
-        self._lock = threading.Lock()  # protects _known
-        self._known: OrderedDict[int, tuple[str, str]] = OrderedDict()
+        self._known: Cache[int, tuple[str, str]] = Cache(most=_MOST_TURNS)
         """The block and the prompt of turns; the latest turns alone."""
 
     def remember(self, key: CubicleKey, turn: int | None, messages: Messages) -> Messages:
         """The messages with what is remembered, or as they were."""
         if turn is None or not self.is_on(key):
             return messages
-        remembered, prompt = self._of_turn(key, turn)
+        remembered, prompt = self._known.get(turn, partial(self._looked_up, key, turn))
         return placed(messages, prompt, remembered) if remembered else messages
 
     def is_on(self, key: CubicleKey) -> bool:
         """The agent of this cubicle has a memory."""
         return TOOLSET.name in self._agents.get(key.agent).toolsets
-
-    def _of_turn(self, key: CubicleKey, turn: int) -> tuple[str, str]:
-        with self._lock:
-            if turn in self._known:
-                return self._known[turn]
-        found = self._looked_up(key, turn)
-        with self._lock:
-            self._known.setdefault(turn, found)
-            while len(self._known) > _MOST_TURNS:
-                self._known.popitem(last=False)
-            return self._known.get(turn, found)
 
     def _looked_up(self, key: CubicleKey, turn: int) -> tuple[str, str]:
         with self._store.reading() as db:

@@ -20,7 +20,8 @@ from orchestrator.channels.chat.events import (
     Sender,
     StrangerMessage,
 )
-from orchestrator.channels.telegram.update_parser import BotAccount, Raw, files, line, number, part, quoted, said, words
+from orchestrator.channels.telegram.client_types import BotIdentity
+from orchestrator.channels.telegram.update_parser import Raw, files, line, number, part, quoted, said, words
 from orchestrator.core.models import User
 
 _NOBODY = frozenset({777000, 1087968824, 136817688})
@@ -46,7 +47,7 @@ class UpdateRules:
     """For which bot it is sorted, and who and what is allowed there."""
 
     agent: str
-    me: BotAccount
+    me: BotIdentity
     people: Callable[[int], User | None]
     """Who has this numeric Telegram id."""
     groups_enabled: Callable[[int], bool]
@@ -57,7 +58,7 @@ def sort(
     update: object,
     *,
     agent: str,
-    me: BotAccount,
+    me: BotIdentity,
     people: Callable[[int], User | None],
     groups_enabled: Callable[[int], bool],
 ) -> IncomingEvent | None:
@@ -167,14 +168,14 @@ def _read(rules: UpdateRules, update: int, raw: Raw, whose: tuple[Sender, ChatPl
     )
 
 
-def _is_for_us(raw: Raw, me: BotAccount, *, is_named: bool) -> bool:
+def _is_for_us(raw: Raw, me: BotIdentity, *, is_named: bool) -> bool:
     """In a group: the bot is named, or one of its own messages is replied to (that a topic was opened by it isn't
     one)."""
     replied = part(raw, "reply_to_message")
     return is_named or (number(part(replied, "from"), "id") == me.bot and "forum_topic_created" not in replied)
 
 
-def _answered(raw: Raw, me: BotAccount) -> int | None:
+def _answered(raw: Raw, me: BotIdentity) -> int | None:
     """The message of the bot's own that it replies to."""
     replied = part(raw, "reply_to_message")
     return number(replied, "message_id") if number(part(replied, "from"), "id") == me.bot else None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from orchestrator.core.errors import NotFound, Unavailable
-from orchestrator.core.periodic import Periodic
+from orchestrator.core.periodic import Periodic, guarded
 
 LONG_S = 30.0
 
@@ -117,3 +117,17 @@ def test_what_never_began_ends_at_once() -> None:
 
 def _runs(name: str) -> bool:
     return any(thread.name == name for thread in threading.enumerate())
+
+
+def test_a_guarded_deed_never_raises(caplog: pytest.LogCaptureFixture) -> None:
+    """It says whether something came of it; what failed is in the log, with its traceback where nobody foresaw it."""
+    assert guarded("pond", lambda: "a fish")
+    assert not guarded("pond", lambda: None)
+
+    def fail(error: Exception) -> None:
+        raise error
+
+    assert not guarded("pond", lambda: fail(Unavailable("The engine is away.")))
+    assert not guarded("pond", lambda: fail(KeyError("x")))
+    told = [(r.levelname, r.getMessage(), bool(r.exc_info)) for r in caplog.records]
+    assert told == [("WARNING", "pond: The engine is away.", False), ("ERROR", "pond broke", True)]
