@@ -114,7 +114,7 @@ def test_only_the_chosen_tests_run(
     monkeypatch.setattr(tests, "_pytest", note)
     monkeypatch.chdir(root)
     (root / "docs").mkdir()
-    (root / "docs/running.md").touch()
+    (root / "docs" / "new.md").touch()
     assert tests.run(_context(root), Namespace(rest=["--changed", "HEAD", "-q"])) == 0
     assert [arguments[-2:] for arguments in rounds] == [["-q", "tests/unit/test_docs.py"]] * 2
     assert capsys.readouterr().out == "== 1 changed files reach 1 test files\n"
